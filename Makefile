@@ -1,0 +1,35 @@
+# make demo   install into .venv, then train, encode, compare and explain on a generated corpus
+# make test   install into .venv, then run all tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/base
+	$(BIN)/genpool demo
+
+test: $(VENV)/dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/dev
+	$(BIN)/python benchmarks/poolings.py
+
+# The constraints pin every version; torch comes first, from its CPU build where one is offered.
+$(VENV)/base: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train]'
+	touch $@
+
+$(VENV)/dev: $(VENV)/base
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,6 @@
+"""Sentence vectors in, labels out."""
+
+from genpool.classifier.features import pair_features
+from genpool.classifier.mlp import MLP
+
+__all__ = ["MLP", "pair_features"]

@@ -1,0 +1,53 @@
+"""The command line: one thin file per command. `python -m genpool` is the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from rich.console import Console
+
+from genpool.cli import demo, encode, evaluate, explain, predict, recipes, similarity, train
+from genpool.errors import GenpoolError
+
+app = typer.Typer(
+    name="genpool",
+    help="Sentence vectors by generalized pooling: train, evaluate, predict, encode, explain.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
+app.command("predict")(predict.predict)
+app.command("encode")(encode.encode)
+app.command("similarity")(similarity.similarity)
+app.command("explain")(explain.explain)
+app.add_typer(recipes.app, name="recipes")
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Runs a command; a user's mistake is answered in words, not with a traceback."""
+    from genpool.training.interrupt import Interrupted
+
+    try:
+        app()
+    except Interrupted as error:
+        _say(str(error))
+        sys.exit(130)
+    except GenpoolError as error:
+        _say(f"error: {error}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing is wrong, nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _say(text: str) -> None:
+    Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)

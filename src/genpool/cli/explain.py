@@ -1,0 +1,30 @@
+"""genpool explain"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def explain(
+    sentence: Annotated[str, typer.Argument(help="The sentence to look into.")],
+    model: Annotated[Path | None, typer.Option(help="Folder of a model.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write a page with coloured words.")
+    ] = None,
+) -> None:
+    """Show what each head of the pooling looks at.
+
+    Example: genpool explain "A man sleeps." --model runs/rules/best
+    """
+    from genpool.files import replacing
+    from genpool.tables import load_encoder
+
+    explanation = load_encoder(model).explain(sentence)
+    typer.echo(str(explanation))
+    if html is not None:
+        with replacing(html) as temporary:
+            temporary.write_text(explanation.to_html(), encoding="utf-8")
+        typer.echo(f"page: {html}")

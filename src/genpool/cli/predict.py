@@ -1,0 +1,35 @@
+"""genpool predict"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder of a classifier.")],
+    file: Annotated[
+        Path, typer.Argument(help="A table: .tsv .csv .jsonl .parquet, or compressed.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The .tsv to write.")],
+    first: Annotated[str | None, typer.Option(help="Column of the (first) sentence.")] = None,
+    second: Annotated[str | None, typer.Option(help="Column of the second sentence.")] = None,
+    tokenized: Annotated[
+        bool, typer.Option("--tokenized", help="Tokens joined by spaces.")
+    ] = False,
+    batch_size: Annotated[int, typer.Option(min=1)] = 64,
+) -> None:
+    """Predict the label of every row of a table.
+
+    Example: genpool predict runs/rules/best pairs.tsv -o labels.tsv
+    """
+    from genpool.evaluation import write_predictions
+    from genpool.tables import load_classifier, predict_table
+
+    found = predict_table(
+        load_classifier(model), file, batch_size, first=first, second=second, tokenized=tokenized
+    )
+    write_predictions(output, found.predictions)
+    typer.echo(f"{len(found.predictions.ids):,} rows: {output}")

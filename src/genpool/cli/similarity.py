@@ -1,0 +1,38 @@
+"""genpool similarity"""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genpool.errors import DataError
+
+
+def similarity(
+    first: Annotated[str, typer.Argument(metavar="A", help="A sentence, or a file of sentences.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The same; files go line by line.")],
+    model: Annotated[Path | None, typer.Option(help="Folder of a model.")] = None,
+) -> None:
+    """Print the cosine of two sentences, or of the lines of two files.
+
+    Example: genpool similarity "A man sleeps." "A person rests." --model runs/rules/best
+    """
+    from genpool.encoding import read_sentences
+    from genpool.tables import load_encoder
+
+    encoder = load_encoder(model)
+    if not (Path(first).is_file() and Path(second).is_file()):
+        typer.echo(f"{float(encoder.similarity(first, second)):.4f}")
+        return
+    sides = read_sentences(first), read_sentences(second)
+    while True:
+        left, right = (list(islice(side, 1024)) for side in sides)
+        if len(left) != len(right):
+            raise DataError(f"the two files have different numbers of lines: {first}, {second}")
+        if not left:
+            return
+        for cosine in encoder.similarity(left, right).diagonal():
+            typer.echo(f"{float(cosine):.4f}")

@@ -1,0 +1,109 @@
+"""Columns chosen by name, or found by the names that tables of sentences usually have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from genpool.data.example import Example
+from genpool.data.rows import label_of, plain, score_of, text_of
+from genpool.errors import ConfigError, DataError, unknown_name
+
+# The usual names, in lower case; the first that a table has is taken.
+_PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("sentence_a", "sentence_b"))
+_SINGLES = ("text", "sentence")
+_LABEL = ("label", "gold_label")
+_SCORE = ("score", "relatedness", "relatedness_score")
+_GENRE = ("genre",)
+_ID = ("id", "pairid", "pair_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which column holds what; None is "find it" in a request, and "there is none" once found."""
+
+    label: str | None = None
+    first: str | None = None
+    second: str | None = None
+    score: str | None = None
+    genre: str | None = None
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.second is not None and self.first is None:
+            raise ConfigError(f"second={self.second!r} needs first= as well: the other sentence")
+
+    def names(self) -> list[str]:
+        """The columns that are used, each once."""
+        chosen = (getattr(self, field.name) for field in fields(self))
+        return list(dict.fromkeys(name for name in chosen if name is not None))
+
+    def found_in(
+        self, names: Sequence[str], path: Path | str, line: int | None, labelled: bool
+    ) -> Columns:
+        """The request with every column that was left open filled in from a table's header."""
+        usual = {name.strip().lower(): name for name in reversed(names)}
+
+        def find(wanted: str | None, choices: Sequence[str]) -> str | None:
+            return wanted or next((usual[name] for name in choices if name in usual), None)
+
+        first, second = self.first, self.second
+        if first is None:
+            pair = next((pair for pair in _PAIRS if set(pair) <= usual.keys()), None)
+            first, second = (
+                (usual[pair[0]], usual[pair[1]]) if pair else (find(None, _SINGLES), None)
+            )
+        label, score = find(self.label, _LABEL), find(self.score, _SCORE)
+        genre, id_ = find(self.genre, _GENRE), find(self.id, _ID)
+        found = Columns(label, first, second, score, genre, id_)
+        problem = found._problem(names, labelled)
+        if problem:
+            raise DataError(problem + _delimiter_hint(names), path, line)
+        return found
+
+    def _problem(self, names: Sequence[str], labelled: bool) -> str | None:
+        has = f"this table has: {', '.join(map(repr, names)) or 'no columns'}"
+        for name in self.names():
+            if name not in names:
+                return unknown_name("column", name, names)
+            if names.count(name) > 1:
+                return f"column {name!r} appears {names.count(name)} times; {has}"
+        if self.first is None:
+            usual = " or ".join(" and ".join(pair) for pair in (*_PAIRS, *((s,) for s in _SINGLES)))
+            return f"no column of text was found ({usual}); {has}; name it: first=, second="
+        if labelled and self.label is None and self.score is None:
+            usual = " or ".join((*_LABEL, *_SCORE))
+            return f"no column of labels was found ({usual}); {has}; name it: label= or score="
+        return None
+
+    def example(
+        self,
+        values: Mapping[str, object],
+        labels: Sequence[str] | None,
+        labelled: bool,
+        tokenized: bool,
+    ) -> Example:
+        """A row of these columns as an example; without `labelled`, its label may be empty."""
+        if self.first is None:
+            raise ConfigError("these columns have not been looked up in a table: use found_in")
+        label, score = None, None
+        if self.label is not None and (labelled or plain(values.get(self.label)) is not None):
+            label = label_of(values, self.label, labels)
+        if self.score is not None and (labelled or plain(values.get(self.score)) is not None):
+            score = score_of(values, self.score)
+        return Example(
+            label=label,
+            first=text_of(values, self.first),
+            second=None if self.second is None else text_of(values, self.second),
+            genre=None if self.genre is None else plain(values.get(self.genre)),
+            id=None if self.id is None else plain(values.get(self.id)),
+            score=score,
+            tokenized=tokenized,
+        )
+
+
+def _delimiter_hint(names: Sequence[str]) -> str:
+    if len(names) == 1 and any(sign in names[0] for sign in "\t,;|"):
+        return ". Is another sign between the columns? Name it: delimiter="
+    return ""

@@ -1,0 +1,399 @@
+"""The words of the generated corpus, and how a scene is said with them.
+
+Everything is a small table that can be read and extended by hand. In a tree, the words of one line
+are kinds of the word before the colon and exclude each other (an apple is no pear). A name in
+brackets only groups words and is never said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+
+class Tree:
+    """A taxonomy, read from lines of the form "broad word: narrower word, narrower word"."""
+
+    def __init__(self, text: str) -> None:
+        self._parent: dict[str, str] = {}
+        self._children: dict[str, list[str]] = {}
+        for word, narrower in _table(text, ": "):
+            self._children[word] = narrower.split(", ")
+            self._parent |= dict.fromkeys(self._children[word], word)
+        roots = [word for word in self._children if word not in self._parent]
+        self.words = [word for root in roots for word in self.under(root)]
+
+    def parent(self, word: str) -> str:
+        """The next broader word, or "" where there is none that can be said."""
+        parent = self._parent.get(word, "")
+        return "" if parent.startswith("[") else parent
+
+    def children(self, word: str) -> list[str]:
+        return self._children.get(word, [])
+
+    @cache  # noqa: B019 - the few trees live as long as the program
+    def under(self, word: str) -> tuple[str, ...]:
+        """The word and all narrower words."""
+        below = [narrow for child in self.children(word) for narrow in self.under(child)]
+        return tuple(below if word.startswith("[") else [word, *below])
+
+    def rivals(self, word: str) -> list[str]:
+        """The words that exclude this one: its sisters, or an only child's aunts."""
+        if word not in self._parent:
+            return []
+        sisters = [other for other in self.children(self._parent[word]) if other != word]
+        return sisters or self.rivals(self._parent[word])
+
+    def related(self, word: str, other: str) -> bool:
+        """Whether the one is a kind of the other."""
+        return word in self.under(other) or other in self.under(word)
+
+    def fits(self, word: str, kinds: tuple[str, ...]) -> bool:
+        """Whether the word is one of these kinds, narrower or broader."""
+        return any(self.related(word, kind) for kind in kinds)
+
+    def common(self, word: str, other: str) -> str:
+        """The narrowest word for both, or "" where there is none that can be said."""
+        while word and other not in self.under(word):
+            word = self.parent(word)
+        return word
+
+
+def _table(text: str, separator: str = ", ") -> list[list[str]]:
+    """The columns of each row; rows end with a line or a semicolon."""
+    lines = filter(str.strip, text.replace(";", "\n").splitlines())
+    return [[column.strip() for column in line.split(separator)] for line in lines]
+
+
+NOUNS = Tree("""
+    [living]: person, animal
+    person: adult, child; adult: man, woman
+    man: policeman, fireman, monk, cowboy
+    woman: policewoman, nun, ballerina, waitress
+    child: boy, girl; boy: schoolboy; girl: schoolgirl
+    animal: dog, cat, horse, bird, goat, cow, sheep
+    dog: poodle, beagle, terrier; cat: kitten; horse: pony; bird: duck, goose, swan
+    [snacks]: sandwich, cake, piece of fruit
+    sandwich: cheese sandwich, ham sandwich; cake: chocolate cake, lemon cake
+    piece of fruit: apple, pear, banana, orange, peach
+    vegetable: carrot, onion, potato, cucumber
+    drink: cup of tea, cup of coffee, glass of milk, glass of juice
+    [reading matter]: book, newspaper, magazine, letter; book: novel, cookbook, dictionary
+    instrument: guitar, violin, trumpet, flute, accordion
+    vehicle: car, truck, bus, motorcycle, bicycle; car: taxi, sports car
+    toy: doll, kite, teddy bear, puppet
+    piece of furniture: chair, table, bench, bookcase, sofa; chair: armchair, rocking chair
+    container: box, bag, basket, bucket
+    tool: hammer, saw, shovel, rake
+    [growing]: flower, tree; flower: rose, tulip, daisy, lily
+    tree: oak tree, apple tree, palm tree
+    [round]: ball, stone; [on wheels]: cart, wheelchair, stroller; [openings]: door, window, gate
+""")
+
+PLACES = Tree("""
+    [anywhere]: inside, outside
+    inside: in the kitchen, in the living room, in the garage, in the library, in the basement
+    outside: in the park, in the garden, in the forest, in the street, on the beach
+    [wet]: in the lake, in the river, in the sea, in the swimming pool
+""")
+
+TIMES = Tree("""
+    [hours]: in the morning, in the afternoon, at night
+    in the morning: early in the morning, late in the morning
+    in the afternoon: early in the afternoon, late in the afternoon
+    at night: at midnight
+    [days]: on the weekend, on a weekday
+    on the weekend: on Saturday, on Sunday
+    on a weekday: on Monday, on Tuesday, on Wednesday, on Thursday, on Friday
+""")
+
+VERBS = Tree("""
+    run: sprint, jog; walk: stroll, march, limp; sleep: snore; talk: whisper; laugh: giggle
+    cry: sob; eat: devour, nibble; cook: fry, boil; cut: slice, chop; clean: scrub, wipe
+    look at: stare at; throw: hurl
+""")
+
+# Verbs in one row cannot be done at once by the same one (to the same thing).
+EXCLUSIVE = _table("""
+    run, walk, sit, dance; run, walk, dance, sleep; sprint, jog; stroll, march, limp
+    sing, sleep; talk, sleep; laugh, sleep; laugh, cry; fry, boil; devour, nibble; push, pull
+    throw, catch; open, close; buy, sell; carry, drag; read, write; lead, follow; fill, empty
+""")
+
+
+class Frame(NamedTuple):
+    """Who does it, to what (nothing for "sleep"), and where that makes sense."""
+
+    agents: tuple[str, ...]
+    objects: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+FRAMES = {
+    verb: Frame(*(() if cell == "-" else tuple(cell.split(", ")) for cell in cells))
+    for verb, *cells in _table(
+        """
+    run        | person, dog, cat, horse  | -                                   | outside
+    jog        | person                   | -                                   | outside
+    walk       | person, dog, horse, bird | -                                   | outside
+    stroll     | person                   | -                                   | outside
+    march      | person                   | -                                   | outside
+    sit        | person, dog, cat         | -                                   | inside, outside
+    sleep      | person, dog, cat         | -                                   | inside, outside
+    swim       | person, dog, bird        | -                                   | [wet]
+    dance      | person                   | -                                   | inside, outside
+    sing       | person                   | -                                   | inside, outside
+    talk       | person                   | -                                   | inside, outside
+    laugh      | person                   | -                                   | inside, outside
+    cry        | person                   | -                                   | inside, outside
+    eat        | person                   | [snacks]                            | inside, outside
+    cook       | adult                    | vegetable                           | in the kitchen
+    cut        | adult                    | vegetable, piece of fruit           | in the kitchen
+    order      | person                   | drink, sandwich, cake               | -
+    read       | person                   | [reading matter]                    | inside, outside
+    write      | person                   | letter, novel                       | inside, outside
+    play       | person                   | instrument                          | inside, outside
+    clean      | person                   | piece of furniture, tool            | inside, outside
+    wash       | person                   | vehicle, dog                        | in the street
+    repair     | adult                    | vehicle, toy, instrument            | in the garage
+    ride       | person                   | bicycle, horse                      | outside
+    carry      | person                   | child, container, tool, chair       | inside, outside
+    drag       | person                   | container, chair, table             | inside, outside
+    hold       | person                   | toy, flower, tool, drink            | inside, outside
+    buy        | person                   | toy, container, instrument, bicycle | -
+    sell       | person                   | toy, container, instrument, bicycle | -
+    fill       | person                   | container                           | inside, outside
+    empty      | person                   | container                           | inside, outside
+    plant      | person                   | [growing]                           | in the garden
+    draw       | person                   | [growing], animal, vehicle          | inside, outside
+    push       | person                   | [on wheels]                         | inside, outside
+    pull       | person                   | [on wheels]                         | inside, outside
+    throw      | person                   | [round]                             | outside
+    catch      | person                   | ball                                | outside
+    open       | person                   | [openings], box, bag                | -
+    close      | person                   | [openings], box, bag                | -
+    chase      | person, dog, cat         | person, dog, cat, goat, bird        | outside
+    follow     | person, dog              | person, dog, horse, goat            | outside
+    lead       | person, dog              | person, dog, horse, goat            | outside
+    watch      | person, animal           | person, animal                      | outside
+    look at    | person, animal           | person, animal                      | outside
+    help       | person                   | person                              | inside, outside
+    greet      | person                   | person                              | inside, outside
+    photograph | person                   | person                              | inside, outside
+    hug        | person                   | child, dog                          | inside, outside
+    """,
+        "|",
+    )
+}
+
+
+def frame_of(verb: str) -> Frame:
+    return FRAMES[verb if verb in FRAMES else VERBS.parent(verb)]
+
+
+ONE_WAY = ("chase", "follow", "lead")  # if A does it to B, B does not do it to A
+EITHER_WAY = ("watch", "look at", "help", "greet", "photograph")  # B may do it to A as well
+COUNTED = ("carry", "hold", "buy", "sell", "plant", "draw", "wash", "order")  # many things at once
+SHARED = ("carry", "wash", "repair", "push", "pull", "chase", "follow", "watch", "help", "greet")
+TOGETHER = (*(verb for verb in FRAMES if not FRAMES[verb].objects), *SHARED)  # done by many at once
+TRANSITIVE = tuple(verb for verb in FRAMES if FRAMES[verb].objects)
+
+
+class Quantifier(NamedTuple):
+    """ "At least two": from two to any number."""
+
+    words: str
+    least: int
+    most: int
+
+
+_ENDLESS = 99
+NUMBERS = ("one", "two", "three", "four", "five", "six")
+_COUNTED = tuple(enumerate(NUMBERS, 1))
+QUANTIFIERS = (
+    Quantifier("no", 0, 0),
+    Quantifier("zero", 0, 0),
+    *(Quantifier(word, n, n) for n, word in _COUNTED),
+    *(Quantifier(f"exactly {word}", n, n) for n, word in _COUNTED),
+    *(Quantifier(f"at least {word}", n, _ENDLESS) for n, word in _COUNTED),
+    *(Quantifier(f"at most {word}", 0, n) for n, word in _COUNTED),
+    *(Quantifier(f"more than {word}", n + 1, _ENDLESS) for n, word in _COUNTED[1:]),
+    *(Quantifier(f"fewer than {word}", 0, n - 1) for n, word in _COUNTED[1:]),
+)
+
+
+class Modifier(NamedTuple):
+    """Adjectives that exclude each other, and what they are said of, in the order of English."""
+
+    words: tuple[str, ...]
+    kinds: tuple[str, ...]
+    relative: bool  # a small horse is not a small animal
+
+
+_BEASTS = ("dog", "horse", "goat")
+_GOODS = ("vehicle", "toy", "piece of furniture", "container", "tool", "[on wheels]")
+_GROWN = ("animal", "[snacks]", "vegetable", "[growing]")
+
+MODIFIERS = (
+    Modifier(("rich", "poor"), ("person",), False),
+    Modifier(("expensive", "cheap"), ("instrument", "vehicle", "piece of furniture"), True),
+    Modifier(("big", "small"), ("drink", *_GROWN, *_GOODS), True),
+    Modifier(("tall", "short"), ("person",), True),
+    Modifier(("clean", "dirty"), ("[openings]", *_GOODS), False),
+    Modifier(("young", "old"), ("adult", "bird", "cow", "sheep", *_BEASTS), True),
+    Modifier(("new", "old"), ("instrument", "[reading matter]", "[openings]", *_GOODS), True),
+    Modifier(("wet", "dry"), ("cat", "[round]", *_BEASTS), False),
+    Modifier(("black", "white", "brown", "grey"), ("cat", *_BEASTS), False),
+    Modifier(("blond", "dark-haired"), ("person",), False),
+    Modifier(("red", "blue", "green", "yellow"), ("ball", "[openings]", *_GOODS), False),
+    Modifier(("red", "white", "pink"), ("flower",), False),
+)
+
+RELATIVE = frozenset(word for row in MODIFIERS if row.relative for word in row.words)
+
+
+@cache
+def modifiers(noun: str) -> tuple[Modifier, ...]:
+    """The adjectives that can be said of a noun."""
+    return tuple(row for row in MODIFIERS if any(noun in NOUNS.under(kind) for kind in row.kinds))
+
+
+SYNONYMS = dict(
+    _table("""
+    child, kid; woman, lady; bicycle, bike; motorcycle, motorbike; sofa, couch; stone, rock
+    car, automobile; taxi, cab; violin, fiddle; rich, wealthy; big, large; small, little
+    expensive, costly; cheap, inexpensive; talk, speak; cry, weep; repair, fix; hug, embrace
+    buy, purchase; close, shut; chase, pursue; inside, indoors; outside, outdoors
+    in the forest, in the woods; in the sea, in the ocean; at midnight, in the middle of the night
+""")
+)
+
+_PLURALS = {"person": "people", "child": "children", "goose": "geese", "sheep": "sheep"}
+
+
+def plural(noun: str) -> str:
+    head, of, rest = noun.partition(" of ")
+    if head in _PLURALS:
+        return _PLURALS[head]
+    if head.endswith("man"):
+        return head[:-3] + "men"
+    if head.endswith("y") and head[-2] not in "aeiou":
+        return head[:-1] + "ies"
+    ending = "es" if head.endswith(("s", "x", "ch", "sh", "potato")) else "s"
+    return head + ending + of + rest
+
+
+# Past and participle, where they are not made with -ed.
+_IRREGULAR = {
+    base: forms
+    for base, *forms in _table("""
+    run, ran, run; sit, sat, sat; sleep, slept, slept; swim, swam, swum; sing, sang, sung
+    speak, spoke, spoken; weep, wept, wept; eat, ate, eaten; cut, cut, cut; read, read, read
+    write, wrote, written; ride, rode, ridden; hold, held, held; buy, bought, bought
+    sell, sold, sold; draw, drew, drawn; throw, threw, thrown; catch, caught, caught
+    lead, led, led; shut, shut, shut
+""")
+}
+_DOUBLED = ("run", "jog", "sit", "swim", "cut", "chop", "drag", "hug", "sob", "scrub", "shut")
+
+
+def conjugate(verb: str) -> tuple[str, str, str]:
+    """Past, participle and -ing form; only the first word bends ("look at", "looked at")."""
+    head, space, rest = verb.partition(" ")
+    tail = space + rest
+    stem = head + head[-1] if head in _DOUBLED else head
+    regular = head[:-1] + "ied" if head.endswith("y") and head[-2] not in "aeiou" else stem + "ed"
+    regular = head + "d" if head.endswith("e") else regular
+    past, participle = _IRREGULAR.get(head, [regular, regular])
+    ing = (head[:-1] if head.endswith("e") else stem) + "ing"
+    return past + tail, participle + tail, ing + tail
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """ "a small dog", "the dog", "at least two dogs"."""
+
+    noun: str
+    determiner: str = "a"
+    adjectives: tuple[str, ...] = ()
+
+    @property
+    def is_sensible(self) -> bool:
+        """Whether the adjectives can be said of the noun, and are not too many."""
+        known = {word for row in modifiers(self.noun) for word in row.words}
+        return known.issuperset(self.adjectives) and len(self.adjectives) < 3
+
+    @property
+    def is_plural(self) -> bool:
+        singular = self.determiner in ("a", "the", "another", "only a")
+        return not singular and not self.determiner.endswith("one")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Who does what to whom, where and when. Words are the lexicon's; `reworded` says synonyms."""
+
+    subjects: tuple[Phrase, ...]  # none: "the dog is being chased"
+    verb: str
+    object: Phrase | None = None
+    place: str = ""
+    time: str = ""
+    link: str = "and"  # between subjects: and, or, nor
+    past: bool = False
+    passive: bool = False
+    negated: bool = False
+    reworded: bool = False
+
+    @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        return (*self.subjects, self.object) if self.object else self.subjects
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it entails what is left of it when something is dropped."""
+        articles = all(phrase.determiner in ("a", "the", "another") for phrase in self.phrases)
+        return articles and self.link == "and" and not self.negated
+
+
+def render(scene: Scene) -> str:
+    """The scene as an English sentence."""
+
+    def say(word: str) -> str:
+        return SYNONYMS.get(word, word) if scene.reworded else word
+
+    def phrase(part: Phrase) -> str:
+        noun = plural(say(part.noun)) if part.is_plural else say(part.noun)
+        words = " ".join([*map(say, part.adjectives), noun])
+        articled = part.determiner in ("a", "only a") and words[0] in "aeiou"
+        return f"{part.determiner}{'n' if articled else ''} {words}"
+
+    agents = _listed([phrase(part) for part in scene.subjects], scene.link)
+    thing = phrase(scene.object) if scene.object else ""
+    if scene.passive:
+        first, last = thing, f"by {agents}" if agents else ""
+        many = scene.object is not None and scene.object.is_plural
+    else:
+        first, last = agents, thing
+        many = scene.subjects[-1].is_plural or (len(scene.subjects) > 1 and scene.link == "and")
+    action = _inflected(scene, say(scene.verb), many)
+    text = " ".join(filter(None, [first, action, last, say(scene.place), say(scene.time)]))
+    return text[0].upper() + text[1:] + "."
+
+
+def _listed(names: list[str], link: str) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    opening = {"and": "", "or": "either ", "nor": "neither "}[link]
+    return f"{opening}{', '.join(names[:-1])} {link} {names[-1]}"
+
+
+def _inflected(scene: Scene, verb: str, many: bool) -> str:
+    past, participle, ing = conjugate(verb)
+    negation = " not" if scene.negated else ""
+    if scene.past and not scene.passive:
+        return f"did not {verb}" if scene.negated else past
+    if scene.past:
+        return f"{'were' if many else 'was'}{negation} {participle}"
+    action = f"being {participle}" if scene.passive else ing
+    return f"{'are' if many else 'is'}{negation} {action}"

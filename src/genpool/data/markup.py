@@ -1,0 +1,77 @@
+"""Plain text out of the XML and HTML of the author-profiling files, from untrusted hands."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from xml.parsers import expat
+
+from genpool.data.rows import BadRow, Record
+from genpool.files import open_bytes
+
+# A pattern and not html.parser, which takes a tweet's "</3" for a comment and drops what follows.
+_HIDDEN = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>")
+_BREAKING = re.compile("br|hr|p|div|li|ul|ol|table|tr|td|th|h[1-6]|blockquote", re.IGNORECASE)
+_DOCUMENTS = ("document", "conversation")
+
+
+def without_html(text: str) -> str:
+    """The text without tags, with its entities read, on one line."""
+    text = _TAG.sub(_space_or_nothing, _HIDDEN.sub(" ", text))
+    return " ".join(html.unescape(text).split())
+
+
+def documents(path: Path) -> list[Record]:
+    """The texts of one author's file, or a single bad record if it is not sound XML.
+
+    Entity declarations are refused, because a few of them can be made to expand without end or to
+    name other files; the corpora have none.
+    """
+    with open_bytes(path) as stream:
+        content = stream.read()
+    found = _Collector()
+    try:
+        found.parser.Parse(content, True)
+    # The last two are for an encoding that the file names and expat does not know.
+    except (BadRow, expat.ExpatError, LookupError, ValueError) as error:
+        bad = BadRow("invalid XML", f"is not XML that can be read: {error}")
+        return [Record(path, found.parser.CurrentLineNumber, bad)]
+    return [Record(path, line, {"text": text}) for line, text in found.texts]
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.texts: list[tuple[int, str]] = []
+        self._line: int | None = None
+        self._pieces: list[str] = []
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.EntityDeclHandler = self._refuse
+        self.parser.StartElementHandler = self._start
+        self.parser.CharacterDataHandler = self._text
+        self.parser.EndElementHandler = self._end
+
+    def _refuse(self, name: str, *_: object) -> None:
+        raise BadRow("invalid XML", f"declaring an entity ({name!r}) is refused as unsafe")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name in _DOCUMENTS:
+            self._line, self._pieces = self.parser.CurrentLineNumber, []
+        else:
+            self._text(" ")
+
+    def _text(self, piece: str) -> None:
+        if self._line is not None:
+            self._pieces.append(piece)
+
+    def _end(self, name: str) -> None:
+        if name in _DOCUMENTS and self._line is not None:
+            self.texts.append((self._line, without_html("".join(self._pieces))))
+            self._line = None
+
+
+def _space_or_nothing(tag: re.Match[str]) -> str:
+    # "<s>@</s><b>name</b>" is one word, "one<br>two" is two.
+    return " " if _BREAKING.fullmatch(tag[1]) else ""

@@ -1,0 +1,138 @@
+"""PAN author profiling: a folder with one XML file an author, and their ages in truth.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genpool.data.base import Reader
+from genpool.data.example import Example
+from genpool.data.folders import contents, existing
+from genpool.data.markup import documents
+from genpool.data.rows import BadRow, DroppedRow, Record, decoded, label_of, text_of
+from genpool.data.splits import PARTS, check_sizes, draw_parts
+from genpool.errors import DataError
+from genpool.files import raw_lines
+
+AGES = ("18-24", "25-34", "35-49", "50-64", "65+")
+_TRUTH = "truth.txt"
+_UNKNOWN_AGE = "xx-xx"
+
+
+class PanReader(Reader):
+    """Reads the Age task: each document is an example with the age of its author.
+
+    PAN gives no split, so one is drawn by the seed over all documents, those of one author in any
+    of the three, with the sizes of the paper. Documents without text and authors of unknown age
+    are dropped and counted.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        sizes: Sequence[int | str] = (68_485, 4_000, 4_000),
+        seed: int = 0,
+        bad_rows: str = "error",
+    ) -> None:
+        super().__init__(bad_rows=bad_rows)
+        self._sizes, self._seed = check_sizes(sizes), seed
+        self._folder = existing(path)
+        if not (self._folder / _TRUTH).is_file() or not self._authors():
+            holds = contents(self._folder) if self._folder.is_dir() else "a single file"
+            problem = f"looked for {_TRUTH} and an .xml file for each author, but found: {holds}"
+            raise DataError(problem, path)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The five ranges of age."""
+        return AGES
+
+    @property
+    def is_pair(self) -> bool:
+        """Never: one document."""
+        return False
+
+    @property
+    def place(self) -> Path:
+        """The folder."""
+        return self._folder
+
+    def splits(self) -> list[str]:
+        """The splits that were asked for."""
+        return [part for part, size in zip(PARTS, self._sizes, strict=True) if size]
+
+    def _stream(self, split: str) -> Iterator[Example]:
+        # The split is drawn over the documents that can be used, so all of them are made into
+        # examples each time, under one name: a bad file is then counted once, not once a split.
+        wanted = PARTS.index(split)
+        for example, part in zip(super()._stream("all"), self._parts, strict=True):
+            if part == wanted:
+                yield example
+
+    @cached_property
+    def _parts(self) -> NDArray[np.uint8]:
+        count = sum(1 for _ in super()._stream("all"))
+        try:
+            return draw_parts(count, self._sizes, self._seed)
+        except DataError as error:
+            raise DataError(error.problem, self._folder) from None
+
+    def _authors(self) -> list[Path]:
+        # Sorted, because the order of a folder differs from one file system to the next.
+        return sorted(self._folder.glob("*.xml"), key=lambda path: path.name)
+
+    def _records(self, split: str) -> Iterator[Record]:
+        ages: dict[str, str] = {}
+        for record in self._truth():
+            if isinstance(record.values, BadRow):
+                yield record
+            else:
+                ages[str(record.values["author"])] = str(record.values["age"])
+        for path in self._authors():
+            # Some years add language, age and gender to the name: id_en_xx_xx.xml.
+            author = path.stem if path.stem in ages else path.stem.split("_")[0]
+            if author not in ages:
+                problem = f"author {author!r} is not in {_TRUTH}"
+                yield Record(path, 1, BadRow("author without age", problem))
+                continue
+            for number, record in enumerate(documents(path), start=1):
+                if isinstance(record.values, BadRow):
+                    yield record
+                else:
+                    known = {"age": ages[author], "id": f"{author}/{number}"}
+                    yield record._replace(values={**record.values, **known})
+
+    def _truth(self) -> Iterator[Record]:
+        path = self._folder / _TRUTH
+        for line in raw_lines(path):
+            if not line.data.strip():
+                continue
+            try:
+                values: Mapping[str, object] | BadRow = _author_and_age(decoded(line))
+            except BadRow as bad:
+                values = bad
+            yield Record(path, line.number, values)
+
+    def _example(self, values: Mapping[str, object], split: str) -> Example:
+        if values["age"] == _UNKNOWN_AGE:
+            raise DroppedRow("unknown age", "the author's age is not known")
+        if not values["text"]:
+            raise DroppedRow("no text", "the document has no text")
+        label = label_of(values, "age", AGES)
+        return Example(label=label, first=text_of(values, "text"), id=str(values["id"]))
+
+
+def _author_and_age(line: str) -> Mapping[str, object]:
+    fields = [field.strip() for field in line.split(":::")]
+    if len(fields) < 3:
+        problem = f"has {len(fields)} fields; expected author:::GENDER:::AGE"
+        raise BadRow("wrong number of fields", problem)
+    age = "65+" if fields[2].lower() == "65-xx" else fields[2].lower()
+    if age not in (*AGES, _UNKNOWN_AGE):
+        label_of({"age": fields[2]}, "age", AGES)
+    return {"author": fields[0], "age": age}

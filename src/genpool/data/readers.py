@@ -1,0 +1,57 @@
+"""All readers by name: a new one is a file of its own and a line here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from genpool.data.base import Reader
+from genpool.data.generated import RulesReader
+from genpool.data.hub import HubReader
+from genpool.data.multinli import MultiNliReader
+from genpool.data.pan import PanReader
+from genpool.data.snli import SnliReader
+from genpool.data.table import TableReader
+from genpool.data.yelp import YelpReader
+from genpool.errors import ConfigError, unknown_name
+
+READERS: dict[str, type[Reader]] = {
+    "snli": SnliReader,
+    "multinli": MultiNliReader,
+    "yelp": YelpReader,
+    "age": PanReader,
+    "table": TableReader,
+    "hub": HubReader,
+    "rules": RulesReader,
+}
+
+
+def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **options: Any) -> Reader:
+    """The reader of that name for a path (a data set's name for "hub"), with its options.
+
+    All names that are not right are reported together, before any file is looked at.
+    """
+    if name not in READERS:
+        raise ConfigError(unknown_name("reader", name, READERS))
+    known = reader_options(name)
+    wrong = [unknown_name(f"{name} option", key, known) for key in options if key not in known]
+    if wrong:
+        raise ConfigError(wrong)
+    return cast(Callable[..., Reader], READERS[name])(path, **options)
+
+
+def reader_options(name: str) -> list[str]:
+    """The names of the options that a reader takes."""
+    initializers = [
+        vars(kind)["__init__"] for kind in READERS[name].__mro__ if "__init__" in vars(kind)
+    ]
+    return sorted(
+        {
+            parameter.name
+            for initializer in initializers[:-1]  # the last is that of `object`
+            for parameter in inspect.signature(initializer).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        }
+    )

@@ -1,0 +1,117 @@
+"""What a row must be before it is an example, and what becomes of one that is not.
+
+A row that cannot be used is a `BadRow` with a short reason, which is counted, and a sentence for
+people. It travels as a value inside a `Record` until the reader decides: stop there, or skip it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from genpool.errors import unknown_name
+from genpool.files import RawLine
+
+
+class BadRow(Exception):
+    """A row that cannot be used, and why."""
+
+    def __init__(self, reason: str, problem: str) -> None:
+        self.reason, self.problem = reason, problem
+        super().__init__(problem)
+
+
+class DroppedRow(BadRow):
+    """A row that the data set itself marks as not to be used: counted, never an error."""
+
+
+class Record(NamedTuple):
+    """One row of a file: its columns by name, or what is wrong with it."""
+
+    path: Path | str
+    line: int
+    values: Mapping[str, object] | BadRow
+
+
+def decoded(line: RawLine) -> str:
+    """The line as text; bytes that are not UTF-8 are a BadRow that says where they stand."""
+    try:
+        return line.data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
+        problem = f"is not UTF-8: {found} of the file, byte {error.start + 1} of the line"
+        raise BadRow("bad UTF-8", problem) from None
+
+
+def text_of(values: Mapping[str, object], column: str) -> str:
+    """The text of a column, which must hold more than white space."""
+    value = _present(values, column)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        kind = type(value).__name__
+        raise BadRow("not text", f"column {column!r} holds a {kind}; expected text")
+    text = "" if _is_missing(value) else str(value)
+    if not text.strip():
+        raise BadRow("empty side", f"column {column!r} is empty; expected text")
+    if not text.isascii():
+        _check_encodable(text, column)
+    return text
+
+
+def label_of(
+    values: Mapping[str, object], column: str, allowed: Sequence[str] | None = None
+) -> str:
+    """The label of a column, one of `allowed` where the labels are known."""
+    label = plain(_present(values, column))
+    if label is None:
+        raise BadRow("no label", f"column {column!r} is empty; expected a label")
+    if allowed is not None and label not in allowed:
+        raise BadRow("unknown label", unknown_name("label", label, allowed))
+    return label
+
+
+def score_of(values: Mapping[str, object], column: str) -> float:
+    """The finite number of a column."""
+    value = _present(values, column)
+    try:
+        score = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise BadRow("bad score", f"column {column!r} holds {value!r}; expected a number")
+    return score
+
+
+def plain(value: object) -> str | None:
+    """A label, genre or id as text: 5, 5.0 and " 5 " are all "5"; nothing is None."""
+    if _is_missing(value):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip() or None
+
+
+def _present(values: Mapping[str, object], column: str) -> object:
+    # Only JSON can do this: each of its lines names its own columns.
+    if column not in values:
+        found = ", ".join(map(repr, values)) or "none"
+        raise BadRow("missing field", f"there is no field {column!r}; this line has: {found}")
+    return values[column]
+
+
+def _is_missing(value: object) -> bool:
+    # Tables written by pandas mark an empty text cell with the number NaN.
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _check_encodable(text: str, column: str) -> None:
+    # JSON can spell half of a surrogate pair ("\ud83d"), which no tokenizer or file accepts.
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        broken = f"U+{ord(text[error.start]):04X}"
+        problem = f"column {column!r} holds half a character ({broken}) at position {error.start}"
+        raise BadRow("bad UTF-8", problem) from None

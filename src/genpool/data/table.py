@@ -1,0 +1,110 @@
+"""Any table: TSV, CSV, JSON Lines or Parquet, plain or compressed, columns chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+from genpool.data.column_reader import ColumnOptions, ColumnReader
+from genpool.data.folders import contents, existing
+from genpool.data.formats import csv_records, json_records, tsv_records
+from genpool.data.parquet import parquet_records
+from genpool.data.rows import Record
+from genpool.errors import ConfigError, DataError
+from genpool.files import COMPRESSED, bare_name
+
+_DELIMITERS = {".tsv": "\t", ".csv": ","}
+_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")
+_ORDER = ("train", "dev", "test")
+_ALSO = {"validation": "dev", "valid": "dev", "val": "dev"}
+
+
+class TableReader(ColumnReader):
+    """Reads a folder with a table for each split, one table, or a table for each split by name.
+
+        TableReader("sick")                                 # sick/train.tsv.xz, dev…, test…
+        TableReader("reviews.csv", first="body")            # one split, called "all"
+        TableReader({"train": "a.csv", "dev": "b.parquet"})
+
+    In a folder a split has the name of its file, and "validation", "valid" and "val" are "dev".
+    In `.tsv` a quote is a letter; in `.csv` fields may be quoted. `quotes` and `delimiter` change
+    this. The other options are those of ColumnReader.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | Mapping[str, str | Path],
+        *,
+        quotes: bool | None = None,
+        delimiter: str | None = None,
+        **options: Unpack[ColumnOptions],
+    ) -> None:
+        super().__init__(**options)
+        if delimiter is not None and len(delimiter) != 1:
+            raise ConfigError(f"delimiter is {delimiter!r}; expected one character")
+        self._quotes, self._delimiter = quotes, delimiter
+        if isinstance(path, Mapping):
+            self._place = None
+            self._files = {split: existing(file) for split, file in path.items()}
+        else:
+            self._place = existing(path)
+            self._files = _in_folder(self._place) if self._place.is_dir() else {"all": self._place}
+        for file in self._files.values():
+            if _format(file) is None:
+                kinds = f"{', '.join(_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
+                raise DataError(f"is not a table by its name; expected {kinds}", file)
+
+    @property
+    def place(self) -> Path | None:
+        """The folder or the file."""
+        return self._place
+
+    def splits(self) -> list[str]:
+        """Train, dev and test where present, then all other tables by name."""
+        return sorted(self._files, key=lambda split: (split not in _ORDER, _rank(split), split))
+
+    def _absent(self, split: str) -> str:
+        names = ", ".join(split + suffix for suffix in _SUFFIXES)
+        return f"{super()._absent(split)} Looked for {names}."
+
+    def _records(self, split: str) -> Iterator[Record]:
+        path = self._files[split]
+        choose = partial(self._choose, split)
+        form = _format(path)
+        if form == ".parquet":
+            return parquet_records(path, choose)
+        if form in _DELIMITERS:
+            delimiter = self._delimiter or _DELIMITERS[form]
+            quoted = form == ".csv" if self._quotes is None else self._quotes
+            records = csv_records if quoted else tsv_records
+            return records(path, choose, delimiter)
+        return json_records(path, choose)
+
+
+def _rank(split: str) -> int:
+    return _ORDER.index(split) if split in _ORDER else 0
+
+
+def _format(path: Path) -> str | None:
+    suffix = Path(bare_name(path)).suffix.lower()
+    return suffix if suffix in _SUFFIXES else None
+
+
+def _in_folder(folder: Path) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or not path.is_file() or _format(path) is None:
+            continue
+        stem = Path(bare_name(path)).stem
+        split = _ALSO.get(stem.lower(), stem)
+        if split in files:
+            problem = f"{files[split].name} and {path.name} are both {split!r}; keep one of them"
+            raise DataError(problem, folder)
+        files[split] = path
+    if not files:
+        looked = ", ".join(f"train{suffix}" for suffix in _SUFFIXES)
+        problem = f"looked for tables such as {looked}, but it holds: {contents(folder)}"
+        raise DataError(problem, folder)
+    return files

@@ -1,0 +1,41 @@
+"""Token vectors in, one state per token out."""
+
+from genpool.encoder.bag import BagOfWordsEncoder
+from genpool.encoder.base import Encoded, Encoder
+from genpool.encoder.bilstm import (
+    BiLSTMEncoder,
+    ResidualStackedEncoder,
+    ShortcutStackedEncoder,
+    StackedBiLSTMEncoder,
+)
+from genpool.encoder.cnn import CNNEncoder
+from genpool.encoder.disan import DiSANEncoder
+from genpool.encoder.one_way import GRUEncoder, LSTMEncoder
+
+#: every encoder by the name that settings and saved folders use; a new one is one file and one line
+ENCODERS: dict[str, type[Encoder]] = {
+    "stacked-bilstm": StackedBiLSTMEncoder,
+    "bilstm": BiLSTMEncoder,
+    "shortcut-stacked": ShortcutStackedEncoder,
+    "residual-stacked": ResidualStackedEncoder,
+    "lstm": LSTMEncoder,
+    "gru": GRUEncoder,
+    "cnn": CNNEncoder,
+    "disan": DiSANEncoder,
+    "bag-of-words": BagOfWordsEncoder,
+}
+
+__all__ = [
+    "ENCODERS",
+    "BagOfWordsEncoder",
+    "BiLSTMEncoder",
+    "CNNEncoder",
+    "DiSANEncoder",
+    "Encoded",
+    "Encoder",
+    "GRUEncoder",
+    "LSTMEncoder",
+    "ResidualStackedEncoder",
+    "ShortcutStackedEncoder",
+    "StackedBiLSTMEncoder",
+]

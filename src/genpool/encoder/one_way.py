@@ -1,0 +1,53 @@
+"""One-way recurrent encoders: LSTM and GRU."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from genpool.encoder.base import Encoder, require_layers
+from genpool.encoder.lstm import LSTMDirection
+from genpool.packing import Packing
+
+
+class LSTMEncoder(Encoder):
+    """A one-way LSTM of any depth."""
+
+    has_gates = True
+
+    def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
+        require_layers(hidden_dim, layers)
+        super().__init__(input_dim, output_dim=hidden_dim)
+        dims = [input_dim] + [hidden_dim] * (layers - 1)
+        self.layers = nn.ModuleList(LSTMDirection(dim, hidden_dim) for dim in dims)
+
+    def encode_rows(
+        self, rows: Tensor, packing: Packing, gates: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        inputs = states = rows
+        for layer in self.layers:
+            inputs, states = states, layer(states, packing.sizes)  # (rows, hidden)
+        if not gates:
+            return states, None
+        top = cast(LSTMDirection, self.layers[-1])
+        return states, top.gates(inputs, states, packing.previous())
+
+
+class GRUEncoder(Encoder):
+    """A one-way GRU of any depth (PyTorch's own, given packed rows)."""
+
+    def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
+        require_layers(hidden_dim, layers)
+        super().__init__(input_dim, output_dim=hidden_dim)
+        self.gru = nn.GRU(input_dim, hidden_dim, num_layers=layers)
+
+    def encode_rows(
+        self, rows: Tensor, packing: Packing, gates: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        if not packing.sizes:
+            return rows.new_zeros(0, self.output_dim), None
+        packed, _ = self.gru(PackedSequence(rows, torch.tensor(packing.sizes)))
+        return packed.data, None  # (rows, hidden)

@@ -1,0 +1,139 @@
+"""Vectors of whole files: sentences stream in, vectors stream out, in order."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from genpool.data import TableReader
+from genpool.errors import DataError, InputError, MissingExtraError
+from genpool.files import raw_lines, replacing
+from genpool.model import SentenceEncoder
+from genpool.progress import progress
+
+Chunk = NDArray[np.float32]
+#: sentences and their vectors, once for each chunk
+Write = Callable[[list[str], Chunk], None]
+
+
+def encode_file(
+    encoder: SentenceEncoder,
+    source: str | Path,
+    output: str | Path,
+    column: str | None = None,
+    normalize: bool = False,
+    batch_size: int = 64,
+    show_progress: bool = True,
+) -> int:
+    """Writes the vector of every sentence of a file; gives their number.
+
+    source: a text file with one sentence a line, a table (with `column`), or "-" for standard
+    input. output: .npy (an array), .parquet or .jsonl (sentence and vector). The output appears
+    only when it is complete.
+    """
+    target = Path(output)
+    kinds = {".npy": _npy, ".parquet": _parquet, ".jsonl": _jsonl}
+    if target.suffix not in kinds:
+        raise InputError(f"{target} ends in {target.suffix!r}; expected {', '.join(kinds)}.")
+    waiting: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for sentence in read_sentences(source, column):
+            waiting.append(sentence)
+            yield sentence
+
+    count = 0
+    with (
+        replacing(target) as temporary,
+        kinds[target.suffix](temporary, encoder.output_dim) as write,
+        progress("encoding", None, show_progress) as done,
+    ):
+        for vectors in encoder.encode_stream(remembered(), batch_size, done):
+            if normalize:
+                vectors = functional.normalize(vectors, dim=1)
+            write(waiting[: len(vectors)], vectors.float().cpu().numpy())
+            del waiting[: len(vectors)]
+            count += len(vectors)
+    return count
+
+
+def read_sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
+    """The sentences of a file; an empty line is a sentence without tokens."""
+    if str(source) == "-":
+        for line in sys.stdin:
+            yield line.rstrip("\r\n")
+        return
+    if column is not None:
+        reader = TableReader(source, first=column, labelled=False)
+        for example in reader.read(reader.splits()[0]):
+            yield example.first
+        return
+    for number, _, data in raw_lines(Path(source)):
+        try:
+            yield data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"is not UTF-8 text: {error.reason}", source, number) from None
+
+
+@contextmanager
+def _npy(path: Path, dim: int) -> Iterator[Write]:
+    """An array (sentences, dim). NumPy's header leaves room for the number of rows to grow."""
+    rows = 0
+
+    def header() -> dict[str, Any]:
+        return {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)}
+
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header())
+
+        def write(sentences: list[str], vectors: Chunk) -> None:
+            nonlocal rows
+            file.write(vectors.astype("<f4").tobytes())
+            rows += len(vectors)
+
+        yield write
+        file.seek(0)
+        np.lib.format.write_array_header_1_0(file, header())
+
+
+@contextmanager
+def _jsonl(path: Path, dim: int) -> Iterator[Write]:
+    with path.open("w", encoding="utf-8") as file:
+
+        def write(sentences: list[str], vectors: Chunk) -> None:
+            for sentence, vector in zip(sentences, vectors, strict=True):
+                row = {"sentence": sentence, "vector": [float(f"{x:.7g}") for x in vector]}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+        yield write
+
+
+@contextmanager
+def _parquet(path: Path, dim: int) -> Iterator[Write]:
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("writing Parquet", "parquet") from error
+    schema = arrow.schema(
+        [("sentence", arrow.string()), ("vector", arrow.list_(arrow.float32(), dim))]
+    )
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def write(sentences: list[str], vectors: Chunk) -> None:
+            flat = arrow.array(vectors.ravel(), arrow.float32())
+            columns = [
+                arrow.array(sentences, arrow.string()),
+                arrow.FixedSizeListArray.from_arrays(flat, dim),
+            ]
+            writer.write_table(arrow.table(columns, schema=schema))
+
+        yield write

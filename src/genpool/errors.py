@@ -1,0 +1,72 @@
+"""Every error that genpool raises for a user's mistake.
+
+    GenpoolError
+    ├── InputError          a tensor, mask or argument that does not fit          (also ValueError)
+    ├── ConfigError         a setting, or several of them                         (also ValueError)
+    ├── DataError           a line of a data or vector file                       (also ValueError)
+    ├── FolderError         a saved folder that cannot be read or written
+    ├── TrainingError       a run that cannot start or go on
+    └── MissingExtraError   an optional package that is not installed             (also ImportError)
+
+A message says what was given, where, what was expected, and how to mend it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class GenpoolError(Exception):
+    """The root: `except GenpoolError` catches every mistake that genpool reports."""
+
+
+class InputError(GenpoolError, ValueError):
+    """A tensor, a mask or an argument does not fit."""
+
+
+class ConfigError(GenpoolError, ValueError):
+    """One or several settings are wrong; all of them are in `problems`."""
+
+    def __init__(self, problems: str | Iterable[str], source: str | Path | None = None) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        where = f"{source}: " if source else ""
+        if len(self.problems) == 1:
+            message = where + self.problems[0]
+        else:
+            lines = "\n".join(f"  - {problem}" for problem in self.problems)
+            message = f"{where}{len(self.problems)} settings are wrong:\n{lines}"
+        super().__init__(message)
+
+
+class DataError(GenpoolError, ValueError):
+    """A file holds something that cannot be used; `path` and `line` say where."""
+
+    def __init__(self, problem: str, path: str | Path | None = None, line: int | None = None):
+        self.problem, self.path, self.line = problem, path, line
+        where = "" if path is None else f"{path}: " if line is None else f"{path}, line {line}: "
+        super().__init__(where + problem)
+
+
+class FolderError(GenpoolError):
+    """A saved folder is missing, incomplete, damaged, or of another kind."""
+
+
+class TrainingError(GenpoolError):
+    """A training run cannot start or go on."""
+
+
+class MissingExtraError(GenpoolError, ImportError):
+    """A part of genpool needs a package that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an optional package: pip install 'genpool[{extra}]'")
+
+
+def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> str:
+    """The message for a name that is not in a list, with the nearest one that is."""
+    names = sorted(allowed)
+    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"unknown {kind} {given!r}.{hint} Known: {', '.join(names)}."

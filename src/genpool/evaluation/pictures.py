@@ -1,0 +1,185 @@
+"""Two pictures of a run: who is taken for whom, and how the model learned.
+
+Drawn on a `Figure` of their own, without pyplot: no window system, no global state, and the
+figures a user has open stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from genpool.errors import InputError, unknown_name
+from genpool.evaluation._extra import train_extra
+from genpool.evaluation.accuracy import AccuracyReport
+from genpool.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+LONGEST_NAME = 24
+LETTER = 0.0085  # the usual width of a letter in inches, for each point of text size
+MOST_NUMBERED = 20  # with more classes a cell is too small for its number
+LOSS, ACCURACY, RATE = "#b5482a", "#1f5f8b", "#6b6b6b"
+
+
+def confusion_picture(report: AccuracyReport, path: str | Path) -> None:
+    """Draw the confusion matrix: shade is the share of a gold label's rows, numbers are rows."""
+    counts = np.array(report.confusion)  # (gold, predicted)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    names = [_short(label) for label in report.labels]
+    cell, text_size = _cell_and_text(len(names))
+    longest = max(len(name) for name in names) * LETTER * text_size  # inches
+    figure = _figure(len(names) * cell + longest + 1.5, len(names) * cell + longest + 1.0)
+    axes = figure.subplots()
+    shading = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    turned = longest > 0.95 * cell
+    # parse_math: a label is a user's text, and a "$" in it is a dollar.
+    axes.set_xticks(
+        range(len(names)),
+        names,
+        rotation=40 if turned else 0,
+        ha="right" if turned else "center",
+        rotation_mode="anchor" if turned else "default",
+        fontsize=text_size,
+        parse_math=False,
+    )
+    axes.set_yticks(range(len(names)), names, fontsize=text_size, parse_math=False)
+    axes.set_xlabel("predicted", labelpad=8)
+    axes.set_ylabel("gold", labelpad=8)
+    axes.set_title(f"{100 * report.accuracy:.2f} % of {report.total:,} rows right", fontsize=11)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    if len(names) <= MOST_NUMBERED:
+        _write_counts(axes, counts, shares, text_size)
+    # Inside the axes' own frame, so that the bar is as high as the matrix.
+    bar = figure.colorbar(shading, cax=axes.inset_axes((1.03, 0, 0.12 / (len(names) * cell), 1)))
+    bar.set_label("share of the gold label's rows", fontsize=9)
+    bar.outline.set_visible(False)
+    _save(figure, path)
+
+
+def _cell_and_text(classes: int) -> tuple[float, int]:
+    """The side of a cell in inches and the size of its text in points."""
+    if classes <= 4:
+        return 1.2, 10
+    if classes <= 8:
+        return 0.85, 10
+    return (0.45, 8) if classes <= MOST_NUMBERED else (0.22, 6)
+
+
+def learning_curve_picture(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """Draw loss, dev accuracy and, where it changes, learning rate over the steps of a run.
+
+    Each row is an evaluation: step, epoch, train_loss, dev_accuracy, and learning_rate if known.
+    A value that is None or not finite is left out of its curve.
+    """
+    _check_rows(rows)
+    rates = {row["learning_rate"] for row in rows if _known(row, "learning_rate")} - {0}
+    heights = [3, 3, 1.3] if len(rates) > 1 else [3, 3]
+    figure = _figure(7.5, 1.0 + 0.85 * sum(heights))
+    panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    _curve(panels[0], rows, "train_loss", "training loss", LOSS)
+    _curve(panels[1], rows, "dev_accuracy", "dev accuracy", ACCURACY)
+    _mark_best(panels[1], rows)
+    if len(rates) > 1:
+        _curve(panels[2], rows, "learning_rate", "learning rate", RATE, drawstyle="steps-post")
+        panels[2].set_yscale("log")
+        # The first and the last rate: on so flat a panel the usual marks lie on one another.
+        ends = [min(rates), max(rates)]
+        panels[2].set_yticks(ends, [f"{rate:.3g}" for rate in ends])
+        panels[2].minorticks_off()
+    _tidy_scales(panels)
+    panels[-1].set_xlabel("step")
+    figure.align_ylabels(list(panels))
+    _save(figure, path)
+
+
+def _write_counts(axes: Axes, counts: Any, shares: Any, size: int) -> None:
+    for (gold, predicted), count in np.ndenumerate(counts):
+        share = shares[gold, predicted]
+        below = f"\n{100 * share:.0f} %" if len(counts) <= 8 else ""
+        colour = "white" if share > 0.5 else "black"
+        axes.text(
+            predicted, gold, f"{count:,}{below}", ha="center", va="center", color=colour, size=size
+        )
+
+
+def _curve(
+    axes: Axes, rows: Sequence[Mapping[str, Any]], key: str, name: str, colour: str, **style: Any
+) -> None:
+    points = [(row["step"], row[key]) for row in rows if _known(row, key)]
+    # Markers show where a run was evaluated, until they would merge into a band.
+    marker = "o" if len(points) <= 60 else ""
+    steps, values = [step for step, _ in points], [value for _, value in points]
+    axes.plot(steps, values, color=colour, marker=marker, markersize=3.5, linewidth=1.5, **style)
+    axes.set_ylabel(name)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _tidy_scales(panels: Sequence[Axes]) -> None:
+    with train_extra("A picture"):
+        from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
+
+    panels[1].yaxis.set_major_formatter(PercentFormatter(xmax=1, symbol=" %"))
+    panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+    panels[-1].xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def _mark_best(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    scored = [row for row in rows if _known(row, "dev_accuracy")]
+    if not scored:
+        return
+    best = max(scored, key=lambda row: float(row["dev_accuracy"]))  # of equals, the earliest
+    axes.plot([best["step"]], [best["dev_accuracy"]], "o", color=ACCURACY, markersize=8, mfc="none")
+    epoch = "" if best.get("epoch") is None else f", epoch {round(best['epoch'], 2):g}"
+    # In the title, where no curve can run through it.
+    axes.set_title(
+        f"best {100 * best['dev_accuracy']:.2f} % at step {best['step']:,}{epoch}",
+        fontsize=9,
+        loc="right",
+        color=ACCURACY,
+    )
+
+
+def _known(row: Mapping[str, Any], key: str) -> bool:
+    value = row.get(key)
+    return value is not None and math.isfinite(value)
+
+
+def _check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        raise InputError("no evaluations to draw")
+    for number, row in enumerate(rows, start=1):
+        for key in ("step", "train_loss", "dev_accuracy"):
+            if key not in row:
+                found = ", ".join(map(str, row)) or "nothing"
+                raise InputError(f"evaluation {number} has no {key!r}; it holds {found}")
+
+
+def _short(name: str) -> str:
+    flat = " ".join(name.split())
+    return flat if len(flat) <= LONGEST_NAME else flat[: LONGEST_NAME - 1] + "…"
+
+
+def _figure(width: float, height: float) -> Figure:
+    with train_extra("A picture"):
+        from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Figure, path: str | Path) -> None:
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise InputError(f"{path}: {unknown_name('picture format', kind, FORMATS)}")
+    with replacing(path) as temporary:
+        # "tight": the frame follows the names, however long, instead of cutting them.
+        figure.savefig(temporary, format=kind, dpi=150, bbox_inches="tight", pad_inches=0.15)

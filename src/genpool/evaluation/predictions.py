@@ -1,0 +1,152 @@
+"""Prediction files: what a model said about every row of a data set.
+
+A TSV with a header; the probability columns follow the order of the model's labels and may be
+absent:
+
+    id      gold            predicted       p:contradiction   p:entailment   p:neutral
+    4705.1  neutral         neutral         0.07              0.02           0.91
+    4705.2  entailment      neutral         0.1               0.3            0.6
+
+An empty `gold` is a row without a gold label, as in MultiNLI's test sets. Fields are written as
+they are, without quotes, so none may hold a tab or a line break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from genpool.errors import DataError, InputError, unknown_name
+from genpool.files import replacing
+
+HEADER = ("id", "gold", "predicted")
+PROBABILITY = "p:"
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The rows of one file, by column.
+
+    `labels` names the columns of `probabilities`; both are empty where a file has none. The gold
+    label may lie outside `labels`: a data set may know more than the model.
+    """
+
+    ids: tuple[str, ...]
+    gold: tuple[str | None, ...]
+    predicted: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    probabilities: tuple[tuple[float, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        rows = len(self.ids)
+        if len(self.gold) != rows or len(self.predicted) != rows:
+            counts = f"{rows} ids, {len(self.gold)} gold and {len(self.predicted)} predicted labels"
+            raise InputError(f"{counts}: one each a row")
+        if self.labels and len(self.probabilities) != rows:
+            raise InputError(f"{rows} ids and {len(self.probabilities)} rows of probabilities")
+        if self.probabilities and not self.labels:
+            raise InputError("probabilities were given without the labels of their columns")
+        if len(set(self.labels)) != len(self.labels):
+            raise InputError(f"a label is named twice: {', '.join(self.labels)}")
+        for row in range(rows):
+            own = self.probabilities[row] if self.labels else ()
+            problem = _row_problem(self.predicted[row], self.labels, own)
+            if problem:
+                raise InputError(f"row {row + 1} (id {self.ids[row]!r}): {problem}")
+
+
+def write_predictions(path: str | Path, predictions: Predictions) -> None:
+    """Write the file whole: a run that is killed leaves the old file or the new one."""
+    header = [*HEADER, *(PROBABILITY + label for label in predictions.labels)]
+    lines = [_joined(header, 1)]
+    columns = zip(predictions.ids, predictions.gold, predictions.predicted, strict=True)
+    for row, (identity, gold, predicted) in enumerate(columns):
+        # Nine digits: as many as give a 32-bit probability back exactly.
+        own = [f"{p:.9g}" for p in predictions.probabilities[row]] if predictions.labels else []
+        lines.append(_joined([identity, gold or "", predicted, *own], row + 2))
+    with replacing(path) as temporary:
+        temporary.write_bytes(b"".join(lines))
+
+
+def read_predictions(path: str | Path) -> Predictions:
+    """Read a file of `write_predictions`, or one of another program in the same columns."""
+    rows = _rows(Path(path))
+    header = next(rows, (1, [""]))[1]
+    labels = _labels_of_header(header, path)
+    ids: list[str] = []
+    gold: list[str | None] = []
+    predicted: list[str] = []
+    probabilities: list[tuple[float, ...]] = []
+    for line, fields in rows:
+        if len(fields) != len(header):
+            raise DataError(f"{len(fields)} fields, {len(header)} expected", path, line)
+        own = tuple(_number(field, path, line) for field in fields[len(HEADER) :])
+        problem = _row_problem(fields[2], labels, own)
+        if problem:
+            raise DataError(problem, path, line)
+        ids.append(fields[0])
+        gold.append(fields[1] or None)
+        predicted.append(fields[2])
+        if labels:
+            probabilities.append(own)
+    return Predictions(tuple(ids), tuple(gold), tuple(predicted), labels, tuple(probabilities))
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    try:
+        # Read as bytes: only so can a bad one be told with its line.
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    problem = f"not UTF-8: byte {line[error.start]:#04x}"
+                    raise DataError(problem, path, number) from error
+                yield number, text.removesuffix("\n").removesuffix("\r").split("\t")
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", path) from error
+
+
+def _labels_of_header(header: Sequence[str], path: str | Path) -> tuple[str, ...]:
+    expected = "expected a tab-separated header: id, gold, predicted, then p:LABEL columns or none"
+    if tuple(header[:3]) != HEADER:
+        raise DataError(f"{expected}; found {', '.join(header) or 'nothing'}", path, 1)
+    for name in header[3:]:
+        if not name.startswith(PROBABILITY):
+            raise DataError(f"{expected}; found the column {name!r}", path, 1)
+        if header.count(name) > 1:
+            raise DataError(f"the column {name!r} appears {header.count(name)} times", path, 1)
+    return tuple(name.removeprefix(PROBABILITY) for name in header[3:])
+
+
+def _row_problem(
+    predicted: str, labels: Sequence[str], probabilities: Sequence[float]
+) -> str | None:
+    if not predicted:
+        return "the predicted label is empty"
+    if labels and predicted not in labels:
+        return unknown_name("predicted label", predicted, labels)
+    if len(probabilities) != len(labels):
+        return f"{len(probabilities)} probabilities for {len(labels)} labels"
+    for label, value in zip(labels, probabilities, strict=True):
+        if not 0 <= value <= 1:  # also refuses NaN
+            return f"the probability of {label!r} is {value}, not within 0 to 1"
+    return None
+
+
+def _number(field: str, path: str | Path, line: int) -> float:
+    try:
+        return float(field)
+    except ValueError:
+        raise DataError(f"a probability is {field!r}, not a number", path, line) from None
+
+
+def _joined(fields: Sequence[str], line: int) -> bytes:
+    for field in fields:
+        if any(mark in field for mark in "\t\n\r"):
+            raise InputError(f"{field!r} (line {line}) holds a tab or a line break: replace it")
+    try:
+        return ("\t".join(fields) + "\n").encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"line {line} holds a character that UTF-8 cannot write") from error

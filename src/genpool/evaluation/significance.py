@@ -1,0 +1,141 @@
+"""Is one model better than another on the same rows, or only luckier?
+
+The paper marks an improvement with a one-tailed paired t-test on which rows each model gets right.
+McNemar's exact test asks the same of the rows on which only one of the two is right; it needs no
+normal distribution and holds for few rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genpool.errors import InputError
+from genpool.evaluation._extra import train_extra
+from genpool.evaluation._markdown import markdown_table, percent, percent_interval
+from genpool.evaluation.predictions import Predictions
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models, A and B, on the same rows.
+
+    `interval` is the 95 % interval of `difference` = accuracy of A − accuracy of B (Student's t on
+    the paired differences, cut at ±1). `t_p_value` is one-tailed: small says A is better than B,
+    near 1 says B is better than A. `mcnemar_p_value` is two-sided.
+
+    Where A and B differ equally on every row there is no variance, `t_statistic` is None and
+    `interval` is a point. Without any difference t_p_value is 0.5 (neither side is favoured) and
+    mcnemar_p_value is 1. With only A right on every row t_p_value is 0, with only B right it is 1:
+    the limits of the test, not evidence; McNemar's value is the one to read there.
+    """
+
+    total: int
+    correct_a: int
+    correct_b: int
+    accuracy_a: float
+    accuracy_b: float
+    difference: float
+    interval: tuple[float, float]
+    only_a: int
+    only_b: int
+    t_statistic: float | None
+    t_p_value: float
+    mcnemar_p_value: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as lists and numbers, ready for JSON."""
+        return {**asdict(self), "interval": list(self.interval)}
+
+    def to_markdown(self, name_a: str = "A", name_b: str = "B") -> str:
+        """A table of the two models and the three answers."""
+        scores = markdown_table(
+            ["model", "accuracy", "right", "right where the other is wrong"],
+            [
+                [name_a, percent(self.accuracy_a), f"{self.correct_a:,}", f"{self.only_a:,}"],
+                [name_b, percent(self.accuracy_b), f"{self.correct_b:,}", f"{self.only_b:,}"],
+            ],
+        )
+        statistic = "none" if self.t_statistic is None else f"{self.t_statistic:.3f}"
+        answers = [
+            f"- {self.total:,} rows; {name_a} minus {name_b} = {100 * self.difference:+.2f} points "
+            f"(95 % interval {percent_interval(self.interval)})",
+            f"- {name_a} better than {name_b}, one-tailed paired t-test: "
+            f"t = {statistic}, p = {self.t_p_value:.4g}",
+            f"- {name_a} and {name_b} differ, McNemar's exact test: p = {self.mcnemar_p_value:.4g}",
+        ]
+        return scores + "\n\n" + "\n".join(answers) + "\n"
+
+
+def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
+    """Test whether `a` is better than `b`: both must hold the same rows in the same order."""
+    _check_same_rows(a, b)
+    if len(a.ids) < 2:
+        raise InputError(f"a comparison needs at least 2 rows, not {len(a.ids)}")
+    with train_extra("A significance test"):
+        from scipy.stats import binomtest
+
+    right_a, right_b = _right(a), _right(b)  # (rows,) each, 1 where the prediction is gold
+    only_a = int(np.sum(right_a > right_b))
+    only_b = int(np.sum(right_b > right_a))
+    discordant = only_a + only_b
+    statistic, p_value, interval = _t_test(right_a, right_b)
+    return Comparison(
+        total=len(right_a),
+        correct_a=int(right_a.sum()),
+        correct_b=int(right_b.sum()),
+        accuracy_a=float(right_a.mean()),
+        accuracy_b=float(right_b.mean()),
+        difference=(only_a - only_b) / len(right_a),
+        interval=interval,
+        only_a=only_a,
+        only_b=only_b,
+        t_statistic=statistic,
+        t_p_value=p_value,
+        mcnemar_p_value=float(binomtest(only_a, discordant).pvalue) if discordant else 1.0,
+    )
+
+
+def _t_test(
+    right_a: NDArray[np.float64], right_b: NDArray[np.float64]
+) -> tuple[float | None, float, tuple[float, float]]:
+    with train_extra("A significance test"):
+        from scipy.stats import ttest_rel
+
+    differences = right_a - right_b  # (rows,)
+    if np.ptp(differences) == 0:
+        same = float(differences[0])
+        return None, {0.0: 0.5, 1.0: 0.0, -1.0: 1.0}[same], (same, same)
+    one_tailed = ttest_rel(right_a, right_b, alternative="greater")
+    limits = ttest_rel(right_a, right_b).confidence_interval(CONFIDENCE)
+    interval = max(float(limits.low), -1.0), min(float(limits.high), 1.0)
+    return float(one_tailed.statistic), float(one_tailed.pvalue), interval
+
+
+def _right(predictions: Predictions) -> NDArray[np.float64]:
+    pairs = zip(predictions.gold, predictions.predicted, strict=True)
+    return np.array([gold == predicted for gold, predicted in pairs], dtype=np.float64)
+
+
+def _check_same_rows(a: Predictions, b: Predictions) -> None:
+    for row, (id_a, id_b) in enumerate(zip(a.ids, b.ids, strict=False)):
+        where = f"row {row + 1} (line {row + 2} of the files)"
+        if id_a != id_b:
+            raise InputError(f"{where} has id {id_a!r} in A and {id_b!r} in B; {_SAME_ROWS}")
+        gold_a, gold_b = a.gold[row], b.gold[row]
+        if gold_a != gold_b:
+            raise InputError(
+                f"{where}, id {id_a!r}, has gold {gold_a!r} in A and {gold_b!r} in B; {_SAME_ROWS}"
+            )
+        if gold_a is None:
+            raise InputError(f"{where}, id {id_a!r}, has no gold label: nothing to compare with")
+    if len(a.ids) != len(b.ids):
+        raise InputError(f"A has {len(a.ids)} rows and B has {len(b.ids)}; {_SAME_ROWS}")
+
+
+_SAME_ROWS = "both must hold the same rows in the same order"

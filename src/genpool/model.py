@@ -1,0 +1,321 @@
+"""The rooms joined: text, embedding, encoder, pooling, and a classifier on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from genpool import storage
+from genpool.classifier import MLP, pair_features
+from genpool.config import ModelSettings, Part
+from genpool.embedding import TokenEmbedding
+from genpool.encoder import ENCODERS, Encoded, Encoder
+from genpool.errors import ConfigError, FolderError, InputError
+from genpool.explanation import Explanation, pooling_weights
+from genpool.inference import evaluating, in_order
+from genpool.packing import Packing
+from genpool.pooling import POOLINGS, Pooled, Pooling
+from genpool.progress import progress
+from genpool.saved_model import SavedModel
+from genpool.text import Batch, TextPipeline, Token
+from genpool.text.vocabulary import BEGIN, END
+
+Vectors = NDArray[np.float32]
+
+
+def tell_pooling(settings: ModelSettings) -> ModelSettings:
+    """Last pooling must know whether states are [forward ; backward]: the encoder says it."""
+    encoder, pooling = ENCODERS[settings.encoder.name], settings.pooling
+    if pooling.name != "last" or "bidirectional" in pooling.options:
+        return settings
+    options = {**pooling.options, "bidirectional": encoder.bidirectional}
+    return replace(settings, pooling=Part(pooling.name, options))
+
+
+def build_pooling(settings: ModelSettings, encoder: Encoder) -> Pooling:
+    """The pooling of the settings, if the encoder gives what it needs."""
+    cls = POOLINGS[settings.pooling.name]
+    if cls.needs_gates and not encoder.has_gates:
+        able = ", ".join(name for name, each in ENCODERS.items() if each.has_gates)
+        raise ConfigError(
+            f"{settings.pooling.name} pooling needs the input gates of an LSTM, which the encoder "
+            f"{settings.encoder.name!r} does not have. Encoders that do: {able}."
+        )
+    return cls(encoder.output_dim, **settings.pooling.options)
+
+
+class SentenceEncoder(SavedModel):
+    """Sentences in, vectors out.
+
+    Example:
+        >>> model = SentenceEncoder.from_pretrained("my-model")
+        >>> vectors = model.encode(["A man sleeps.", "A person rests."])   # (2, output_dim)
+        >>> print(model.explain("A man sleeps."))
+    """
+
+    def __init__(self, text: TextPipeline, settings: ModelSettings | None = None) -> None:
+        super().__init__(text, tell_pooling(settings or ModelSettings()))
+        chosen = self.settings.embedding
+        self.embedding = TokenEmbedding(
+            len(text.vocabulary),
+            chosen.word_dim,
+            chosen.frozen,
+            len(text.characters) if chosen.characters else 0,
+            chosen.character_dim,
+            chosen.character_widths,
+            chosen.character_maps,
+            chosen.dropout,
+        )
+        encoder = self.settings.encoder
+        self.encoder = ENCODERS[encoder.name](self.embedding.output_dim, **encoder.options)
+        self.pooling = build_pooling(self.settings, self.encoder)
+
+    @classmethod
+    def _assemble(
+        cls, text: TextPipeline, settings: ModelSettings, labels: tuple[str, ...]
+    ) -> Self:
+        return cls(text, settings)
+
+    @property
+    def output_dim(self) -> int:
+        return self.pooling.output_dim
+
+    def forward(self, batch: Batch, weights: bool = False) -> Pooled:
+        """Pooled sentences. Unless the weights are asked for, no padded tensor is ever made."""
+        if weights:
+            return self._pool(self._states(batch), batch.mask)
+        packing = Packing.from_mask(batch.mask)
+        rows = self.embedding.rows(batch, packing)  # (rows, embedding)
+        states, gates = self.encoder.encode_rows(rows, packing, self.pooling.needs_gates)
+        return self.pooling.pool_rows(states, packing, gates)
+
+    def _states(self, batch: Batch) -> Encoded:
+        vectors = self.embedding(batch)  # (batch, time, embedding)
+        encoded: Encoded = self.encoder(vectors, batch.mask, gates=self.pooling.needs_gates)
+        return encoded
+
+    def _pool(self, encoded: Encoded, mask: Tensor) -> Pooled:
+        more = {"gates": encoded.gates} if self.pooling.needs_gates else {}
+        pooled: Pooled = self.pooling(encoded.states, mask, **more)
+        return pooled
+
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+    ) -> Vectors | Tensor:
+        """Vectors (sentences, output_dim), in the order given; one string gives one vector."""
+        given = [sentences] if isinstance(sentences, str) else list(sentences)
+        with progress("encoding", len(given), shown=show_progress_bar) as done:
+            chunks = list(self.encode_stream(given, batch_size, done))
+        vectors = torch.cat(chunks) if chunks else torch.zeros(0, self.output_dim)
+        if normalize_embeddings:
+            vectors = nn.functional.normalize(vectors, dim=1)
+        if isinstance(sentences, str):
+            vectors = vectors[0]
+        return vectors if convert_to_tensor else vectors.float().cpu().numpy()
+
+    def encode_stream(
+        self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
+    ) -> Iterator[Tensor]:
+        """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
+
+        def run(group: list[list[str]]) -> Tensor:
+            with evaluating(self):
+                vectors: Tensor = self(self.text.batch(group).to(self.device)).vector
+                return vectors
+
+        words = (self.text.words(as_text(sentence)) for sentence in sentences)
+        return in_order(words, len, run, batch_size, done)
+
+    def similarity(
+        self,
+        first: str | Sequence[str] | NDArray[Any] | Tensor,
+        second: str | Sequence[str] | NDArray[Any] | Tensor,
+    ) -> Tensor:
+        """Cosines (first, second) of all pairs; sentences are encoded. Zeros have cosine 0."""
+        sides = [nn.functional.normalize(self._vectors(side), dim=1) for side in (first, second)]
+        return sides[0] @ sides[1].T
+
+    def _vectors(self, given: Any) -> Tensor:
+        texts = [given] if isinstance(given, str) else given
+        if isinstance(texts, Sequence) and all(isinstance(each, str) for each in texts):
+            return cast(Tensor, self.encode(texts, convert_to_tensor=True))
+        vectors = torch.as_tensor(given)
+        return vectors.unsqueeze(0) if vectors.dim() == 1 else vectors
+
+    def explain(self, sentence: str) -> Explanation:
+        """What each head looked at: weights per token, and per dimension."""
+        tokens = self.text.tokens(as_text(sentence))
+        batch = self.text.batch([[token.text for token in tokens]]).to(self.device)
+        if self.text.sentence_ends:
+            names = self.text.vocabulary.words
+            tokens = [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
+        with evaluating(self):
+            encoded = self._states(batch)
+            weights = pooling_weights(
+                encoded.states,
+                lambda states: self._pool(encoded._replace(states=states), batch.mask),
+            )
+        return Explanation(sentence, tokens, weights[0].float().cpu().numpy())
+
+
+class Classified(NamedTuple):
+    """Logits (batch, classes), and the pooled sentences that they were made from."""
+
+    logits: Tensor
+    pooled: Pooled
+
+
+class Classifier(SavedModel):
+    """What the two classifiers share: an encoder, the MLP, and labels by name."""
+
+    sentences_per_example: int
+
+    def __init__(self, encoder: SentenceEncoder, labels: Sequence[str]) -> None:
+        super().__init__(encoder.text, encoder.settings)
+        if len(labels) < 2 or len(set(labels)) != len(labels):
+            raise InputError(f"labels are {list(labels)}; expected two or more different ones.")
+        self.labels = tuple(labels)
+        self.encoder = encoder
+        chosen = self.settings.classifier
+        features = encoder.output_dim * (4 if self.sentences_per_example == 2 else 1)
+        self.mlp = MLP(features, chosen.hidden_dim, len(labels), chosen.dropout)
+
+    @classmethod
+    def _assemble(
+        cls, text: TextPipeline, settings: ModelSettings, labels: tuple[str, ...]
+    ) -> Self:
+        return cls(SentenceEncoder(text, settings), labels)
+
+    def features(self, vectors: Tensor) -> Tensor:
+        """Sentence vectors of a batch -> what the MLP sees."""
+        raise NotImplementedError
+
+    def forward(self, batch: Batch, weights: bool = False) -> Classified:
+        pooled = self.encoder(batch, weights)
+        return Classified(self.mlp(self.features(pooled.vector)), pooled)
+
+    def probabilities_of(
+        self,
+        examples: list[list[list[str]]],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+    ) -> Vectors:
+        """Probabilities (examples, labels) of tokenised sentences, one or two an example."""
+
+        def run(group: list[list[list[str]]]) -> Tensor:
+            # One pass for both sides: first all first sentences, then all second ones.
+            sentences = [words for side in zip(*group, strict=True) for words in side]
+            with evaluating(self):
+                logits = self(self.text.batch(sentences).to(self.device)).logits
+                return cast(Tensor, logits.float().softmax(dim=1).cpu())
+
+        def longest(example: list[list[str]]) -> int:
+            return max(len(words) for words in example)
+
+        with progress("predicting", len(examples), shown=show_progress_bar) as done:
+            chunks = list(in_order(examples, longest, run, batch_size, done))
+        return torch.cat(chunks).numpy() if chunks else np.zeros((0, len(self.labels)), np.float32)
+
+    def _best(self, probabilities: Vectors) -> list[str]:
+        return [self.labels[number] for number in probabilities.argmax(axis=1)]
+
+
+class TextClassifier(Classifier):
+    """A label for each sentence.
+
+    Example:
+        >>> model = TextClassifier.from_pretrained("my-model")
+        >>> model.predict(["The food was good."])
+    """
+
+    sentences_per_example = 1
+
+    def features(self, vectors: Tensor) -> Tensor:
+        return vectors
+
+    def predict_proba(
+        self, sentences: Sequence[str], batch_size: int = 64, show_progress_bar: bool = False
+    ) -> Vectors:
+        """Probabilities (sentences, labels), in the order of `labels`."""
+        if isinstance(sentences, str):
+            raise InputError("got one string; expected a list of sentences: predict([sentence]).")
+        examples = [[self.text.words(as_text(sentence))] for sentence in sentences]
+        return self.probabilities_of(examples, batch_size, show_progress_bar)
+
+    def predict(
+        self, sentences: Sequence[str], batch_size: int = 64, show_progress_bar: bool = False
+    ) -> list[str]:
+        """The most probable label of each sentence."""
+        return self._best(self.predict_proba(sentences, batch_size, show_progress_bar))
+
+
+class PairClassifier(Classifier):
+    """A label for each pair of sentences, such as premise and hypothesis.
+
+    Example:
+        >>> model = PairClassifier.from_pretrained("my-model")
+        >>> model.predict([("A man sleeps.", "A person rests.")])
+    """
+
+    sentences_per_example = 2
+
+    def features(self, vectors: Tensor) -> Tensor:
+        """The first half of a batch are the first sentences, the second half the second ones."""
+        first, second = vectors.chunk(2)
+        return pair_features(first, second)
+
+    def predict_proba(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+    ) -> Vectors:
+        """Probabilities (pairs, labels), in the order of `labels`."""
+        examples = []
+        for number, pair in enumerate(pairs):
+            if isinstance(pair, str) or len(pair) != 2:
+                raise InputError(
+                    f"pair {number} is {pair!r}; expected two sentences: "
+                    "predict([(premise, hypothesis), ...])."
+                )
+            examples.append([self.text.words(as_text(side)) for side in pair])
+        return self.probabilities_of(examples, batch_size, show_progress_bar)
+
+    def predict(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+    ) -> list[str]:
+        """The most probable label of each pair."""
+        return self._best(self.predict_proba(pairs, batch_size, show_progress_bar))
+
+
+def load_model(path: str | Path) -> SentenceEncoder | TextClassifier | PairClassifier:
+    """The model of a folder, whatever its kind."""
+    kinds = {each.__name__: each for each in (SentenceEncoder, TextClassifier, PairClassifier)}
+    kind = storage.read_folder(path).config.get("kind")
+    if kind not in kinds:
+        raise FolderError(f"{path} holds {kind!r}; expected one of {', '.join(kinds)}.")
+    model: SentenceEncoder | TextClassifier | PairClassifier = kinds[kind].from_pretrained(path)
+    return model
+
+
+def as_text(sentence: object) -> str:
+    if not isinstance(sentence, str):
+        raise InputError(
+            f"got {sentence!r} ({type(sentence).__name__}); expected a sentence (str)."
+        )
+    return sentence

@@ -1,0 +1,51 @@
+"""Gated pooling (Chen et al. 2017): mean, max, and a mean weighed by the LSTM's input gates."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from genpool.errors import InputError
+from genpool.pooling.base import Pooled, Pooling, require_tensor
+from genpool.pooling.masking import masked_max, masked_mean, weighted_sum
+
+
+def gate_weights(gates: Tensor, mask: Tensor) -> Tensor:
+    """g_t / sum_t g_t with g_t = ||gates_t||_2: gates (batch, time, any width)."""
+    clean = gates.masked_fill(~mask.unsqueeze(-1), 0)
+    size: Tensor = torch.linalg.vector_norm(clean, dim=-1)  # (batch, time)
+    total = size.sum(dim=1, keepdim=True)  # (batch, 1)
+    # Gates of all zeros have no direction to prefer: no weight anywhere rather than 0 / 0.
+    share = size / total.masked_fill(total == 0, 1)  # (batch, time)
+    return share[:, None, :, None]  # (batch, 1, time, 1)
+
+
+class GatedPooling(Pooling):
+    """v = [mean ; max ; sum_t g_t h_t / sum_t g_t], as three heads.
+
+    The gates are an argument, so that the states may come from anywhere: for an LSTM they are the
+    top layer's input gates, both directions concatenated (the encoders of this package that have
+    them return them with the states), but any non-negative saliency (batch, time, width) will do.
+    """
+
+    needs_gates = True
+
+    def __init__(self, input_dim: int) -> None:
+        super().__init__(input_dim, heads=3)
+
+    def forward(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Pooled:
+        self.check(states, mask)
+        if gates is None:
+            raise InputError(
+                "gated pooling was called without gates; expected pooling(states, mask, gates), "
+                "gates (batch, time, width): the input gates of the LSTM that made the states."
+            )
+        require_tensor("gates", gates, "a tensor (batch, time, width)")
+        if gates.dim() != 3 or gates.shape[:2] != mask.shape:
+            raise InputError(
+                f"gates have shape {tuple(gates.shape)}; expected {(*mask.shape, 'width')}."
+            )
+        gated = weighted_sum(gate_weights(gates, mask), states, mask)  # (batch, 1, input_dim)
+        plain = [masked_mean(states, mask), masked_max(states, mask)]  # 2 x (batch, input_dim)
+        heads = torch.cat([torch.stack(plain, dim=1), gated], dim=1)  # (batch, 3, input_dim)
+        return Pooled(heads.flatten(1), heads, None)

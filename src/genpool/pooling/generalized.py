@@ -1,0 +1,84 @@
+"""Generalized pooling: vector-based multi-head attention (the paper's Eq. 4-6)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from genpool.packing import Packing
+from genpool.pooling.base import Pooled, Pooling, require_positive
+from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
+from genpool.pooling.rows import softmax_pool
+
+
+def generalized_weights(
+    states: Tensor, mask: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor
+) -> Tensor:
+    """Eq. 5: A^i = softmax(W2^i ReLU(W1^i H^T + b1^i) + b2^i)^T, over the real tokens.
+
+    states (batch, time, input_dim); w1 (heads, hidden, input_dim); b1 (heads, hidden);
+    w2 (heads, input_dim, hidden); b2 (heads, input_dim).
+    """
+    batch, time, _ = states.shape
+    rows = hide_padding(states, mask).flatten(0, 1)  # (batch*time, input_dim)
+    logits = generalized_logits(rows, w1, b1, w2, b2)  # (heads, batch*time, input_dim)
+    logits = logits.view(len(w1), batch, time, -1).transpose(
+        0, 1
+    )  # (batch, heads, time, input_dim)
+    return masked_softmax(logits, mask)
+
+
+def generalized_logits(rows: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
+    """What Eq. 5 takes the softmax of: rows (rows, input_dim) -> (heads, rows, input_dim)."""
+    # All heads read the same rows, so their first layers are one large multiplication.
+    inner = torch.addmm(b1.flatten(), rows, w1.flatten(0, 1).T).relu()  # (rows, heads*hidden)
+    inner = inner.view(len(rows), *b1.shape).transpose(0, 1)  # (heads, rows, hidden)
+    return torch.baddbmm(b2.unsqueeze(1), inner, w2.mT)
+
+
+class GeneralizedPooling(Pooling):
+    """The paper's pooling: each head weighs every dimension of every token.
+
+    It contains the others. With W2 = 0 every head is the mean; with equal rows in W2 (and equal
+    numbers in b2) it is scalar self-attention; with hidden_dim = 2 * input_dim, W1 = [I; -I] and
+    W2 = k [I, -I] it tends to max pooling as k grows.
+
+    Args:
+        input_dim: width of the states (the paper's 2d).
+        heads: number of heads (the paper's I).
+        hidden_dim: width of the attention network (the paper's d_a); half of input_dim, as in all
+            of the paper's models, where not given.
+
+    Example:
+        >>> pooling = GeneralizedPooling(input_dim=768, heads=5)
+        >>> vector, heads, weights = pooling(states, mask)   # states (batch, time, 768)
+    """
+
+    def __init__(self, input_dim: int, heads: int = 5, hidden_dim: int | None = None) -> None:
+        super().__init__(input_dim, heads)
+        self.heads = heads
+        self.hidden_dim = max(1, input_dim // 2) if hidden_dim is None else hidden_dim
+        require_positive("hidden_dim", self.hidden_dim)
+        self.w1 = nn.Parameter(torch.empty(heads, self.hidden_dim, input_dim))
+        self.b1 = nn.Parameter(torch.empty(heads, self.hidden_dim))
+        self.w2 = nn.Parameter(torch.empty(heads, input_dim, self.hidden_dim))
+        self.b2 = nn.Parameter(torch.empty(heads, input_dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """The released program's start: Gaussian 0.01, biases 0."""
+        for weight in (self.w1, self.w2):
+            nn.init.normal_(weight, std=0.01)
+        for bias in (self.b1, self.b2):
+            nn.init.zeros_(bias)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        self.check(states, mask)
+        weights = generalized_weights(states, mask, self.w1, self.b1, self.w2, self.b2)
+        heads = weighted_sum(weights, states, mask)  # Eq. 6: (batch, heads, input_dim)
+        return Pooled(heads.flatten(1), heads, weights)
+
+    def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
+        logits = generalized_logits(rows, self.w1, self.b1, self.w2, self.b2)
+        heads = softmax_pool(logits, rows, packing)  # (batch, heads, input_dim)
+        return Pooled(heads.flatten(1), heads, None)

@@ -1,0 +1,40 @@
+"""Inner attention (Liu et al. 2016): tokens are weighed by how they meet the sentence's mean."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from genpool.pooling.base import Pooled, Pooling
+from genpool.pooling.masking import hide_padding, masked_mean, masked_softmax, weighted_sum
+
+
+def inner_weights(states: Tensor, mask: Tensor, wy: Tensor, wh: Tensor, w: Tensor) -> Tensor:
+    """alpha = softmax_t(w . tanh(Wy h_t + Wh r)), r the mean of h: wy, wh (dim, dim), w (dim,)."""
+    mean = masked_mean(states, mask)  # (batch, dim)
+    clean = hide_padding(states, mask)  # (batch, time, dim)
+    meeting = torch.tanh(clean @ wy.T + (mean @ wh.T).unsqueeze(1))  # (batch, time, dim)
+    logits = (meeting @ w).unsqueeze(1).unsqueeze(-1)  # (batch, 1, time, 1)
+    return masked_softmax(logits, mask)
+
+
+class InnerAttentionPooling(Pooling):
+    """Liu et al.'s inner attention: one scalar weight per token, one head."""
+
+    def __init__(self, input_dim: int) -> None:
+        super().__init__(input_dim)
+        self.wy = nn.Parameter(torch.empty(input_dim, input_dim))
+        self.wh = nn.Parameter(torch.empty(input_dim, input_dim))
+        self.w = nn.Parameter(torch.empty(input_dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.xavier_uniform_(self.wy)
+        nn.init.xavier_uniform_(self.wh)
+        nn.init.normal_(self.w, std=self.input_dim**-0.5)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        self.check(states, mask)
+        weights = inner_weights(states, mask, self.wy, self.wh, self.w)
+        heads = weighted_sum(weights, states, mask)  # (batch, 1, input_dim)
+        return Pooled(heads.flatten(1), heads, weights)

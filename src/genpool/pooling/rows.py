@@ -1,0 +1,73 @@
+"""Softmax pooling over packed rows: the same numbers as over a padded tensor, without one.
+
+Packed rows stand in time order, and the sentences that go on at a step are always the first ones
+(`genpool.packing`). So a reduction over the tokens of every sentence is a loop over the steps, in
+which each step is one operation on neighbouring rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genpool.packing import Packing
+
+
+def softmax_pool(logits: Tensor, rows: Tensor, packing: Packing) -> Tensor:
+    """Eq. 5-6 over packed rows: sum_t softmax_t(logits)_t * rows_t of every sentence and head.
+
+    logits (heads, rows, dim), which are overwritten; rows (rows, dim) -> (batch, heads, dim).
+    """
+    heads, _, dim = logits.shape
+    pooled = rows.new_zeros(packing.shape[0], heads, dim)
+    if not packing.sizes:
+        return pooled
+    by_rank: Tensor = _SoftmaxPool.apply(logits, rows, packing.sizes)  # type: ignore[no-untyped-call]
+    owners = packing.sentence[: packing.sizes[0]]  # (sentences that have a token,)
+    return pooled.index_copy(0, owners, by_rank.transpose(0, 1))
+
+
+class _SoftmaxPool(torch.autograd.Function):
+    """Sentences stay in the order of the packing: (heads, sentences, dim)."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, rows: Tensor, sizes: tuple[int, ...]) -> Tensor:
+        first = sizes[0]
+        peak = logits[:, :first].clone()  # (heads, sentences, dim)
+        for now, size in _steps(sizes):
+            torch.maximum(peak[:, :size], logits[:, now], out=peak[:, :size])
+        # Long sums in half precision stop growing at 256: they are kept in single precision.
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        total = torch.zeros_like(peak, dtype=wide)
+        summed = torch.zeros_like(peak, dtype=wide)
+        # exp(logits) takes the place of the logits: the tensor is the largest of the whole model.
+        for now, size in _steps(sizes):
+            share = logits[:, now].sub_(peak[:, :size]).exp_()  # (heads, size, dim)
+            total[:, :size] += share
+            summed[:, :size] += share * rows[now]
+        pooled = summed.div_(total).to(rows.dtype)
+        ctx.save_for_backward(logits, rows, total, pooled)
+        ctx.sizes = sizes
+        return pooled
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        shares, rows, total, pooled = ctx.saved_tensors
+        # d pooled / d logit_t = weight_t * (row_t - pooled);  d pooled / d row_t = weight_t
+        per_share = (grads[0] / total).to(shares.dtype)  # (heads, sentences, dim)
+        grad_logits = torch.empty_like(shares)
+        grad_rows = torch.empty_like(rows)
+        for now, size in _steps(ctx.sizes):
+            flow = shares[:, now] * per_share[:, :size]  # (heads, size, dim)
+            torch.sum(flow, dim=0, out=grad_rows[now])
+            torch.mul(flow, rows[now] - pooled[:, :size], out=grad_logits[:, now])
+        return grad_logits, grad_rows, None
+
+
+def _steps(sizes: tuple[int, ...]) -> Iterator[tuple[slice, int]]:
+    for start, size in zip(accumulate((0, *sizes[:-1])), sizes, strict=True):
+        yield slice(start, start + size), size

@@ -1,0 +1,41 @@
+"""Source-to-token attention (DiSAN, Shen et al. 2017): one vector-based head with ELU."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from genpool.pooling.base import Pooled, Pooling
+from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
+
+
+def source_to_token_weights(
+    states: Tensor, mask: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor
+) -> Tensor:
+    """P = softmax_t(W2 elu(W1 h_t + b1) + b2), per dimension: all matrices (dim, dim)."""
+    inner = functional.elu(functional.linear(hide_padding(states, mask), w1, b1))
+    logits = functional.linear(inner, w2, b2)  # (batch, time, dim)
+    return masked_softmax(logits.unsqueeze(1), mask)  # (batch, 1, time, dim)
+
+
+class SourceToTokenPooling(Pooling):
+    """DiSAN's pooling: every dimension of every token has a weight, in one head."""
+
+    def __init__(self, input_dim: int) -> None:
+        super().__init__(input_dim)
+        self.first = nn.Linear(input_dim, input_dim)
+        self.second = nn.Linear(input_dim, input_dim)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for layer in (self.first, self.second):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        self.check(states, mask)
+        weights = source_to_token_weights(
+            states, mask, self.first.weight, self.first.bias, self.second.weight, self.second.bias
+        )
+        heads = weighted_sum(weights, states, mask)  # (batch, 1, input_dim)
+        return Pooled(heads.flatten(1), heads, weights)

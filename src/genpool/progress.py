@@ -1,0 +1,72 @@
+"""How far a long job is: a bar with rate and time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+#: seconds between plain lines
+PLAIN_EVERY = 10.0
+
+Done = Callable[..., None]
+
+
+@contextmanager
+def progress(what: str, total: int | None, shown: bool = True, unit: str = "/s") -> Iterator[Done]:
+    """Gives a function `done(count, note="")`: so many more are done; a note such as a score."""
+    console = Console(stderr=True)
+    if not shown:
+        yield lambda count, note="": None
+    elif console.is_terminal:
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+        ) as bar:
+            task = bar.add_task(what, total=total, rate="", note="")
+            began = time.monotonic()
+
+            def advance(count: int, note: str = "") -> None:
+                finished = bar.tasks[task].completed + count
+                rate = finished / max(time.monotonic() - began, 1e-9)
+                bar.update(task, advance=count, rate=f"{rate:,.0f}{unit}", note=note)
+
+            yield advance
+    else:
+        yield _plain_lines(console, what, total, unit)
+
+
+def _plain_lines(console: Console, what: str, total: int | None, unit: str) -> Done:
+    began = last = time.monotonic()
+    finished = 0
+
+    def advance(count: int, note: str = "") -> None:
+        nonlocal finished, last
+        finished += count
+        now = time.monotonic()
+        if now - last < PLAIN_EVERY and finished != total:
+            return
+        last = now
+        rate = finished / max(now - began, 1e-9)
+        left = f", {(total - finished) / rate:,.0f} s left" if total and finished < total else ""
+        of = f"/{total:,}" if total else ""
+        text = f"{what}: {finished:,}{of} ({rate:,.0f}{unit}{left}) {note}".rstrip()
+        console.print(text, highlight=False, markup=False)
+
+    return advance

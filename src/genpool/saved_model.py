@@ -1,0 +1,121 @@
+"""What the models share: text, settings, saving and loading."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from genpool import storage
+from genpool.card import model_card
+from genpool.config import ModelSettings, complete, from_dict, module_kind, to_dict
+from genpool.encoder import ENCODERS
+from genpool.errors import ConfigError, FolderError, InputError
+from genpool.pooling import POOLINGS
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text.vocabulary import UNKNOWN
+
+#: what the sections of the settings that choose a part by name may hold
+PARTS = {"encoder": module_kind(ENCODERS), "pooling": module_kind(POOLINGS)}
+
+
+class SavedModel(nn.Module):
+    """What the three models share: text, settings, notes for the card, saving and loading."""
+
+    labels: tuple[str, ...] = ()
+
+    def __init__(self, text: TextPipeline, settings: ModelSettings) -> None:
+        super().__init__()
+        self.text = text
+        self.settings = replace(
+            settings,
+            encoder=complete(settings.encoder, ENCODERS),
+            pooling=complete(settings.pooling, POOLINGS),
+        )
+        #: what the model card says of how the model was made; "title" is its heading
+        self.notes: dict[str, Any] = {}
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Writes the model as a folder; an earlier model there stays whole until this is done."""
+        vocabulary, kind = self.text.vocabulary, type(self).__name__
+        weights = self.state_dict()
+        settings = to_dict(self.settings)
+        if not self.labels:
+            del settings["classifier"]
+        table = next(weights[name] for name in weights if name.endswith("embedding.words"))
+        sizes = {
+            "parameters": sum(each.numel() for each in weights.values()),
+            "table": table.numel(),
+            "words": len(vocabulary),
+        }
+        storage.write_folder(
+            path,
+            config={
+                "format": storage.FORMAT,
+                "format_version": storage.FORMAT_VERSION,
+                "kind": kind,
+                "settings": settings,
+                "labels": list(self.labels),
+                "characters": self.text.characters.characters,
+                "notes": self.notes,
+            },
+            weights=weights,
+            tokenizer=self.text.tokenizer.to_tokenizers(vocabulary.ids, vocabulary.words[UNKNOWN]),
+            card=model_card(kind, settings, self.labels, self.notes, sizes),
+        )
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path | None = None) -> Self:
+        """Loads a folder that `save_pretrained` wrote. Nothing in it is ever run as code."""
+        if path is None:
+            raise FolderError(
+                "this version of genpool has no pretrained model inside; give the path of a folder "
+                f"that {cls.__name__}.save_pretrained wrote."
+            )
+        folder = storage.read_folder(path)
+        kind = folder.config.get("kind")
+        if kind != cls.__name__:
+            raise FolderError(
+                f"{folder.path} holds a {kind}; expected a {cls.__name__}. "
+                f"Load it with genpool.{kind}.from_pretrained."
+            )
+        with torch.device("meta"):  # sizes only: memory is taken when they are known to agree
+            model = cls._from_folder(folder)
+        expected = {name: tuple(each.shape) for name, each in model.state_dict().items()}
+        model.load_state_dict(folder.load_weights(expected), assign=True)
+        model.notes = dict(folder.config.get("notes") or {})
+        return model.eval()
+
+    @classmethod
+    def _from_folder(cls, folder: storage.SavedFolder) -> Self:
+        source = folder.path / storage.CONFIG
+        try:
+            settings = from_dict(ModelSettings, folder.config["settings"], PARTS, source)
+            characters = Characters(folder.config["characters"])
+            by_number = sorted(folder.tokenizer.get_vocab().items(), key=lambda item: item[1])
+            text = TextPipeline(
+                WordTokenizer.from_tokenizers(folder.tokenizer),
+                Vocabulary([word for word, _ in by_number]),
+                characters,
+                settings.text.sentence_ends,
+                settings.text.max_length,
+            )
+            return cls._assemble(text, settings, tuple(folder.config["labels"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FolderError(f"{source} is damaged: {type(error).__name__} at {error}") from error
+        except (ConfigError, InputError) as error:
+            raise FolderError(f"{folder.path} cannot be used: {error}") from error
+
+    @classmethod
+    def _assemble(
+        cls, text: TextPipeline, settings: ModelSettings, labels: tuple[str, ...]
+    ) -> Self:
+        """The model of a folder's settings, with fresh weights."""
+        raise NotImplementedError

@@ -1,0 +1,215 @@
+"""The saved folder: what is in it, how it is written, and what is checked before it is read.
+
+    config.json         format, kind of model, settings, labels, characters
+    model.safetensors   the weights
+    tokenizer.json      rules and vocabulary, for the `tokenizers` library
+    README.md           the model card
+
+Only JSON and safetensors are read: opening a stranger's folder runs none of its code. Sizes are
+compared before any memory is taken for weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from genpool.errors import FolderError
+
+FORMAT, FORMAT_VERSION = "genpool", 1
+CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
+OWN_FILES = (CONFIG, WEIGHTS, TOKENIZER, CARD)
+
+
+@dataclass(frozen=True)
+class SavedFolder:
+    """A folder whose files are all there and can be read; the weights are still on disk."""
+
+    path: Path
+    config: dict[str, Any]
+    tokenizer: tokenizers.Tokenizer
+    shapes: dict[str, tuple[int, ...]]
+
+    def load_weights(self, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
+        """The weights, once their names and sizes are those that the settings call for."""
+        problems = [f"{name} is missing" for name in expected if name not in self.shapes]
+        problems += [f"{name} is not part of it" for name in self.shapes if name not in expected]
+        problems += [
+            f"{name} is {self.shapes[name]}, the settings say {shape}"
+            for name, shape in expected.items()
+            if name in self.shapes and self.shapes[name] != shape
+        ]
+        if problems:
+            shown = "; ".join(problems[:5]) + (" ..." if len(problems) > 5 else "")
+            raise FolderError(
+                f"{self.path / WEIGHTS} does not agree with {CONFIG} and {TOKENIZER} "
+                f"({len(problems)} differences): {shown}. Were files of two models mixed?"
+            )
+        with safe_open(self.path / WEIGHTS, framework="pt") as weights:
+            return {name: weights.get_tensor(name) for name in expected}
+
+
+def write_folder(
+    path: str | Path,
+    config: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    tokenizer: tokenizers.Tokenizer,
+    card: str,
+) -> None:
+    """Writes a model folder; one that is there already stays whole until the new one is complete.
+
+    The new folder is written beside the old one and takes its place by renaming. A kill between
+    the two renames leaves the old one under `.NAME.previous`, from where reading restores it.
+    """
+    target = Path(path).absolute()
+    _check_target(target)
+    fresh, previous = _neighbours(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        text = json.dumps(dict(config), indent=2, ensure_ascii=False)
+        (fresh / CONFIG).write_text(text + "\n", encoding="utf-8")
+        # safetensors wants every tensor whole and on its own memory.
+        whole = {name: each.detach().cpu().contiguous() for name, each in weights.items()}
+        save_file(whole, fresh / WEIGHTS, metadata={"format": "pt"})
+        (fresh / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
+        (fresh / CARD).write_text(card, encoding="utf-8")
+        for name in OWN_FILES:
+            _flush(fresh / name)
+        _carry_over(target, fresh)
+        _recover(target)
+        shutil.rmtree(previous, ignore_errors=True)
+        if target.exists():
+            target.rename(previous)
+        fresh.rename(target)
+        shutil.rmtree(previous, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        _recover(target)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FolderError(
+            f"{target}: the model could not be saved: {reason}. What was there before is unchanged."
+        ) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def read_folder(path: str | Path) -> SavedFolder:
+    """Checks a folder and reads all but its weights."""
+    folder = Path(path)
+    _recover(folder)
+    if not folder.is_dir():
+        raise FolderError(f"{folder}: there is no such folder; expected a model saved by genpool.")
+    config = _read_config(folder)
+    _require_files(folder)
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
+    except Exception as error:  # the library raises bare Exception for every fault of the file
+        raise FolderError(f"{folder / TOKENIZER} cannot be read: {error}") from None
+    return SavedFolder(folder, config, tokenizer, _read_shapes(folder / WEIGHTS))
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG
+    if not path.is_file():
+        there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
+        raise FolderError(
+            f"{folder} has no {CONFIG}, so it is not a genpool model. It has: {there}."
+        )
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FolderError(f"{path} is not JSON: {error}") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        kind = config.get("model_type", "unknown") if isinstance(config, dict) else "unknown"
+        raise FolderError(
+            f"{path} is not of a genpool model (model type: {kind}); expected "
+            f'"format": "{FORMAT}". Was the folder saved by another library?'
+        )
+    version = config.get("format_version")
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise FolderError(
+            f"{path} has format version {version!r}; this genpool reads 1 to {FORMAT_VERSION}. "
+            "A newer genpool wrote it: pip install --upgrade genpool."
+        )
+    return config
+
+
+def _require_files(folder: Path) -> None:
+    missing = [name for name in (WEIGHTS, TOKENIZER) if not (folder / name).is_file()]
+    if not missing:
+        return
+    pickles = [
+        each.name for each in folder.iterdir() if each.suffix in (".bin", ".pt", ".pkl", ".pth")
+    ]
+    hint = f" {pickles[0]} is a pickle, which genpool never opens." if pickles else ""
+    raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.{hint}")
+
+
+def _read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    try:
+        with safe_open(path, framework="pt") as weights:
+            names = list(weights.keys())
+            return {name: tuple(weights.get_slice(name).get_shape()) for name in names}
+    except (SafetensorError, OSError) as error:
+        with path.open("rb") as file:
+            start = file.read(4)
+        if start[:1] == b"\x80" or start == b"PK\x03\x04":
+            raise FolderError(
+                f"{path} holds a pickle, which could run code, in place of safetensors; it was not "
+                "opened. Ask for the model in safetensors format."
+            ) from None
+        raise FolderError(f"{path} is not a whole safetensors file: {error}") from None
+
+
+def _check_target(target: Path) -> None:
+    """Only an empty place or an earlier genpool model may be written over."""
+    if target.is_file():
+        raise FolderError(f"{target} is a file; expected a folder to save the model in.")
+    if target.is_dir() and any(target.iterdir()):
+        try:
+            _read_config(target)
+        except FolderError as error:
+            raise FolderError(
+                f"{target} holds something else, which saving would replace ({error}) "
+                "Choose a new or empty folder."
+            ) from None
+
+
+def _neighbours(target: Path) -> tuple[Path, Path]:
+    return target.with_name(f".{target.name}.saving"), target.with_name(f".{target.name}.previous")
+
+
+def _recover(target: Path) -> None:
+    """Finishes what a kill between the two renames of `write_folder` left."""
+    _, previous = _neighbours(target.absolute())
+    if previous.is_dir() and not target.exists():
+        previous.rename(target)
+
+
+def _carry_over(old: Path, fresh: Path) -> None:
+    """Files that somebody else put into the folder stay in it."""
+    if not old.is_dir():
+        return
+    for each in old.iterdir():
+        if each.name in OWN_FILES:
+            continue
+        if each.is_dir():
+            shutil.copytree(each, fresh / each.name, symlinks=True)
+        else:
+            shutil.copy2(each, fresh / each.name, follow_symlinks=False)
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,170 @@
+"""Models on tables: what the commands predict, evaluate and encode do, callable from Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from genpool.data import TableReader
+from genpool.data.base import Reader
+from genpool.errors import DataError, FolderError
+from genpool.evaluation import (
+    AccuracyReport,
+    LabelledVectors,
+    Predictions,
+    ProbeReport,
+    RelatednessReport,
+    ScoredPairs,
+    SimilarityReport,
+    accuracy_report,
+    labelled_vectors,
+    probe,
+    probe_cross_validated,
+    relatedness_report,
+    scored_pairs,
+    similarity_report,
+)
+from genpool.model import (
+    PairClassifier,
+    SentenceEncoder,
+    TextClassifier,
+    load_model,
+)
+
+
+@dataclass(frozen=True)
+class TablePredictions:
+    """Predictions of a table's rows, and the genre of each, where the table has one."""
+
+    predictions: Predictions
+    genres: list[str | None]
+
+    def report(self) -> AccuracyReport:
+        """Accuracy against the table's own labels."""
+        gold = [label for label in self.predictions.gold if label is not None]
+        if len(gold) < len(self.predictions.gold):
+            raise DataError("the table has rows without a label; expected one in every row")
+        genres = self.genres if any(self.genres) else None
+        labels = self.predictions.labels
+        return accuracy_report(gold, self.predictions.predicted, labels, genres)
+
+
+def load_classifier(path: str | Path) -> PairClassifier | TextClassifier:
+    model = load_model(path)
+    if isinstance(model, SentenceEncoder):
+        raise FolderError(f"{path} holds a SentenceEncoder; expected a classifier")
+    return model
+
+
+def load_encoder(path: str | Path | None) -> SentenceEncoder:
+    """The sentence encoder of a folder; that of a classifier, if it holds one."""
+    if path is None:
+        return SentenceEncoder.from_pretrained()
+    model = load_model(path)
+    return model if isinstance(model, SentenceEncoder) else model.encoder
+
+
+def predict_table(
+    model: PairClassifier | TextClassifier, file: str | Path, batch_size: int = 64, **options: Any
+) -> TablePredictions:
+    """Labels for the rows of a table; its own labels, if any, are kept as gold.
+
+    options: those of `TableReader`, such as first="body" or tokenized=True.
+    """
+    reader = _single(file, labelled=False, **options)
+    ids: list[str] = []
+    gold: list[str | None] = []
+    genres: list[str | None] = []
+    inputs: list[list[list[str]]] = []
+    for row, example in enumerate(reader.read(reader.splits()[0])):
+        sides = [example.first] if example.second is None else [example.first, example.second]
+        if len(sides) != model.sentences_per_example:
+            raise DataError(
+                f"rows have {len(sides)} sentence(s); the model takes "
+                f"{model.sentences_per_example}. Name the columns: first, second",
+                file,
+            )
+        inputs.append(
+            [text.split() if example.tokenized else model.text.words(text) for text in sides]
+        )
+        ids.append(example.id or str(row))
+        gold.append(example.label)
+        genres.append(example.genre)
+    found = model.probabilities_of(inputs, batch_size)
+    predicted = tuple(model.labels[number] for number in found.argmax(axis=1))
+    rows = tuple(tuple(float(value) for value in row) for row in found)
+    unknown = {label for label in gold if label is not None} - set(model.labels)
+    if unknown:
+        raise DataError(
+            f"the labels {', '.join(sorted(unknown))} are not among the model's: "
+            f"{', '.join(model.labels)}",
+            file,
+        )
+    return TablePredictions(
+        Predictions(tuple(ids), tuple(gold), predicted, model.labels, rows), genres
+    )
+
+
+def evaluate_similarity(
+    encoder: SentenceEncoder, data: str | Path, **options: Any
+) -> tuple[SimilarityReport, RelatednessReport | None]:
+    """Correlation of the cosine with the scores of a table; of a folder, its test split.
+
+    Where the folder has a training split, also a regression on top of frozen vectors.
+    """
+    reader = TableReader(data, **options)
+    splits = reader.splits()
+    scored = "test" if "test" in splits else splits[-1]
+    test = _scored(encoder, reader, scored)
+    report = similarity_report(test.scores, test.a, test.b)
+    if "train" not in splits or scored == "train":
+        return report, None
+    return report, relatedness_report(_scored(encoder, reader, "train"), test)
+
+
+def evaluate_probe(encoder: SentenceEncoder, data: str | Path, **options: Any) -> ProbeReport:
+    """Logistic regression on frozen vectors: of a folder's splits, or cross-validated."""
+    reader = TableReader(data, **options)
+    splits = reader.splits()
+    if "train" in splits and "test" in splits:
+        dev = _labelled(encoder, reader, "dev") if "dev" in splits else None
+        train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, "test")
+        return probe(train, test, dev)
+    return probe_cross_validated(_labelled(encoder, reader, splits[0]))
+
+
+def _single(file: str | Path, **options: Any) -> TableReader:
+    reader = TableReader(file, **options)
+    if len(reader.splits()) != 1:
+        raise DataError("is a folder of several tables; expected one table", file)
+    return reader
+
+
+def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs:
+    examples = list(reader.read(split))
+    scores = [each.score for each in examples if each.score is not None]
+    seconds = [each.second for each in examples if each.second is not None]
+    if len(scores) < len(examples) or len(seconds) < len(examples):
+        raise DataError(
+            f"{split!r} has rows without a score or a second sentence; name the columns: "
+            "score, first, second",
+            reader.place,
+        )
+    return scored_pairs(_encode(encoder), scores, [each.first for each in examples], seconds)
+
+
+def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledVectors:
+    examples = list(reader.read(split))
+    labels = [each.label for each in examples if each.label is not None]
+    seconds = [each.second for each in examples if each.second is not None]
+    if len(labels) < len(examples):
+        raise DataError(f"{split!r} has rows without a label", reader.place)
+    firsts = [each.first for each in examples]
+    return labelled_vectors(_encode(encoder), labels, firsts, seconds or None)
+
+
+def _encode(encoder: SentenceEncoder) -> Any:
+    return lambda sentences: np.asarray(encoder.encode(sentences))

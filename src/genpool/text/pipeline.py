@@ -1,0 +1,70 @@
+"""From a sentence to a batch: tokenizer, vocabulary and characters together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from genpool.errors import InputError
+from genpool.text.batch import Batch, WordTable
+from genpool.text.tokenizer import Token, WordTokenizer
+from genpool.text.vocabulary import Characters, Vocabulary
+
+
+@dataclass
+class CutReport:
+    """What a maximum length has done so far."""
+
+    sentences: int = 0
+    tokens: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.sentences} sentences were cut, by {self.tokens} tokens in all"
+
+
+class TextPipeline:
+    """Everything that turns text into numbers.
+
+    Args:
+        sentence_ends: add a begin and an end token to every sentence. They are real positions for
+            encoder and pooling.
+        max_length: keep at most this many tokens of a sentence (ends not counted). What it does is
+            counted in `cut`. None keeps all.
+    """
+
+    def __init__(
+        self,
+        tokenizer: WordTokenizer,
+        vocabulary: Vocabulary,
+        characters: Characters,
+        sentence_ends: bool = False,
+        max_length: int | None = None,
+    ) -> None:
+        if max_length is not None and max_length < 1:
+            raise InputError(
+                f"max_length is {max_length}; expected 1 or more, or None for no limit."
+            )
+        self.tokenizer, self.vocabulary, self.characters = tokenizer, vocabulary, characters
+        self.sentence_ends, self.max_length = sentence_ends, max_length
+        self.cut = CutReport()
+
+    def tokens(self, sentence: str) -> list[Token]:
+        """The tokens of a sentence with their offsets, within the maximum length."""
+        tokens = self.tokenizer.tokens(sentence)
+        if self.max_length is None or len(tokens) <= self.max_length:
+            return tokens
+        self.cut.sentences += 1
+        self.cut.tokens += len(tokens) - self.max_length
+        return tokens[: self.max_length]
+
+    def words(self, sentence: str) -> list[str]:
+        return [token.text for token in self.tokens(sentence)]
+
+    def table(self) -> WordTable:
+        """An empty word table, for text that will be batched many times."""
+        return WordTable(self.vocabulary, self.characters)
+
+    def batch(self, sentences: Sequence[Sequence[str]]) -> Batch:
+        """Tokenised sentences as one batch."""
+        table = self.table()
+        return table.batch([table.row(words, self.sentence_ends) for words in sentences])

@@ -1,0 +1,110 @@
+"""The folder of a run: what was asked for, what happened, what came out.
+
+config.toml        the settings, complete
+run.json           where the data is, the versions
+metrics.jsonl      a line an evaluation
+best/  last/       models
+predictions/       dev.tsv and one file for every test split
+results.json       the scores at the end; the run is finished when it is there
+report.md          all of it for people, with pictures
+checkpoints/       for --resume; removed when the run is finished
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from genpool.config import to_dict
+from genpool.errors import MissingExtraError, TrainingError
+from genpool.files import replacing
+from genpool.training.settings import RunSettings
+
+
+def settings_toml(settings: RunSettings) -> str:
+    """Settings as TOML. What is None is left out: TOML has no word for it."""
+    try:
+        import tomli_w
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("training", "train") from error
+    sections = {
+        section: {key: value for key, value in values.items() if value is not None}
+        for section, values in to_dict(settings).items()
+    }
+    return tomli_w.dumps(sections)
+
+
+class RunFolder:
+    """Paths and files of one run."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.toml"
+        self.about = self.path / "run.json"
+        self.metrics = self.path / "metrics.jsonl"
+        self.best = self.path / "best"
+        self.last = self.path / "last"
+        self.checkpoints = self.path / "checkpoints"
+        self.predictions = self.path / "predictions"
+        self.results = self.path / "results.json"
+        self.report = self.path / "report.md"
+
+    def begin(self, settings: RunSettings, about: dict[str, Any], resume: bool) -> None:
+        """Makes the folder, or sees that it belongs to the same run."""
+        text = settings_toml(settings)
+        try:
+            if self.path.is_dir() and any(self.path.iterdir()):
+                self._check_same(text, resume)
+                return
+            self.predictions.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrainingError(
+                f"{self.path} cannot be made: {error.strerror or error}. Give another folder: --out"
+            ) from error
+        self.write(self.about, json.dumps(about, indent=2) + "\n")
+        self.write(self.config, text)
+
+    def _check_same(self, text: str, resume: bool) -> None:
+        if not self.config.is_file():
+            raise TrainingError(
+                f"{self.path} holds something that is not a run. Give another folder: --out"
+            )
+        if self.config.read_text(encoding="utf-8") != text:
+            raise TrainingError(
+                f"{self.path} holds another run: its settings in config.toml differ from these. "
+                "Give another folder (--out), or train with that config.toml to continue it."
+            )
+        if self.results.is_file():
+            raise TrainingError(
+                f"{self.path} holds a run that is finished; see {self.report}. For another give "
+                "another folder: --out"
+            )
+        if not resume:
+            raise TrainingError(
+                f"{self.path} holds a run that is not finished. Continue it with --resume, or give "
+                "another folder: --out"
+            )
+
+    def write(self, path: Path, text: str) -> None:
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def log(self, line: dict[str, Any]) -> int:
+        """Adds a line of metrics; gives the length of the file, which a checkpoint remembers."""
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+            return file.tell()
+
+    def cut_metrics(self, length: int) -> None:
+        """Forgets the lines written after a checkpoint: they will be written again."""
+        self.metrics.touch()
+        os.truncate(self.metrics, length)
+
+    def metric_lines(self) -> list[dict[str, Any]]:
+        if not self.metrics.is_file():
+            return []
+        return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]

@@ -1,0 +1,173 @@
+"""The PAN author-profiling folders: an XML file an author, and truth.txt."""
+
+from __future__ import annotations
+
+import pytest
+
+from genpool.data import PanReader
+from genpool.data.markup import without_html
+from genpool.errors import DataError
+
+ALL = ("rest", 0, 0)
+
+
+def write_author(folder, author, texts, element="document", around="documents"):
+    inner = "\n".join(
+        f'<{element} id="{at}" url="http://x/?a&amp;b"><![CDATA[{text}]]></{element}>'
+        for at, text in enumerate(texts)
+    )
+    opening = f'<author type="twitter" lang="en">\n<{around} count="{len(texts)}">\n'
+    path = folder / f"{author}.xml"
+    path.write_text(f"{opening}{inner}\n</{around}>\n</author>\n", encoding="utf-8")
+    return path
+
+
+def write_truth(folder, *lines):
+    (folder / "truth.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten authors of ten tweets each, two authors for each of the five ages."""
+    ages = ["18-24", "25-34", "35-49", "50-64", "65-xx"] * 2
+    for at in range(10):
+        write_author(tmp_path, f"a{at}", [f"tweet {at} {number}" for number in range(10)])
+    write_truth(tmp_path, *(f"a{at}:::MALE:::{age}" for at, age in enumerate(ages)))
+    return tmp_path
+
+
+def test_each_document_has_the_age_of_its_author(folder):
+    examples = list(PanReader(folder, sizes=ALL).read("train"))
+    assert len(examples) == 100
+    assert [example.first for example in examples[:2]] == ["tweet 0 0", "tweet 0 1"]
+    ages = {example.first.split()[1]: example.label for example in examples}
+    assert [ages[str(at)] for at in range(5)] == ["18-24", "25-34", "35-49", "50-64", "65+"]
+    assert PanReader(folder).labels == ("18-24", "25-34", "35-49", "50-64", "65+")
+
+
+@pytest.mark.parametrize("age", ["65-xx", "65-XX", "65+"])
+def test_the_oldest_range_is_read_in_every_spelling(tmp_path, age):
+    write_author(tmp_path, "a", ["hello"])
+    write_truth(tmp_path, f"a:::female:::{age}", "")
+    (example,) = PanReader(tmp_path, sizes=ALL).read("train")
+    assert (example.label, example.id) == ("65+", "a/1")
+
+
+def test_conversations_and_longer_truth_lines_of_other_years_are_read(tmp_path):
+    write_author(tmp_path, "a_en_xx_xx", ["hello"], "conversation", "conversations")
+    write_truth(tmp_path, "a:::M:::25-34:::0.3:::0.1:::0.2:::0.4:::0.0")
+    (example,) = PanReader(tmp_path, sizes=ALL).read("train")
+    assert (example.first, example.label) == ("hello", "25-34")
+
+
+def test_documents_inside_a_conversation_are_read_once(tmp_path):
+    (tmp_path / "a.xml").write_text(
+        "<author><conversations><conversation>\n"
+        "<document>one</document> <document>two <b>three</b></document>\n"
+        "</conversation></conversations></author>"
+    )
+    write_truth(tmp_path, "a:::M:::25-34")
+    examples = list(PanReader(tmp_path, sizes=ALL).read("train"))
+    assert [example.first for example in examples] == ["one", "two three"]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ('hi <a href="/u" class="x"><s>@</s><b>user</b></a> &amp; co', "hi @user & co"),
+        ("one<br />two<BR>three", "one two three"),
+        ("I <3 you, </3 them, 1 < 2 > 0", "I <3 you, </3 them, 1 < 2 > 0"),
+        ("&lt;b&gt; stays, &#39;quoted&#39;", "<b> stays, 'quoted'"),
+        ("a<script>alert(1)</script><!-- no\n --> b", "a b"),
+        ("  two\n lines\t", "two lines"),
+        ("cut off <a href='x", "cut off <a href='x"),
+    ],
+)
+def test_tags_are_stripped_and_entities_read(html, text):
+    assert without_html(html) == text
+
+
+def test_documents_without_text_and_unknown_ages_are_dropped_and_counted(tmp_path):
+    write_author(tmp_path, "a", ["hello", "  ", "<img src='x'/>"])
+    write_author(tmp_path, "b", ["of no known age"])
+    write_truth(tmp_path, "a:::MALE:::18-24", "b:::FEMALE:::XX-XX")
+    reader = PanReader(tmp_path, sizes=ALL)
+    assert [example.first for example in reader.read("train")] == ["hello"]
+    assert reader.skipped == {"no text": 2, "unknown age": 1}
+
+
+def test_the_splits_have_the_sizes_asked_for_and_share_no_document(folder):
+    reader = PanReader(folder, sizes=(50, 20, 10), seed=1)
+    drawn = [[example.id for example in reader.read(split)] for split in reader.splits()]
+    assert [len(part) for part in drawn] == [50, 20, 10]
+    assert len({name for part in drawn for name in part}) == 80
+    again = [example.id for example in PanReader(folder, sizes=(50, 20, 10), seed=1).read("dev")]
+    assert again == drawn[1]
+
+
+def test_a_bad_file_is_counted_once_however_many_splits_are_read(folder):
+    (folder / "a3.xml").write_text("<author><document>never closed</author>")
+    reader = PanReader(folder, sizes=(50, 20, 20), bad_rows="skip")
+    assert [len(list(reader.read(split))) for split in reader.splits()] == [50, 20, 20]
+    assert reader.skipped == {"invalid XML": 1}
+
+
+def test_the_paper_sizes_are_the_default(folder):
+    with pytest.raises(DataError, match=r"holds 100 rows.*68485 train, 4000 dev, 4000 test"):
+        list(PanReader(folder).read("train"))
+
+
+def test_broken_xml_is_located(folder):
+    (folder / "a3.xml").write_text("<author>\n<document>a & b</document>\n</author>")
+    with pytest.raises(DataError, match="is not XML that can be read") as caught:
+        list(PanReader(folder, sizes=ALL).read("train"))
+    assert (caught.value.path, caught.value.line) == (folder / "a3.xml", 2)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">',
+        '<!ENTITY a SYSTEM "file:///etc/hostname">',
+        '<!ENTITY % a SYSTEM "http://localhost/x">',
+    ],
+)
+def test_entity_declarations_are_refused(folder, declaration):
+    (folder / "a0.xml").write_text(
+        f"<!DOCTYPE author [{declaration}]>\n<author><document>&a;</document></author>"
+    )
+    with pytest.raises(DataError, match=r"entity \('a'\) is refused as unsafe"):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+def test_an_unknown_encoding_is_a_data_error(folder):
+    (folder / "a0.xml").write_text('<?xml version="1.0" encoding="klingon"?><author/>')
+    with pytest.raises(DataError, match=r"a0\.xml, line 1: is not XML that can be read"):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a0:::MALE:::50-XX", r"truth\.txt, line 2: unknown label '50-XX'.*'50-64'"),
+        ("a0:::MALE", r"truth\.txt, line 2: has 2 fields; expected author:::GENDER:::AGE"),
+    ],
+)
+def test_wrong_lines_of_the_truth_are_located(folder, line, message):
+    write_truth(folder, "a1:::MALE:::18-24", line)
+    with pytest.raises(DataError, match=message):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+def test_an_author_without_a_line_in_the_truth_is_an_error(folder):
+    write_author(folder, "stranger", ["hello"])
+    with pytest.raises(
+        DataError, match=r"stranger\.xml, line 1: author 'stranger' is not in truth"
+    ):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+def test_a_folder_of_another_kind_says_what_was_looked_for(tmp_path):
+    (tmp_path / "en").mkdir()
+    with pytest.raises(DataError, match=r"looked for truth\.txt and an \.xml file.*found: en"):
+        PanReader(tmp_path)

@@ -1,0 +1,52 @@
+"""Readers by name, and the interface that they share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import genpool.data
+from genpool.data import READERS, Reader, TableReader, open_reader
+from genpool.errors import ConfigError
+
+
+def test_a_reader_is_opened_by_name_with_its_options(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("class,text\nyes,one\n")
+    reader = open_reader("table", path, label="class", bad_rows="skip")
+    assert isinstance(reader, TableReader)
+    assert [example.label for example in reader.read("all")] == ["yes"]
+
+
+def test_an_unknown_reader_gives_the_nearest_and_all_names(tmp_path):
+    with pytest.raises(ConfigError, match=r"unknown reader 'snly'\. Did you mean 'snli'") as caught:
+        open_reader("snly", tmp_path)
+    assert all(name in str(caught.value) for name in READERS)
+
+
+def test_all_unknown_options_are_reported_together(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        open_reader("yelp", tmp_path / "not there", size=3, sede=1, seed=1)
+    assert len(caught.value.problems) == 2
+    assert "unknown yelp option 'size'. Did you mean 'sizes'?" in caught.value.problems[0]
+    assert "unknown yelp option 'sede'. Did you mean 'seed'?" in caught.value.problems[1]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_can_skip_bad_rows_and_shares_the_interface(name):
+    assert issubclass(READERS[name], Reader)
+    assert "bad_rows" in genpool.data.readers.reader_options(name)
+
+
+def test_public_names_are_there():
+    assert all(hasattr(genpool.data, name) for name in genpool.data.__all__)
+
+
+def test_importing_the_readers_does_not_load_optional_packages():
+    program = "import sys, genpool.data; print({'pyarrow', 'datasets'} & set(sys.modules))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "set()"

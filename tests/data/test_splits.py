@@ -1,0 +1,107 @@
+"""Seeded splits and shares."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from genpool.data import draw_parts, seeded_order, stratified_share
+from genpool.errors import ConfigError, DataError
+
+labels_lists = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=8, max_size=80)
+
+
+def pcg64(seed_state, increment, count):
+    """PCG-XSL-RR-128/64, from its definition (O'Neill 2014), in plain integers."""
+    numbers, state = [], seed_state
+    for _ in range(count):
+        state = (state * 47026247687942121848144207491837523525 + increment) % (1 << 128)
+        folded, turn = (state >> 64) ^ (state % (1 << 64)), state >> 122
+        numbers.append(((folded >> turn) | (folded << (64 - turn))) % (1 << 64))
+    return numbers
+
+
+def test_the_order_is_that_of_the_generator_as_it_is_defined():
+    start = np.random.PCG64(7).state["state"]
+    keys = pcg64(start["state"], start["inc"], 50)
+    assert seeded_order(50, 7).tolist() == sorted(range(50), key=keys.__getitem__)
+
+
+def test_the_order_never_changes():
+    # Written down once: a split that moved would make every published number wrong.
+    assert seeded_order(8, 0).tolist() == [3, 2, 1, 6, 0, 7, 4, 5]
+    assert seeded_order(8, 1).tolist() == [2, 4, 7, 5, 0, 6, 3, 1]
+
+
+@given(st.integers(3, 60), st.integers(0, 10), st.integers(0, 10), st.integers(0, 5))
+def test_every_row_is_in_one_part_and_the_parts_have_their_sizes(count, dev, test, seed):
+    train = count - dev - test
+    if train < 1:
+        return
+    parts = draw_parts(count, (train, dev, test), seed)
+    assert np.bincount(parts, minlength=4).tolist() == [train, dev, test, 0]
+
+
+def test_rows_that_are_not_asked_for_are_in_no_part():
+    assert np.bincount(draw_parts(10, (3, 2, 1), 0)).tolist() == [3, 2, 1, 4]
+    assert np.bincount(draw_parts(10, ("rest", 2, 1), 0)).tolist() == [7, 2, 1]
+
+
+@pytest.mark.parametrize("sizes", [(8, 2, 1), ("rest", 5, 5), ("rest", 9, 9)])
+def test_too_few_rows_are_refused(sizes):
+    with pytest.raises(DataError, match=r"holds 10 rows.*ask for fewer"):
+        draw_parts(10, sizes, 0)
+
+
+@given(labels_lists, st.floats(0.05, 0.5), st.integers(0, 3))
+def test_a_share_takes_from_every_label_in_proportion(labels, share, seed):
+    try:
+        rows = stratified_share(labels, share, seed)
+    except DataError:
+        assert max(Counter(labels).values()) == 1
+        return
+    assert rows.tolist() == sorted(set(rows.tolist()))
+    taken, have = Counter(labels[row] for row in rows), Counter(labels)
+    for label, count in have.items():
+        assert abs(taken[label] - count * share) <= 1
+        assert taken[label] < count
+    assert abs(len(rows) - len(labels) * share) <= 1
+
+
+def test_a_tenth_of_a_large_set_is_exact():
+    labels = ["a"] * 500 + ["b"] * 300 + ["c"] * 200
+    rows = stratified_share(labels, 0.1, seed=0)
+    assert Counter(labels[row] for row in rows) == {"a": 50, "b": 30, "c": 20}
+
+
+def test_the_seed_decides_the_share():
+    labels = ["a", "b"] * 100
+    first, again, other = (stratified_share(labels, 0.2, seed).tolist() for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_a_label_with_one_row_stays_in_training():
+    rows = stratified_share(["rare", *["common"] * 9], 0.5, seed=0)
+    assert 0 not in rows
+
+
+@pytest.mark.parametrize("labels", [[], ["a"], ["a", "b", "c"]])
+def test_too_few_rows_for_a_share_are_refused_with_the_remedy(labels):
+    with pytest.raises(DataError, match="too few to take a dev share of; give a dev set"):
+        stratified_share(labels, 0.5, seed=0)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 10, float("nan")])
+def test_a_share_lies_between_nothing_and_all(share):
+    with pytest.raises(ConfigError, match="expected a number between 0 and 1"):
+        stratified_share(["a"] * 10, share, seed=0)
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(ConfigError, match="seed is -1; expected 0 or more"):
+        seeded_order(5, -1)

@@ -1,0 +1,171 @@
+"""Tables in folders and files: their columns by name, and their bad rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from genpool.data import Example, TableReader
+from genpool.errors import ConfigError, DataError
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_text(text, encoding=encoding, newline="")
+    return path
+
+
+def read(path, split="all", **options):
+    return list(TableReader(path, **options).read(split))
+
+
+def pairs(examples):
+    return [(example.label, example.first) for example in examples]
+
+
+@pytest.mark.parametrize(
+    ("header", "second"),
+    [
+        ("label\tpremise\thypothesis", "b"),
+        ("gold_label\tsentence1\tsentence2", "b"),
+        ("Label\tsentence_A\tsentence_B", "b"),
+        ("label\ttext\tother", None),
+        ("label\tSentence\tother", None),
+    ],
+)
+def test_usual_columns_are_found_by_the_header(tmp_path, header, second):
+    path = write(tmp_path / "t.tsv", f"{header}\nyes\ta\tb\n")
+    assert read(path) == [Example("yes", "a", second)]
+    assert TableReader(path).is_pair is (second is not None)
+
+
+def test_columns_are_chosen_by_name(tmp_path):
+    path = write(tmp_path / "t.csv", "n,topic,q,a,grade,class\n7,law,x,y,2.5,good\n")
+    names = {"label": "class", "first": "q", "second": "a", "score": "grade"}
+    assert read(path, **names, genre="topic", id="n") == [
+        Example("good", "x", "y", genre="law", id="7", score=2.5)
+    ]
+
+
+def test_a_chosen_first_column_alone_makes_single_sentences(tmp_path):
+    path = write(tmp_path / "t.tsv", "label\tpremise\thypothesis\nyes\ta\tb\n")
+    reader = TableReader(path, first="hypothesis")
+    assert list(reader.read("all")) == [Example("yes", "b")]
+    assert not reader.is_pair
+
+
+def test_a_similarity_table_has_scores_and_no_labels(tmp_path):
+    path = write(tmp_path / "t.tsv", "score\tsentence1\tsentence2\n5.000\ta\tb\n")
+    assert read(path) == [Example(None, "a", "b", score=5.0)]
+
+
+def test_a_missing_column_gives_the_nearest_and_all_columns(tmp_path):
+    path = write(tmp_path / "t.tsv", "label\ttext\nyes\tone\n")
+    with pytest.raises(DataError) as caught:
+        read(path, first="txt", bad_rows="skip")
+    assert "line 1: unknown column 'txt'. Did you mean 'text'? Known: label, text." in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("label\tbody", "no column of text.*'label', 'body'; name it: first="),
+        ("text\tclass", "no column of labels.*'text', 'class'; name it: label="),
+        ("label\ttext\ttext", "column 'text' appears 2 times"),
+        ("label,text", "no column of text.*delimiter="),
+    ],
+)
+def test_a_header_that_cannot_be_used_says_what_it_has_and_the_remedy(tmp_path, header, message):
+    path = write(tmp_path / "t.tsv", f"{header}\n")
+    with pytest.raises(DataError, match=message):
+        read(path)
+
+
+def test_a_table_without_labels_is_read_when_none_are_needed(tmp_path):
+    path = write(tmp_path / "t.tsv", "text\none\n")
+    assert read(path, labelled=False) == [Example(None, "one")]
+    path = write(tmp_path / "u.tsv", "label\ttext\n\tone\nyes\ttwo\n")
+    assert pairs(read(path, labelled=False)) == [(None, "one"), ("yes", "two")]
+
+
+def test_a_second_column_needs_a_first(tmp_path):
+    path = write(tmp_path / "t.tsv", "label\ta\tb\n")
+    with pytest.raises(ConfigError, match="second='b' needs first="):
+        TableReader(path, second="b")
+
+
+@pytest.mark.parametrize(
+    ("row", "message", "reason"),
+    [
+        ("yes\tone\t1\t2", "has 4 fields; expected 3", "wrong number of fields"),
+        ("yes", "has 1 fields; expected 3", "wrong number of fields"),
+        ("yes\t \t1", "column 'text' is empty; expected text", "empty side"),
+        ("\tone\t1", "column 'label' is empty; expected a label", "no label"),
+        ("yse\tone\t1", "unknown label 'yse'. Did you mean 'yes'? Known: no, yes", "unknown label"),
+        ("yes\tone\thigh", "column 'score' holds 'high'; expected a number", "bad score"),
+        ("yes\tone\tnan", "column 'score' holds 'nan'; expected a number", "bad score"),
+    ],
+)
+def test_a_bad_row_is_located_or_counted(tmp_path, row, message, reason):
+    path = write(tmp_path / "t.tsv", f"label\ttext\tscore\nyes\tgood\t1\n{row}\nno\tfine\t2\n")
+    with pytest.raises(DataError) as caught:
+        read(path, labels=["yes", "no"])
+    assert message in str(caught.value)
+    assert 'bad_rows="skip"' in str(caught.value)
+    assert (caught.value.path, caught.value.line) == (path, 3)
+    reader = TableReader(path, labels=["yes", "no"], bad_rows="skip")
+    assert pairs(reader.read("all")) == [("yes", "good"), ("no", "fine")]
+    assert reader.skipped == {reason: 1}
+
+
+def test_labels_keep_the_order_in_which_they_are_given(tmp_path):
+    path = write(tmp_path / "t.tsv", "label\ttext\nb\tone\n")
+    assert TableReader(path, labels=["c", "b", "a"]).labels == ("c", "b", "a")
+    assert TableReader(path).labels is None
+
+
+def test_a_folder_has_a_split_for_each_table(tmp_path):
+    for name in ("test.tsv", "all.csv", "Train.jsonl", "train.tsv", "validation.tsv", "notes.md"):
+        write(tmp_path / name, "label\ttext\n")
+    write(tmp_path / ".hidden.tsv", "")
+    assert TableReader(tmp_path).splits() == ["train", "dev", "test", "Train", "all"]
+
+
+def test_two_tables_for_one_split_are_refused(tmp_path):
+    write(tmp_path / "dev.tsv", "")
+    write(tmp_path / "valid.csv", "")
+    with pytest.raises(DataError, match=r"dev\.tsv and valid\.csv are both 'dev'"):
+        TableReader(tmp_path)
+
+
+def test_a_folder_without_tables_says_what_it_holds(tmp_path):
+    write(tmp_path / "notes.md", "")
+    with pytest.raises(DataError, match=r"looked for.*train\.tsv.*it holds: notes\.md"):
+        TableReader(tmp_path)
+
+
+def test_a_file_of_another_kind_is_refused_by_its_name(tmp_path):
+    path = write(tmp_path / "t.xlsx", "")
+    with pytest.raises(DataError, match=r"expected \.tsv, \.csv"):
+        TableReader(path)
+
+
+def test_splits_can_be_given_as_files_by_name(tmp_path):
+    train = write(tmp_path / "a.csv", "label,text\nyes,one\n")
+    dev = write(tmp_path / "b.jsonl", '{"label": "no", "text": "two"}\n')
+    reader = TableReader({"dev": dev, "train": str(train)})
+    assert reader.splits() == ["train", "dev"]
+    assert pairs(reader.read("dev")) == [("no", "two")]
+
+
+def test_each_split_has_its_own_columns(tmp_path):
+    write(tmp_path / "train.tsv", "label\ttext\nyes\tone\n")
+    write(tmp_path / "test.tsv", "id\tsentence\n5\ttwo\n")
+    reader = TableReader(tmp_path, labelled=False)
+    assert list(reader.read("train")) == [Example("yes", "one")]
+    assert list(reader.read("test")) == [Example(None, "two", id="5")]
+
+
+def test_tokenized_tables_are_marked(tmp_path):
+    path = write(tmp_path / "t.tsv", "label\ttext\nyes\tone , two\n")
+    assert read(path, tokenized=True)[0].tokenized

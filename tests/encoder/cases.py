@@ -1,0 +1,182 @@
+"""One small encoder of every kind, each beside its reference, and a batch with every padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from genpool.encoder import (
+    BagOfWordsEncoder,
+    BiLSTMEncoder,
+    CNNEncoder,
+    DiSANEncoder,
+    Encoder,
+    GRUEncoder,
+    LSTMEncoder,
+    ResidualStackedEncoder,
+    ShortcutStackedEncoder,
+    StackedBiLSTMEncoder,
+)
+from genpool.encoder.bilstm import BiLSTMStack
+from genpool.encoder.disan import DirectionalAttention
+from genpool.encoder.lstm import LSTMDirection
+
+from . import reference
+
+INPUT_DIM = 4
+#: numbers that padding may hold; a layer that reads one of them cannot hide it
+GARBAGE = (float("nan"), float("inf"), -1e30, 7.0)
+#: padding right, left, both sides, in between; no token, one token, no padding
+MASK = torch.tensor(
+    [
+        [1, 1, 1, 1, 0, 0, 0],
+        [0, 0, 0, 0, 1, 1, 1],
+        [0, 1, 1, 1, 1, 1, 0],
+        [1, 0, 1, 1, 0, 0, 1],
+        [0, 0, 0, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0, 0],
+        [1, 1, 1, 1, 1, 1, 1],
+    ]
+).bool()
+
+
+class Case(NamedTuple):
+    make: Callable[[], Encoder]
+    #: one sentence -> states, gates (None where the encoder has none)
+    expected: Callable[[Encoder, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
+
+
+def numbers(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().double().numpy()
+
+
+def direction(module: LSTMDirection) -> reference.Direction:
+    """The documented order of the four parts in each matrix: i, f, o, g."""
+    parts = {}
+    for place, name in enumerate("ifog"):
+        rows = slice(place * module.hidden_dim, (place + 1) * module.hidden_dim)
+        parts[name] = (numbers(module.w[rows]), numbers(module.u[rows]), numbers(module.b[rows]))
+    return parts
+
+
+def layers(encoder: BiLSTMStack) -> list[tuple[reference.Direction, reference.Direction]]:
+    return [(direction(layer.forwards), direction(layer.backwards)) for layer in encoder.layers]
+
+
+def _by_direction(encoder: BiLSTMStack, sentence: np.ndarray):
+    return reference.stacked_by_direction(sentence, layers(encoder))
+
+
+def _stack(given):
+    return lambda encoder, sentence: reference.stack(sentence, layers(encoder), given)
+
+
+def _lstm(encoder: LSTMEncoder, sentence: np.ndarray):
+    return reference.one_way_lstm(sentence, [direction(layer) for layer in encoder.layers])
+
+
+def _gru(encoder: GRUEncoder, sentence: np.ndarray):
+    states, hidden = sentence, encoder.output_dim
+    for number in range(encoder.gru.num_layers):
+        given = [
+            numbers(getattr(encoder.gru, f"{name}_l{number}"))
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        ]
+        parts = {
+            name: tuple(each[place * hidden : (place + 1) * hidden] for each in given)
+            for place, name in enumerate("rzn")
+        }
+        states = reference.gru_layer(states, parts)
+    return states, None
+
+
+def _cnn(encoder: CNNEncoder, sentence: np.ndarray):
+    filters = [(numbers(each.weight), numbers(each.bias)) for each in encoder.filters]
+    return reference.cnn(sentence, filters), None
+
+
+def _disan(encoder: DiSANEncoder, sentence: np.ndarray):
+    def weights(module: DirectionalAttention) -> dict[str, np.ndarray]:
+        return {
+            "W": numbers(module.inputs.weight),
+            "b": numbers(module.inputs.bias),
+            "W1": numbers(module.key.weight),
+            "W2": numbers(module.query.weight),
+            "b_logits": numbers(module.query.bias),
+            "W3": numbers(module.gate_own.weight),
+            "W4": numbers(module.gate_seen.weight),
+            "b_gate": numbers(module.gate_own.bias),
+        }
+
+    onward = reference.directional_attention(sentence, weights(encoder.forwards), False)
+    back = reference.directional_attention(sentence, weights(encoder.backwards), True)
+    return np.hstack([onward, back]), None
+
+
+CASES: dict[str, Case] = {
+    "stacked-bilstm, direction": Case(
+        lambda: StackedBiLSTMEncoder(INPUT_DIM, 3, layers=3, shortcut="direction"), _by_direction
+    ),
+    "stacked-bilstm, both": Case(
+        lambda: StackedBiLSTMEncoder(INPUT_DIM, 3, layers=3, shortcut="both"),
+        _stack(reference.given_released),
+    ),
+    "stacked-bilstm, one layer": Case(
+        lambda: StackedBiLSTMEncoder(INPUT_DIM, 2, layers=1), _by_direction
+    ),
+    "bilstm": Case(lambda: BiLSTMEncoder(INPUT_DIM, 3, layers=2), _stack(reference.given_plain)),
+    "shortcut-stacked": Case(
+        lambda: ShortcutStackedEncoder(INPUT_DIM, (2, 3, 1)), _stack(reference.given_shortcuts)
+    ),
+    "residual-stacked": Case(
+        lambda: ResidualStackedEncoder(INPUT_DIM, 2, layers=4), _stack(reference.given_residuals)
+    ),
+    "lstm": Case(lambda: LSTMEncoder(INPUT_DIM, 3, layers=2), _lstm),
+    "gru": Case(lambda: GRUEncoder(INPUT_DIM, 3, layers=2), _gru),
+    "cnn": Case(lambda: CNNEncoder(INPUT_DIM, maps=2, widths=(1, 2, 3, 4, 5)), _cnn),
+    "disan": Case(lambda: DiSANEncoder(INPUT_DIM, 3), _disan),
+    "bag-of-words": Case(
+        lambda: BagOfWordsEncoder(INPUT_DIM), lambda _, sentence: (sentence, None)
+    ),
+}
+
+
+def lively(encoder: Encoder, seed: int = 0) -> Encoder:
+    """The same encoder with weights and biases large enough to tell right from wrong."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.copy_(torch.rand(parameter.shape, generator=generator).sub(0.5))
+    return encoder
+
+
+def made(name: str, dtype: torch.dtype = torch.float32) -> Encoder:
+    return lively(CASES[name].make()).to(dtype)
+
+
+def sentences(mask: Tensor = MASK, dtype: torch.dtype = torch.float32, seed: int = 1) -> Tensor:
+    """Random token vectors (batch, time, INPUT_DIM), garbage wherever the mask is False."""
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(*mask.shape, INPUT_DIM, generator=generator, dtype=torch.float64)
+    padding = int((~mask).sum()) * INPUT_DIM
+    garbage = torch.tensor([GARBAGE[number % len(GARBAGE)] for number in range(padding)])
+    inputs[~mask] = garbage.view(-1, INPUT_DIM).double()
+    return inputs.to(dtype)
+
+
+def references(name: str, encoder: nn.Module, inputs: Tensor, mask: Tensor):
+    """The reference's states and gates of a batch, zeros at padding: one sentence at a time."""
+    batch, time = mask.shape
+    states = np.zeros((batch, time, encoder.output_dim))
+    gates = np.zeros((batch, time, encoder.output_dim))
+    for row in range(batch):
+        places = [t for t in range(time) if mask[row, t]]
+        if places:
+            found = CASES[name].expected(encoder, numbers(inputs[row, places]))
+            states[row, places] = found[0]
+            gates[row, places] = 0 if found[1] is None else found[1]
+    return states, gates

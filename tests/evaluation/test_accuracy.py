@@ -1,0 +1,135 @@
+import json
+import math
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from genpool.errors import InputError, MissingExtraError
+from genpool.evaluation import accuracy_report
+
+LABELS = ["entailment", "neutral", "contradiction"]
+E, N, C = LABELS
+GOLD = [E, E, E, N, N, C]
+PREDICTED = [E, E, N, N, C, N]
+
+
+def wilson(correct, total):
+    """Wilson's interval from its formula, with the normal quantile written out."""
+    z = 1.959963984540054
+    share = correct / total
+    centre = (share + z * z / (2 * total)) / (1 + z * z / total)
+    spread = share * (1 - share) / total + z * z / (4 * total * total)
+    half = z * math.sqrt(spread) / (1 + z * z / total)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def test_hand_worked_case_of_six_rows():
+    report = accuracy_report(GOLD, PREDICTED, LABELS)
+    assert (report.correct, report.total, report.accuracy) == (3, 6, 0.5)
+    assert report.confusion == ((2, 1, 0), (0, 1, 1), (0, 1, 0))
+    entailment, neutral, contradiction = report.classes
+    assert (entailment.precision, entailment.recall, entailment.support) == (1.0, 2 / 3, 3)
+    assert entailment.f1 == pytest.approx(0.8)
+    assert (neutral.precision, neutral.recall, neutral.support) == (1 / 3, 0.5, 2)
+    assert neutral.f1 == pytest.approx(0.4)
+    assert (contradiction.precision, contradiction.recall, contradiction.f1) == (0, 0, 0)
+    assert report.genres == ()
+
+
+@pytest.mark.parametrize(("correct", "total"), [(0, 5), (5, 5), (1, 2), (8507, 9824)])
+def test_interval_is_wilsons(correct, total):
+    predicted = [E] * correct + [N] * (total - correct)
+    report = accuracy_report([E] * total, predicted, LABELS)
+    assert report.interval == pytest.approx(wilson(correct, total), abs=1e-9)
+
+
+def test_class_that_no_row_has_scores_zero_without_a_warning():
+    report = accuracy_report([E, E], [E, E], LABELS)
+    assert [c.support for c in report.classes] == [2, 0, 0]
+    assert [c.f1 for c in report.classes] == [1, 0, 0]
+
+
+def test_each_genre_has_its_own_accuracy_and_rows_without_genre_count_in_the_total_only():
+    genres = ["travel", "fiction", "travel", None, "fiction", "travel"]
+    report = accuracy_report(GOLD, PREDICTED, LABELS, genres)
+    fiction, travel = report.genres
+    assert (fiction.genre, fiction.correct, fiction.total, fiction.accuracy) == (
+        "fiction",
+        1,
+        2,
+        0.5,
+    )
+    assert (travel.genre, travel.correct, travel.total) == ("travel", 1, 3)
+    assert travel.interval == pytest.approx(wilson(1, 3), abs=1e-9)
+    assert report.total == 6
+
+
+@settings(deadline=None)  # the first case also loads packages
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1))
+def test_scores_equal_counts_by_a_loop_on_any_rows(rows):
+    gold, predicted = [g for g, _ in rows], [p for _, p in rows]
+    report = accuracy_report(gold, predicted, "dbca")
+    for i, g in enumerate("dbca"):
+        for j, p in enumerate("dbca"):
+            assert report.confusion[i][j] == rows.count((g, p))
+    for score in report.classes:
+        hits = rows.count((score.label, score.label))
+        assert score.support == gold.count(score.label)
+        assert score.recall == pytest.approx(hits / max(1, gold.count(score.label)))
+        assert score.precision == pytest.approx(hits / max(1, predicted.count(score.label)))
+        both = gold.count(score.label) + predicted.count(score.label)
+        assert score.f1 == pytest.approx(2 * hits / max(1, both))
+    assert report.correct == sum(g == p for g, p in rows)
+    assert 0 <= report.interval[0] <= report.accuracy <= report.interval[1] <= 1
+
+
+def test_dictionary_survives_json():
+    report = accuracy_report(GOLD, PREDICTED, LABELS, ["a", "b", "a", "b", "a", "b"])
+    found = report.to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert found["genres"][0] == {
+        "genre": "a",
+        "correct": 1,
+        "total": 3,
+        "accuracy": 1 / 3,
+        "interval": list(report.genres[0].interval),
+    }
+
+
+def test_markdown_shows_every_table_and_keeps_bars_within_cells():
+    report = accuracy_report(["a|b", "c"], ["a|b", "a|b"], ["a|b", "c"], ["news", "news"])
+    text = report.to_markdown()
+    assert "Accuracy **50.00 %** (1 of 2; 95 % interval 9.45 to 90.55 %)" in text
+    assert "| a\\|b | 50.00 % | 100.00 % | 66.67 % | 1 |" in text
+    assert "| news | 50.00 % | 9.45 to 90.55 % | 2 |" in text
+    assert "| gold \\ predicted | a\\|b | c |\n|---|---:|---:|\n| a\\|b | 1 | 0 |" in text
+
+
+def test_markdown_has_no_genre_table_without_genres():
+    assert "genre" not in accuracy_report(GOLD, PREDICTED, LABELS).to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([E, E], [E], LABELS), "2 gold labels and 1 predicted labels"),
+        (([E], [E], LABELS, ["a", "b"]), "1 gold labels and 2 genres"),
+        (([], [], LABELS), "no rows"),
+        (([E], ["nuetral"], LABELS), r"predicted label of row 1.*'nuetral'.*mean 'neutral'"),
+        (([E, "-"], [E, E], LABELS), "gold label of row 2: unknown label '-'"),
+        (([E], [E], [E]), "at least 2 classes, not 1"),
+        (([E], [E], [E, N, E]), "holds 'entailment' 2 times"),
+    ],
+)
+def test_wrong_rows_are_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        accuracy_report(*arguments)
+
+
+@pytest.mark.parametrize("package", ["scipy.stats", "sklearn.metrics"])
+def test_missing_package_is_answered_with_the_pip_line(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'genpool\[train\]'"):
+        accuracy_report(GOLD, PREDICTED, LABELS)

@@ -1,0 +1,201 @@
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+
+from genpool.errors import InputError, MissingExtraError
+from genpool.evaluation import accuracy_report, confusion_picture, learning_curve_picture
+
+LONG = [
+    "ABBR: abbreviation",
+    "DESC: description and abstract concepts",
+    "ENTY: entity",
+    "HUM: costs $5 or $6",
+    "LOC: locations of any kind",
+    "NUM: numeric values",
+]
+
+
+def report_of(labels, rows=600):
+    random = np.random.default_rng(0)
+    gold = [labels[i] for i in random.integers(0, len(labels), rows)]
+    wrong = random.random(rows) < 0.2
+    other = [labels[i] for i in random.integers(0, len(labels), rows)]
+    predicted = [o if w else g for g, o, w in zip(gold, other, wrong, strict=True)]
+    return accuracy_report(gold, predicted, labels)
+
+
+def curve(length=8):
+    return [
+        {
+            "step": 100 * (i + 1),
+            "epoch": (i + 1) / 4,
+            "train_loss": 1 / (i + 1),
+            "dev_accuracy": [0.5, 0.6, 0.7, 0.8, 0.79][i % 5],
+            "learning_rate": 4e-4 / 2 ** (i // 3),
+        }
+        for i in range(length)
+    ]
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that were saved, with the real saving still done."""
+    figures, save = [], Figure.savefig
+
+    def keep(figure, *arguments, **options):
+        figures.append(figure)
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return figures
+
+
+def boxes(texts):
+    return [text.get_window_extent() for text in texts if text.get_text()]
+
+
+def baselines_apart(texts):
+    """How far turned labels lie from one another, measured across their lines, in pixels."""
+    anchors = [text.get_transform().transform(text.get_position())[0] for text in texts]
+    return min(np.diff(anchors)) * np.sin(np.radians(texts[0].get_rotation()))
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], ["entailment", "neutral", "contradiction"]])
+def test_short_names_stand_level_and_apart(tmp_path, drawn, labels):
+    confusion_picture(report_of(labels), tmp_path / "c.png")
+    names = drawn[0].axes[0].get_xticklabels()
+    assert [name.get_text() for name in names] == labels
+    assert {name.get_rotation() for name in names} == {0}
+    extents = boxes(names)
+    assert all(a.x1 < b.x0 for a, b in pairwise(extents))
+
+
+@pytest.mark.parametrize("labels", [LONG, [f"class number {i}" for i in range(40)]])
+def test_long_or_many_names_are_turned_and_do_not_touch(tmp_path, drawn, labels):
+    confusion_picture(report_of(labels), tmp_path / "c.png")
+    names = drawn[0].axes[0].get_xticklabels()
+    assert len(names) == len(labels)
+    assert max(len(name.get_text()) for name in names) <= 24
+    points = names[0].get_fontsize()
+    assert baselines_apart(names) > points * drawn[0].dpi / 72
+
+
+def test_nothing_is_cut_at_the_border(tmp_path):
+    confusion_picture(report_of(LONG), tmp_path / "c.png")
+    picture = imread(tmp_path / "c.png")[..., :3]
+    for border in (picture[:8], picture[-8:], picture[:, :8], picture[:, -8:]):
+        assert np.all(border == 1)
+
+
+def test_name_that_looks_like_a_formula_is_drawn_as_it_is(tmp_path, drawn):
+    confusion_picture(report_of([r"$\oops$", r"$\frac$"]), tmp_path / "c.png")
+    assert [name.get_text() for name in drawn[0].axes[0].get_yticklabels()] == [
+        r"$\oops$",
+        r"$\frac$",
+    ]
+
+
+def test_cells_hold_the_counts_and_their_share(tmp_path, drawn):
+    report = accuracy_report(list("aaab"), list("aabb"), ["a", "b"])
+    confusion_picture(report, tmp_path / "c.png")
+    axes = drawn[0].axes[0]
+    cells = {text.get_position(): text.get_text() for text in axes.texts}
+    assert cells == {(0, 0): "2\n67 %", (1, 0): "1\n33 %", (0, 1): "0\n0 %", (1, 1): "1\n100 %"}
+    assert np.allclose(axes.images[0].get_array(), [[2 / 3, 1 / 3], [0, 1]])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted", "gold")
+    assert axes.get_title() == "75.00 % of 4 rows right"
+
+
+def test_class_without_gold_rows_is_drawn_without_a_warning(tmp_path):
+    confusion_picture(accuracy_report(["a"], ["b"], ["a", "b", "c"]), tmp_path / "c.png")
+    assert imread(tmp_path / "c.png").size
+
+
+def test_many_classes_have_no_numbers(tmp_path, drawn):
+    confusion_picture(report_of([f"c{i}" for i in range(25)]), tmp_path / "c.png")
+    assert len(drawn[0].axes[0].texts) == 0
+
+
+def test_curves_hold_the_given_points_and_mark_the_earliest_best(tmp_path, drawn):
+    rows = [*curve(), {**curve()[3], "step": 900}]
+    learning_curve_picture(rows, tmp_path / "l.png")
+    loss, accuracy, rate = drawn[0].axes
+    for axes, key in ((loss, "train_loss"), (accuracy, "dev_accuracy"), (rate, "learning_rate")):
+        assert axes.lines[0].get_xdata().tolist() == [row["step"] for row in rows]
+        assert axes.lines[0].get_ydata().tolist() == [row[key] for row in rows]
+    assert accuracy.lines[1].get_xydata().tolist() == [[400, 0.8]]
+    assert accuracy.get_title("right") == "best 80.00 % at step 400, epoch 1"
+
+
+@pytest.mark.parametrize("change", [{"learning_rate": 1e-3}, {"learning_rate": None}])
+def test_learning_rate_that_does_not_change_has_no_panel(tmp_path, drawn, change):
+    learning_curve_picture([{**row, **change} for row in curve()], tmp_path / "l.png")
+    assert [axes.get_ylabel() for axes in drawn[0].axes] == ["training loss", "dev accuracy"]
+
+
+def test_values_that_are_missing_or_not_finite_are_left_out(tmp_path, drawn):
+    rows = curve(4)
+    rows[0]["dev_accuracy"] = None
+    rows[1]["dev_accuracy"] = float("nan")
+    rows[3]["train_loss"] = float("inf")
+    learning_curve_picture(rows, tmp_path / "l.png")
+    assert drawn[0].axes[0].lines[0].get_xdata().tolist() == [100, 200, 300]
+    assert drawn[0].axes[1].lines[0].get_xdata().tolist() == [300, 400]
+
+
+@pytest.mark.parametrize("length", [1, 2, 300])
+def test_one_evaluation_and_many_are_drawn(tmp_path, length):
+    learning_curve_picture(curve(length)[-1:] if length == 1 else curve(length), tmp_path / "l.png")
+    assert imread(tmp_path / "l.png").shape[0] > 500
+
+
+def test_run_without_any_dev_accuracy_is_drawn(tmp_path, drawn):
+    learning_curve_picture([{**row, "dev_accuracy": None} for row in curve()], tmp_path / "l.png")
+    assert drawn[0].axes[1].get_title("right") == ""
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_each_format_is_written_and_nothing_else(tmp_path, kind):
+    learning_curve_picture(curve(), tmp_path / f"l.{kind}")
+    beginning = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind]
+    assert (tmp_path / f"l.{kind}").read_bytes().startswith(beginning)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_no_global_state_is_touched(tmp_path):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    pyplot = "matplotlib.pyplot" in sys.modules
+    confusion_picture(report_of(["a", "b"]), tmp_path / "c.png")
+    learning_curve_picture(curve(), tmp_path / "l.png")
+    assert dict(matplotlib.rcParams) == before
+    assert ("matplotlib.pyplot" in sys.modules) == pyplot
+
+
+@pytest.mark.parametrize(
+    ("rows", "name", "message"),
+    [
+        ([], "l.png", "no evaluations"),
+        (
+            [{"step": 1, "train_loss": 1}],
+            "l.png",
+            "evaluation 1 has no 'dev_accuracy'; it holds step",
+        ),
+        (curve(), "l.pngg", "unknown picture format 'pngg'. Did you mean 'png'"),
+        (curve(), "l", "unknown picture format ''"),
+    ],
+)
+def test_rows_or_names_that_cannot_be_drawn_are_refused(tmp_path, rows, name, message):
+    with pytest.raises(InputError, match=message):
+        learning_curve_picture(rows, tmp_path / name)
+
+
+def test_missing_package_is_answered_with_the_pip_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"A picture .*genpool\[train\]"):
+        confusion_picture(report_of(["a", "b"]), tmp_path / "c.png")

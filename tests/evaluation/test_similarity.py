@@ -1,0 +1,117 @@
+import math
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from genpool.errors import InputError, MissingExtraError
+from genpool.evaluation import cosine_pairs, similarity_report
+
+
+def pearson(x, y):
+    mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
+    both = math.fsum((p - mean_x) * (q - mean_y) for p, q in zip(x, y, strict=True))
+    own_x = math.fsum((p - mean_x) ** 2 for p in x)
+    own_y = math.fsum((q - mean_y) ** 2 for q in y)
+    return both / math.sqrt(own_x * own_y)
+
+
+def ranks(values):
+    """Each value's rank; equal ones share the mean of their places."""
+    return [
+        sum(other < value for other in values) + (values.count(value) + 1) / 2 for value in values
+    ]
+
+
+def test_cosines_of_a_hand_worked_case():
+    a = [[1, 0], [1, 1], [3, 4], [2, 0]]
+    b = [[0, 5], [2, 2], [4, 3], [-1, 0]]
+    assert cosine_pairs(a, b) == pytest.approx([0, 1, 24 / 25, -1])
+
+
+def test_zero_vector_has_cosine_zero_with_anything():
+    assert cosine_pairs([[0, 0], [1, 2], [0, 0]], [[1, 2], [0, 0], [0, 0]]).tolist() == [0, 0, 0]
+
+
+def test_rounding_does_not_carry_a_cosine_past_one():
+    a = np.random.default_rng(0).normal(size=(1000, 7))
+    units = a / np.linalg.norm(a, axis=1, keepdims=True)
+    assert np.sum(units * units, axis=1).max() > 1, "the case should need the limit"
+    assert cosine_pairs(a, a).max() == 1
+    assert cosine_pairs(a, -a).min() == -1
+
+
+NUMBERS = st.floats(-1e300, 1e300)
+
+
+@settings(deadline=None)  # the first case also loads packages
+@given(arrays(np.float64, (2, 3, 4), elements=NUMBERS))
+def test_cosine_is_within_its_limits_and_symmetric_for_numbers_of_any_size(both):
+    found = cosine_pairs(both[0], both[1])
+    assert np.all(np.abs(found) <= 1)
+    assert np.array_equal(found, cosine_pairs(both[1], both[0]))
+
+
+@settings(deadline=None)  # the first case also loads packages
+@given(arrays(np.float64, (2, 3, 4), elements=st.floats(-9, 9).map(lambda x: round(x, 2))))
+def test_cosine_equals_a_loop_over_the_numbers(both):
+    for row, found in enumerate(cosine_pairs(both[0], both[1])):
+        a, b = both[0][row].tolist(), both[1][row].tolist()
+        lengths = math.hypot(*a) * math.hypot(*b)
+        dot = math.fsum(p * q for p, q in zip(a, b, strict=True))
+        assert found == pytest.approx(dot / lengths if lengths else 0, abs=1e-12)
+
+
+@settings(deadline=None)  # the first case also loads packages
+@given(st.integers(0, 10**6))
+def test_report_equals_both_correlations_by_their_formulas(seed):
+    random = np.random.default_rng(seed)
+    a, b = random.normal(size=(2, 9, 5))
+    scores = random.choice([1.0, 2.5, 3.0, 4.0, 5.0], size=9)
+    scores[:2] = 1, 5
+    report = similarity_report(scores, a, b)
+    cosines = cosine_pairs(a, b).tolist()
+    assert report.total == 9
+    assert report.pearson == pytest.approx(pearson(scores.tolist(), cosines))
+    assert report.spearman == pytest.approx(pearson(ranks(scores.tolist()), ranks(cosines)))
+
+
+def test_scores_in_the_order_of_the_cosines_give_spearman_one():
+    a = np.tile([1.0, 0.0], (4, 1))
+    b = [[math.cos(t), math.sin(t)] for t in (1.5, 1.0, 0.5, 0.1)]
+    report = similarity_report([0, 1, 4, 5], a, b)
+    assert report.spearman == pytest.approx(1)
+    assert report.pearson < 1
+    assert report.to_dict() == {"total": 4, "pearson": report.pearson, "spearman": report.spearman}
+    assert f"| cosine | 4 | {report.pearson:.4f} | 1.0000 |" in report.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("scores", "a", "b", "message"),
+    [
+        ([3, 3, 3], np.eye(3), np.ones((3, 3)) + np.eye(3)[::-1], "all 3 gold scores are 3"),
+        ([1, 2, 3], np.eye(3), np.eye(3), "all 3 cosines are 1"),
+        ([1, 2], np.zeros((2, 3)), np.eye(2, 3), "all 2 cosines are 0"),
+        ([1], np.ones((1, 3)), np.ones((1, 3)), "at least 2 pairs, not 1"),
+        ([1, 2], np.ones((3, 3)), np.ones((3, 3)), r"\(2,\) for 3 pairs"),
+        ([1, 2], [[1, np.nan], [1, 1]], np.ones((2, 2)), "a: 1 of 2 rows hold NaN"),
+    ],
+)
+def test_correlation_that_is_not_defined_is_refused(scores, a, b, message):
+    with pytest.raises(InputError, match=message):
+        similarity_report(scores, a, b)
+
+
+def test_cosines_that_differ_by_rounding_only_count_as_constant():
+    a = np.random.default_rng(0).normal(size=(50, 7))
+    with pytest.raises(InputError, match="all 50 cosines are 1"):
+        similarity_report(np.arange(50), a, a * np.linspace(0.1, 3, 50)[:, None])
+
+
+def test_missing_package_is_answered_with_the_pip_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    with pytest.raises(MissingExtraError, match=r"genpool\[train\]"):
+        similarity_report([1, 2], np.eye(2), [[1, 0], [1, 1]])

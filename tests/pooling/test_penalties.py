@@ -1,0 +1,268 @@
+"""The penalties: against the equations, by hand, and whether they are awake at the start."""
+
+import numpy as np
+import pytest
+import torch
+
+from genpool.pooling import GeneralizedPooling
+from genpool.pooling.penalties import (
+    attention_penalty,
+    embedding_penalty,
+    parameter_penalty,
+    scalar_attention_penalty,
+)
+
+from . import reference
+from .cases import Case, mask_of, numbers, random_states, with_garbage
+
+SETTINGS = [(1.0, 1.0), (0.3, 0.01), (20.0, 2.0)]
+settings = pytest.mark.parametrize(("threshold", "weight"), SETTINGS)
+several_heads = pytest.mark.parametrize("heads", [1, 2, 5])
+either_average = pytest.mark.parametrize("average", ["sentence", "batch"])
+AVERAGES = {"sentence": reference.sentence_penalty, "batch": reference.batch_penalty}
+
+
+def pooled_batch(heads, name="generalized", lengths=(6, 2, 4, 0), dtype=torch.float64):
+    pooling = Case(name, {"heads": heads}, heads).make(4, dtype)
+    mask = mask_of(list(lengths), max(lengths))
+    return pooling(with_garbage(random_states(*mask.shape, 4, dtype=dtype), mask), mask)
+
+
+def share_below(distances, threshold):
+    distances = np.asarray(distances)
+    return (distances < threshold).mean() if distances.size else 0
+
+
+@settings
+@several_heads
+def test_parameter_penalty_follows_its_equation(heads, threshold, weight):
+    w1 = 0.6 * random_states(heads, 3, 4, dtype=torch.float64)
+    penalty = parameter_penalty(w1, threshold, weight)
+    expected = reference.parameter_penalty(numbers(w1), threshold, weight)
+    distances = reference.distances(numbers(w1))
+    assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(numbers(penalty.distances), distances, 0, 1e-12)
+    assert penalty.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
+
+
+@either_average
+@settings
+@several_heads
+@pytest.mark.parametrize("of", ["attention", "embedding"])
+def test_batch_penalties_follow_their_equations(of, heads, threshold, weight, average):
+    pooled = pooled_batch(heads)
+    if of == "attention":
+        penalty, batch = attention_penalty, pooled.weights
+    else:
+        penalty, batch = embedding_penalty, pooled.heads
+    result = penalty(batch, threshold, weight, average)
+    expected = AVERAGES[average](numbers(batch), threshold, weight)
+    distances = np.array([reference.distances(sentence) for sentence in numbers(batch)])
+    if average == "batch":
+        distances = distances.mean(axis=0)
+    assert result.term.item() == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(numbers(result.distances), distances, 0, 1e-12)
+    assert result.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [attention_penalty, embedding_penalty])
+def test_hinge_is_per_sentence_unless_said_otherwise(penalty):
+    pooled = pooled_batch(3)
+    batch = pooled.weights if penalty is attention_penalty else pooled.heads
+    threshold = float(np.median([reference.distances(heads) for heads in numbers(batch)]))
+    plain = penalty(batch, threshold).term
+    assert plain == penalty(batch, threshold, 1.0, "sentence").term
+    assert plain != penalty(batch, threshold, 1.0, "batch").term
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.25])
+@several_heads
+def test_penalty_of_lin_follows_its_equation(heads, weight):
+    weights = pooled_batch(heads, "scalar").weights
+    penalty = scalar_attention_penalty(weights, weight)
+    expected = reference.scalar_attention_penalty(numbers(weights).squeeze(-1), weight)
+    distances = [reference.distances(sentence) for sentence in numbers(weights)]
+    assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(numbers(penalty.distances), distances, 0, 1e-12)
+    assert penalty.active.item() == 1
+
+
+def test_penalty_of_lin_worked_by_hand():
+    weights = torch.tensor([[[[0.5], [0.5]], [[1.0], [0.0]]], [[[1.0], [0.0]], [[0.0], [1.0]]]])
+    # A A^T - I = [[-1/2, 1/2], [1/2, 0]] for the first sentence, zeros for the second.
+    assert scalar_attention_penalty(weights).term.item() == pytest.approx(0.75 / 2, abs=1e-7)
+
+
+def test_mean_of_hinges_is_not_the_hinge_of_the_mean():
+    # Squared distances 0 and 4 of two sentences: hinges 1 and 0, but a mean distance of 2.
+    heads = torch.tensor([[[1.0], [1.0]], [[0.0], [2.0]]])
+    per_sentence, of_mean = embedding_penalty(heads), embedding_penalty(heads, average="batch")
+    assert (per_sentence.term.item(), per_sentence.active.item()) == (0.5, 0.5)
+    assert (of_mean.term.item(), of_mean.active.item()) == (0, 0)
+    assert per_sentence.distances.tolist() == [[0], [4]]
+    assert of_mean.distances.tolist() == [2]
+
+
+def test_three_heads_worked_by_hand():
+    w1 = torch.tensor([[[0.0, 0.0]], [[0.5, 0.0]], [[0.5, 1.0]]])
+    penalty = parameter_penalty(w1, threshold=1.125, weight=2.0)
+    assert penalty.distances.tolist() == [0.25, 1.25, 1.0]  # pairs (0, 1), (0, 2), (1, 2)
+    assert penalty.term.item() == 2 * (0.875 + 0 + 0.125)
+    assert penalty.active.item() == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("dim", "hidden", "distance"), [(1200, 600, 144), (600, 300, 36)])
+def test_parameter_penalty_is_asleep_at_the_start_of_the_papers_models(dim, hidden, distance):
+    torch.manual_seed(0)
+    pooling = GeneralizedPooling(dim, heads=5, hidden_dim=hidden)
+    penalty = parameter_penalty(pooling.w1, threshold=1.0)
+    # 2 * 0.01^2 * dim * hidden numbers: the sum of n squares strays by sqrt(2 / n) of itself.
+    stray = 5 * distance * (2 / (dim * hidden)) ** 0.5
+    np.testing.assert_allclose(numbers(penalty.distances), [distance] * 10, rtol=0, atol=stray)
+    assert penalty.term.item() == 0
+    assert penalty.active.item() == 0
+    penalty.term.backward()
+    assert not pooling.w1.grad.any()
+
+
+@either_average
+@pytest.mark.parametrize("penalty", [attention_penalty, embedding_penalty])
+@pytest.mark.parametrize(("dim", "hidden"), [(1200, 600), (600, 300)])
+def test_the_other_penalties_are_awake_at_the_start(dim, hidden, penalty, average):
+    torch.manual_seed(0)
+    pooling = GeneralizedPooling(dim, heads=5, hidden_dim=hidden)
+    states, mask = random_states(3, 12, dim).tanh(), mask_of([12, 7, 4], 12)
+    pooled = pooling(states, mask)
+    batch = pooled.weights if penalty is attention_penalty else pooled.heads
+    result = penalty(batch, threshold=1.0, average=average)
+    assert result.term.item() > 0
+    assert result.active.item() == 1
+    result.term.backward()
+    assert pooling.w1.grad.any()
+    assert pooling.w2.grad.any()
+
+
+def spread(*shape):
+    """Numbers whose head pairs lie on both sides of the thresholds that the gradients use."""
+    return random_states(*shape, dtype=torch.float64, seed=3).requires_grad_()
+
+
+def test_gradients_of_the_parameter_penalty():
+    w1 = spread(4, 2, 3)
+    threshold = parameter_penalty(w1).distances.mean().item()
+    assert 0 < parameter_penalty(w1, threshold).active.item() < 1
+    assert torch.autograd.gradcheck(lambda w1: parameter_penalty(w1, threshold, 0.5).term, w1)
+
+
+@either_average
+@pytest.mark.parametrize(
+    ("penalty", "shape"), [(attention_penalty, (3, 4, 5, 2)), (embedding_penalty, (3, 4, 5))]
+)
+def test_gradients_of_the_batch_penalties(penalty, shape, average):
+    batch = spread(*shape)
+    threshold = penalty(batch, average=average).distances.mean().item()
+    assert 0 < penalty(batch, threshold, average=average).active.item() < 1
+    assert torch.autograd.gradcheck(lambda x: penalty(x, threshold, 0.5, average).term, batch)
+
+
+def test_gradients_of_the_penalty_of_lin():
+    assert torch.autograd.gradcheck(
+        lambda weights: scalar_attention_penalty(weights, 0.5).term, spread(2, 3, 4, 1)
+    )
+
+
+@pytest.mark.parametrize("penalty", [parameter_penalty, attention_penalty, embedding_penalty])
+def test_a_step_down_moves_near_heads_apart(penalty):
+    shape = {parameter_penalty: (2, 3, 3), attention_penalty: (2, 2, 3, 3)}
+    heads = (0.1 * random_states(*shape.get(penalty, (2, 2, 3)))).requires_grad_()
+    before = penalty(heads)
+    before.term.backward()
+    after = penalty(heads.detach() - 0.1 * heads.grad)
+    assert (after.distances > before.distances).all()
+    assert after.term < before.term
+
+
+@either_average
+def test_equal_heads_have_a_finite_gradient(average):
+    heads = torch.ones(2, 3, 4, requires_grad=True)
+    penalty = embedding_penalty(heads, average=average)
+    assert penalty.term.item() == 3
+    penalty.term.backward()
+    assert heads.grad.isfinite().all()
+
+
+def test_near_heads_keep_the_digits_of_their_distance():
+    heads = torch.tensor([[[1000.0, 1000.0], [1000.0, 1000.0625]]])
+    assert embedding_penalty(heads).distances.item() == 0.0625**2
+
+
+@either_average
+def test_more_padding_changes_no_penalty(average):
+    pooling, scalar = Case("generalized", {}, 5).make(4), Case("scalar", {}, 5).make(4)
+    mask = mask_of([5, 2], 9)
+    states = with_garbage(random_states(2, 9, 4), mask)
+    tight_states, tight_mask = states[:, :5], mask[:, :5]
+    long, tight = pooling(states, mask).weights, pooling(tight_states, tight_mask).weights
+    one, other = (attention_penalty(w, average=average).term.item() for w in (long, tight))
+    assert one > 0
+    assert one == pytest.approx(other, abs=1e-6)
+    long, tight = scalar(states, mask).weights, scalar(tight_states, tight_mask).weights
+    one, other = (scalar_attention_penalty(w).term.item() for w in (long, tight))
+    assert one == pytest.approx(other, abs=1e-6)
+
+
+@either_average
+def test_one_head_has_no_pair_and_no_penalty(average):
+    for penalty in (
+        parameter_penalty(torch.ones(1, 2, 3)),
+        attention_penalty(torch.ones(2, 1, 3, 4), average=average),
+        embedding_penalty(torch.ones(2, 1, 3), average=average),
+    ):
+        assert penalty.term.item() == 0
+        assert penalty.distances.shape[-1] == 0
+        assert penalty.active.item() == 0
+
+
+@either_average
+def test_sentences_with_no_token_have_equal_heads(average):
+    pooled = pooled_batch(3, lengths=(2, 0))
+    only_empty = pooled.heads[1:]
+    assert embedding_penalty(only_empty, average=average).term.item() == 3
+    assert attention_penalty(pooled.weights[1:], average=average).term.item() == 3
+
+
+@either_average
+def test_batch_of_no_sentences_has_no_penalty(average):
+    for penalty in (
+        attention_penalty(torch.zeros(0, 3, 2, 4), average=average),
+        embedding_penalty(torch.zeros(0, 3, 4), average=average),
+        scalar_attention_penalty(torch.zeros(0, 3, 2, 1)),
+    ):
+        assert penalty.term.item() == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_term_is_a_scalar_of_the_type_of_its_numbers(dtype):
+    general = pooled_batch(3, dtype=dtype)
+    penalties = [
+        parameter_penalty(random_states(3, 2, 4, dtype=dtype)),
+        attention_penalty(general.weights),
+        embedding_penalty(general.heads, average="batch"),
+        scalar_attention_penalty(pooled_batch(3, "scalar", dtype=dtype).weights),
+    ]
+    for penalty in penalties:
+        assert penalty.term.shape == penalty.active.shape == ()
+        assert {part.dtype for part in penalty} == {dtype}
+
+
+def test_diagnosis_holds_no_gradient_but_the_term_does():
+    general, scalar = pooled_batch(3), pooled_batch(3, "scalar")
+    for penalty in (
+        parameter_penalty(torch.ones(3, 2, 2, requires_grad=True)),
+        attention_penalty(general.weights),
+        embedding_penalty(general.heads),
+        scalar_attention_penalty(scalar.weights),
+    ):
+        assert penalty.term.requires_grad
+        assert not penalty.distances.requires_grad
+        assert not penalty.active.requires_grad

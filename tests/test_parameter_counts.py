@@ -1,0 +1,170 @@
+"""The parameters of the paper's four models, counted by hand.
+
+The word table is counted apart: 300 numbers a word, frozen for SNLI and MultiNLI, trained for Age
+and Yelp.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable
+
+import pytest
+import torch
+from torch import nn
+
+from genpool.config import ClassifierSettings, EmbeddingSettings, ModelSettings, Part
+from genpool.model import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text.vocabulary import SPECIAL_WORDS
+
+#: the word types of SNLI's training set, with the four special entries
+WORDS = 42_394
+#: 62 letters and digits, and the four special entries
+CHARACTERS = 66
+PAIR_LABELS = ("entailment", "neutral", "contradiction")
+STARS = ("1", "2", "3", "4", "5")
+
+# 15 numbers a letter; 100 maps of width 1, 3 and 5 over 15 numbers, without bias.
+SPELLING = 66 * 15 + 100 * 15 * 1 + 100 * 15 * 3 + 100 * 15 * 5
+
+
+@pytest.fixture(scope="module")
+def text() -> TextPipeline:
+    words = [*SPECIAL_WORDS, *(f"word{number}" for number in range(WORDS - 4))]
+    characters = Characters(string.ascii_letters + string.digits)
+    return TextPipeline(WordTokenizer(), Vocabulary(words), characters)
+
+
+def encoder(
+    text: TextPipeline, layers: int, width: int, shortcut: str, frozen: bool
+) -> SentenceEncoder:
+    """layers x width, as wide an attention network and MLP, 5 heads, [300 word ; 300 letters]."""
+    return SentenceEncoder(
+        text,
+        ModelSettings(
+            embedding=EmbeddingSettings(word_dim=300, frozen=frozen),
+            encoder=Part(
+                "stacked-bilstm", {"hidden_dim": width, "layers": layers, "shortcut": shortcut}
+            ),
+            pooling=Part("generalized", {"heads": 5, "hidden_dim": width}),
+            classifier=ClassifierSettings(hidden_dim=width),
+        ),
+    )
+
+
+def snli(text: TextPipeline, shortcut: str) -> PairClassifier:
+    with torch.device("meta"):
+        return PairClassifier(encoder(text, 3, 600, shortcut, frozen=True), PAIR_LABELS)
+
+
+def multinli(text: TextPipeline, shortcut: str) -> PairClassifier:
+    with torch.device("meta"):
+        return PairClassifier(encoder(text, 3, 300, shortcut, frozen=True), PAIR_LABELS)
+
+
+def single(text: TextPipeline, shortcut: str) -> TextClassifier:
+    """Age and Yelp: the same sizes, five classes each."""
+    with torch.device("meta"):
+        return TextClassifier(encoder(text, 1, 300, shortcut, frozen=False), STARS)
+
+
+def count(parameters: Iterable[nn.Parameter]) -> int:
+    return sum(each.numel() for each in parameters)
+
+
+def trained_without_table(model: nn.Module) -> int:
+    return sum(
+        each.numel()
+        for name, each in model.named_parameters()
+        if each.requires_grad and name != "encoder.embedding.words"
+    )
+
+
+def test_the_text_has_the_sizes_that_are_counted_with(text: TextPipeline) -> None:
+    assert (len(text.vocabulary), len(text.characters)) == (WORDS, CHARACTERS)
+
+
+def test_snli_as_in_the_released_program(text: TextPipeline) -> None:
+    model = snli(text, "both")
+    # An LSTM direction: four parts, each 600 x input, 600 x 600 and 600.
+    layer_1 = 2 * 4 * (600 * 600 + 600 * 600 + 600)
+    layer_2 = 2 * 4 * (600 * 1800 + 600 * 600 + 600)  # input 600 + 1200
+    layer_3 = 2 * 4 * (600 * 1800 + 600 * 600 + 600)
+    pooling = 5 * (600 * 1200 + 600 + 1200 * 600 + 1200)
+    # 5 heads of 1200 are 6000 a sentence, 24000 a pair.
+    mlp = (24000 * 600 + 600) + (24600 * 600 + 600) + (600 * 3 + 3)
+    assert count(model.encoder.encoder.parameters()) == layer_1 + layer_2 + layer_3
+    assert count(model.encoder.pooling.parameters()) == pooling
+    assert count(model.mlp.parameters()) == mlp
+    assert count(model.encoder.embedding.spelling.parameters()) == SPELLING
+    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    assert trained_without_table(model) == trained == 65_200_893
+
+
+def test_snli_as_in_the_released_program_is_65_2_million_and_12_7_frozen(
+    text: TextPipeline,
+) -> None:
+    model = snli(text, "both")
+    trained = count(each for each in model.parameters() if each.requires_grad)
+    frozen = count(each for each in model.parameters() if not each.requires_grad)
+    assert round(trained / 1e6, 1) == 65.2
+    assert frozen == WORDS * 300 and round(frozen / 1e6, 1) == 12.7
+
+
+def test_snli_as_in_the_paper(text: TextPipeline) -> None:
+    model = snli(text, "direction")
+    layer_1 = 2 * 4 * (600 * 600 + 600 * 600 + 600)
+    layer_2 = 2 * 4 * (600 * 1200 + 600 * 600 + 600)  # input 600 + 600
+    layer_3 = 2 * 4 * (600 * 1200 + 600 * 600 + 600)
+    pooling = 5 * (600 * 1200 + 600 + 1200 * 600 + 1200)
+    mlp = (24000 * 600 + 600) + (24600 * 600 + 600) + (600 * 3 + 3)
+    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    assert trained_without_table(model) == trained == 59_440_893
+
+
+def test_multinli_as_in_the_released_program(text: TextPipeline) -> None:
+    model = multinli(text, "both")
+    layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
+    layer_2 = 2 * 4 * (300 * 1200 + 300 * 300 + 300)  # input 600 + 600
+    layer_3 = 2 * 4 * (300 * 1200 + 300 * 300 + 300)
+    pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
+    # 5 heads of 600 are 3000 a sentence, 12000 a pair.
+    mlp = (12000 * 300 + 300) + (12300 * 300 + 300) + (300 * 3 + 3)
+    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    assert trained_without_table(model) == trained == 18_477_693
+
+
+def test_multinli_as_in_the_paper(text: TextPipeline) -> None:
+    model = multinli(text, "direction")
+    layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
+    layer_2 = 2 * 4 * (300 * 900 + 300 * 300 + 300)  # input 600 + 300
+    layer_3 = 2 * 4 * (300 * 900 + 300 * 300 + 300)
+    pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
+    mlp = (12000 * 300 + 300) + (12300 * 300 + 300) + (300 * 3 + 3)
+    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    assert trained_without_table(model) == trained == 17_037_693
+
+
+@pytest.mark.parametrize("shortcut", ["direction", "both"])
+def test_age_and_yelp_in_either_form(text: TextPipeline, shortcut: str) -> None:
+    # One layer has nothing below it, so that the two forms of the shortcut are one.
+    model = single(text, shortcut)
+    layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
+    pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
+    # A single sentence: 3000 numbers go straight into the MLP.
+    mlp = (3000 * 300 + 300) + (3300 * 300 + 300) + (300 * 5 + 5)
+    trained = SPELLING + layer_1 + pooling + mlp
+    assert trained_without_table(model) == trained == 5_873_495
+    assert count(each for each in model.parameters() if each.requires_grad) == (
+        trained + WORDS * 300
+    )
+
+
+def test_defaults_are_the_papers_multinli_model(text: TextPipeline) -> None:
+    with torch.device("meta"):
+        model = PairClassifier(SentenceEncoder(text), PAIR_LABELS)
+    shapes = {name: each.shape for name, each in model.named_parameters()}
+    paper = multinli(text, "direction")
+    assert shapes == {name: each.shape for name, each in paper.named_parameters()}
+    assert not model.encoder.embedding.words.requires_grad

@@ -1,0 +1,189 @@
+"""Sentences as tensors: what goes in can be read back, token by token."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from genpool.text import Batch, Characters, Vocabulary, WordTable
+from genpool.text.vocabulary import BEGIN, END, PAD, SPECIAL_WORDS, UNKNOWN
+
+VOCABULARY = Vocabulary.build({"a": 3, "man": 2, "dog": 2, '"': 1, "'s": 1})
+CHARACTERS = Characters("abcdgmno'\"")
+
+known = st.sampled_from(["a", "man", "dog", "Dog", "MAN", "``", "''", '"', "'s", "\u2019s"])
+unknown = st.text(st.characters(exclude_categories=["Z", "Cc"]), min_size=1, max_size=8)
+words = st.one_of(known, unknown, st.sampled_from(SPECIAL_WORDS))
+sentences = st.lists(st.lists(words, max_size=7), max_size=6)
+properties = settings(max_examples=100, deadline=None, database=None)
+
+Sentences = list[list[str]]
+
+
+def table() -> WordTable:
+    return WordTable(VOCABULARY, CHARACTERS)
+
+
+def batched(given: Sentences, sentence_ends: bool = False) -> Batch:
+    words = table()
+    return words.batch([words.row(sentence, sentence_ends) for sentence in given])
+
+
+def spellings(batch: Batch) -> list[list[int]]:
+    """The letters of each distinct word."""
+    return [each.tolist() for each in batch.letters.split(batch.letter_counts.tolist())]
+
+
+@properties
+@given(sentences, st.booleans())
+@example([[], ["a"], []], False)
+@example([[]], False)
+@example([], True)
+def test_lengths_and_mask_are_those_of_the_sentences(given: Sentences, ends: bool) -> None:
+    batch = batched(given, ends)
+    lengths = [len(sentence) + 2 * ends for sentence in given]
+    longest = max(lengths, default=0)
+    assert batch.lengths.tolist() == lengths
+    assert batch.mask.dtype is torch.bool
+    assert batch.mask.shape == batch.index.shape == batch.ids.shape == (len(given), longest)
+    assert batch.mask.tolist() == [[t < length for t in range(longest)] for length in lengths]
+
+
+@properties
+@given(sentences, st.booleans())
+def test_ids_are_those_of_the_words_in_their_order(given: Sentences, ends: bool) -> None:
+    batch = batched(given, ends)
+    for row, sentence in enumerate(given):
+        expected = [VOCABULARY.id(word) for word in sentence]
+        if ends:
+            expected = [BEGIN, *expected, END]
+        padding = batch.mask.shape[1] - len(expected)
+        assert batch.ids[row].tolist() == expected + [PAD] * padding
+
+
+@properties
+@given(sentences, st.booleans())
+def test_letters_are_those_of_the_words_in_their_order(given: Sentences, ends: bool) -> None:
+    batch = batched(given, ends)
+    spelled = spellings(batch)
+    for row, sentence in enumerate(given):
+        expected = [CHARACTERS.spell(word) for word in sentence]
+        if ends:
+            expected = [[BEGIN], *expected, [END]]
+        places = batch.index[row][batch.mask[row]].tolist()
+        assert [spelled[place] for place in places] == expected
+
+
+@properties
+@given(sentences, st.booleans())
+def test_every_distinct_word_stands_once(given: Sentences, ends: bool) -> None:
+    batch = batched(given, ends)
+    distinct = {word for sentence in given for word in sentence}
+    expected = len(distinct) + (2 if ends and given else 0)
+    assert len(batch.word_ids) == len(batch.letter_counts) == expected
+    assert len(batch.letters) == int(batch.letter_counts.sum())
+    assert sorted(batch.index[batch.mask].unique().tolist()) == list(range(expected))
+
+
+@properties
+@given(sentences, st.booleans())
+def test_index_is_zero_at_padding(given: Sentences, ends: bool) -> None:
+    batch = batched(given, ends)
+    assert (batch.index[~batch.mask] == 0).all()
+
+
+@properties
+@given(sentences, st.randoms(use_true_random=False))
+def test_order_of_the_sentences_is_kept(given: Sentences, random) -> None:
+    order = list(range(len(given)))
+    random.shuffle(order)
+    batch, moved = batched(given), batched([given[place] for place in order])
+    assert torch.equal(moved.ids, batch.ids[order])
+    assert torch.equal(moved.mask, batch.mask[order])
+
+
+@properties
+@given(sentences, sentences)
+def test_a_table_that_has_seen_more_gives_the_same_batch(before: Sentences, given: Sentences):
+    shared = table()
+    for sentence in before:
+        shared.row(sentence, sentence_ends=True)
+    batch = shared.batch([shared.row(sentence, sentence_ends=False) for sentence in given])
+    alone = batched(given)
+    assert torch.equal(batch.ids, alone.ids) and torch.equal(batch.mask, alone.mask)
+    one, other = spellings(batch), spellings(alone)
+    for row, mask in enumerate(batch.mask):
+        here, there = batch.index[row][mask].tolist(), alone.index[row][mask].tolist()
+        assert [one[place] for place in here] == [other[place] for place in there]
+    assert len(batch.word_ids) == len(alone.word_ids)
+
+
+@properties
+@given(st.lists(words, max_size=5))
+def test_text_never_becomes_a_special_entry(sentence: list[str]) -> None:
+    batch = batched([sentence])
+    assert ((batch.ids == UNKNOWN) | (batch.ids > END)).all()
+    assert ((batch.letters == UNKNOWN) | (batch.letters > END)).all()
+
+
+def test_a_hand_worked_batch() -> None:
+    batch = batched([["a", "dog", "a"], [], ["xo", "Dog"]])
+    assert batch.ids.tolist() == [
+        [VOCABULARY.ids["a"], VOCABULARY.ids["dog"], VOCABULARY.ids["a"]],
+        [PAD, PAD, PAD],
+        [UNKNOWN, VOCABULARY.ids["dog"], PAD],
+    ]
+    assert batch.mask.tolist() == [[True] * 3, [False] * 3, [True, True, False]]
+    assert batch.letter_counts.tolist() == [1, 3, 2, 3]
+    a, d, o, g = CHARACTERS.spell("adog")
+    assert batch.letters.tolist() == [a, d, o, g, UNKNOWN, o, UNKNOWN, o, g]
+
+
+def test_sentence_ends_are_real_tokens_with_a_letter_of_their_own() -> None:
+    batch = batched([["a"], []], sentence_ends=True)
+    assert batch.ids.tolist() == [[BEGIN, VOCABULARY.ids["a"], END], [BEGIN, END, PAD]]
+    assert batch.lengths.tolist() == [3, 2]
+    spelled = spellings(batch)
+    assert spelled[batch.index[0, 0]] == [BEGIN] and spelled[batch.index[0, 2]] == [END]
+
+
+def test_sentence_ends_differ_from_words_that_look_like_them() -> None:
+    batch = batched([["<s>", "</s>"]], sentence_ends=True)
+    assert batch.ids.tolist() == [[BEGIN, UNKNOWN, UNKNOWN, END]]
+    assert len(set(batch.index[0].tolist())) == 4
+
+
+def test_a_word_keeps_its_place_in_a_table() -> None:
+    words = table()
+    first = words.place("dog")
+    words.place("man")
+    assert words.place("dog") == first and len(words) == 2 + 2  # the two ends stand there too
+
+
+def test_a_very_long_word_is_spelled_in_full() -> None:
+    batch = batched([["a", "b" * 100_000]])
+    assert batch.letter_counts.tolist() == [1, 100_000]
+    assert batch.letters[1:].unique().tolist() == CHARACTERS.spell("b")
+
+
+@pytest.mark.parametrize("given", [[], [[]], [[], []]])
+def test_no_words_at_all_are_a_batch_too(given: Sentences) -> None:
+    batch = batched(given)
+    assert batch.ids.shape == batch.mask.shape == (len(given), 0)
+    assert batch.lengths.tolist() == [0] * len(given)
+    assert len(batch.word_ids) == len(batch.letters) == len(batch.letter_counts) == 0
+
+
+def test_numbers_are_ready_for_an_embedding() -> None:
+    batch = batched([["a", "zebra"], []])
+    for name in ("word_ids", "letters", "letter_counts", "index"):
+        assert getattr(batch, name).dtype is torch.int64
+
+
+def test_to_moves_every_tensor() -> None:
+    moved = batched([["a", "zebra"]]).to("meta")
+    assert all(getattr(moved, field.name).is_meta for field in fields(Batch))

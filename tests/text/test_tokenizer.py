@@ -1,0 +1,384 @@
+"""Sentences to words with offsets: the Penn conventions, and what holds for any text at all."""
+
+# ruff: noqa: RUF001  (curly quotes and dashes are what is tested here)
+
+from __future__ import annotations
+
+import lzma
+import os
+import pickle
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import models, pre_tokenizers
+
+from genpool.errors import ConfigError
+from genpool.text.tokenizer import Token, WordTokenizer, canonical
+
+PENN = WordTokenizer("penn")
+WHITESPACE = WordTokenizer("whitespace")
+BOTH = pytest.mark.parametrize("tokenizer", [PENN, WHITESPACE], ids=lambda one: one.rules)
+
+# Each case reads: the sentence, then its tokens with a bar between them.
+CASES = {
+    "clitics": [
+        ("It's theirs.", "It|'s|theirs|."),
+        ("we're you've she'll he'd I'm", "we|'re|you|'ve|she|'ll|he|'d|I|'m"),
+        ("JOE'S the 80's", "JOE|'S|the|80|'s"),
+        ("Joe’s they’re", "Joe|’s|they|’re"),
+        ("I'd've Yahoo!'s", "I|'d|'ve|Yahoo|!|'s"),
+        ("the workers' rights", "the|workers|'|rights"),
+        ("women's-only", "women's-only"),
+        ("o'clock L'Oreal y'all", "o'clock|L'Oreal|y'all"),
+    ],
+    "negation": [
+        ("don't can't won't", "do|n't|ca|n't|wo|n't"),
+        ("ISN'T doesn’t", "IS|N'T|does|n’t"),
+        ("shouldn't've", "should|n't|'ve"),
+        ("the don'ts", "the|don'ts"),
+    ],
+    "two words written as one": [
+        ("I cannot. CANNOT", "I|can|not|.|CAN|NOT"),
+        ("gonna Wanna gotta gimme lemme", "gon|na|Wan|na|got|ta|gim|me|lem|me"),
+        ("'Tis more'n d'ye", "'T|is|more|'n|d'|ye"),
+        ("cannots wannabe Gottard", "cannots|wannabe|Gottard"),
+    ],
+    "full stops": [
+        ("A man sleeps.", "A|man|sleeps|."),
+        ("It fit. I loved it. Really.", "It|fit|.|I|loved|it|.|Really|."),
+        ("\"Done.\" (Done.) 'Done.'", "\"|Done|.|\"|(|Done|.|)|'|Done|.|'"),
+        ("home..", "home|.|."),
+        ("So do I. Then it rained.", "So|do|I|.|Then|it|rained|."),
+        ("We waited .Then it rained.", "We|waited|.|Then|it|rained|."),
+        ("amazon.com 3.99 .5", "amazon.com|3.99|.5"),
+    ],
+    "abbreviations": [
+        ("Mr. and Mrs. Fox saw Dr. Hare.", "Mr.|and|Mrs.|Fox|saw|Dr.|Hare|."),
+        ("CORP. corp. Inc., etc.)", "CORP.|corp.|Inc.|,|etc.|)"),
+        ("the U.S. Navy at 6 a.m. today", "the|U.S.|Navy|at|6|a.m.|today"),
+        ("J. K. Fox, Ph.D., of the U.K.'s", "J.|K.|Fox|,|Ph.D.|,|of|the|U.K.|'s"),
+        ("U.S.-based", "U.S.-based"),
+        ("Gen. Fox is the next gen. Yes", "Gen.|Fox|is|the|next|gen|.|Yes"),
+        ("No. 5, vol. 2. No. None.", "No.|5|,|vol.|2|.|No|.|None|."),
+        ("a robot called Wall-E.", "a|robot|called|Wall-E|."),
+        ("The mist. The host. It is amiss.", "The|mist|.|The|host|.|It|is|amiss|."),
+    ],
+    "ellipsis": [
+        ("Well... no…", "Well|...|no|…"),
+        ("Well.... ", "Well|...|."),
+    ],
+    "hyphens and dashes": [
+        ("a t-shirt, merry-go-round", "a|t-shirt|,|merry-go-round"),
+        ("yes -- no--maybe — so–so", "yes|--|no|--|maybe|—|so|–|so"),
+        ("viewer- he -she", "viewer|-|he|-|she"),
+        ("-5 and (-3) 10-20", "-5|and|(|-3|)|10-20"),
+    ],
+    "brackets": [
+        ("(two) [three] {four}", "(|two|)|[|three|]|{|four|}"),
+        ("-LRB- two -RRB-", "-LRB-|two|-RRB-"),
+    ],
+    "double quotes": [
+        ('a "red" hat', 'a|"|red|"|hat'),
+        ("a “red” hat", "a|“|red|”|hat"),
+        ("a ``red'' hat", "a|``|red|''|hat"),
+        ('"sad," he said', '"|sad|,|"|he|said'),
+    ],
+    "single quotes": [
+        ("a 'red' hat", "a|'|red|'|hat"),
+        ("a ‘red’ hat", "a|‘|red|’|hat"),
+        ("the letter 's' or 'S'.", "the|letter|'|s|'|or|'|S|'|."),
+        ("the '60s", "the|'60s"),
+        ("get 'em", "get|'em"),
+        ("rock 'n' roll, goin' home", "rock|'n'|roll|,|goin'|home"),
+    ],
+    "commas and colons": [
+        ("red, blue,green", "red|,|blue|,|green"),
+        ("1,000,000, or 2", "1,000,000|,|or|2"),
+        ("note: at 10:30; go", "note|:|at|10:30|;|go"),
+    ],
+    "marks at the end": [
+        ("What?! No!!", "What|?|!|No|!|!"),
+        ("yes?no", "yes|?|no"),
+    ],
+    "money, percent, numbers": [
+        ("$5.99 £3 50% #1", "$|5.99|£|3|50|%|#|1"),
+        ("2nd 1/8 24/7 ½", "2nd|1/8|24/7|½"),
+    ],
+    "signs": [
+        ("a grade A+, 2 + 2 (at@ home)", "a|grade|A|+|,|2|+|2|(|at|@|home|)"),
+        ("his/her pool/ x", "his/her|pool|/|x"),
+        ("AT&T R&B salt&pepper Red&", "AT&T|R&B|salt|&|pepper|Red|&"),
+        ("*very* f**k snake_case _so_", "*|very|*|f**k|snake_case|_|so|_"),
+    ],
+    "addresses": [
+        ("see http://a.org/x?y=1&z=2.", "see|http://a.org/x?y=1&z=2|."),
+        ("(www.a.org), https://a.org!", "(|www.a.org|)|,|https://a.org|!"),
+        ("mail me@a.co.uk, @fox #love", "mail|me@a.co.uk|,|@fox|#love"),
+    ],
+    "emoticons": [
+        ("good :) bad :-( :D <3", "good|:)|bad|:-(|:D|<3"),
+        ("good:)))", "good|:)))"),
+        ("a list: (one) 4:3", "a|list|:|(|one|)|4:3"),
+    ],
+    "emoji": [
+        ("nice😀😀", "nice|😀|😀"),
+        ("👍🏽 👩‍👩‍👧 🇫🇷🇩🇪 ❤️", "👍🏽|👩‍👩‍👧|🇫🇷|🇩🇪|❤️"),
+    ],
+    "markup": [
+        ("<b>big</b><br/>", "<b>|big|</b>|<br/>"),
+        ("salt &amp; &#34;", "salt|&amp;|&#34;"),
+        ("1 < 2 > 0", "1|<|2|>|0"),
+    ],
+    "other scripts": [
+        ("naïve Ångström cafe\u0301", "naïve|Ångström|cafe\u0301"),
+        ("中文。好", "中文|。|好"),
+        ("这是中.", "这是中|."),
+        ("«Да», нет", "«|Да|»|,|нет"),
+    ],
+}
+
+# Text made mostly of the characters that the rules look at.
+HOSTILE_LETTERS = "an'’‘\"`.-_/*+@#&,:;()<>=^ \tIS1sthtpwm\u0301\u200d\ufe0f😀🇫中é\x1c\x85\u3000"
+TEXT = st.text() | st.text(HOSTILE_LETTERS) | st.text(st.characters(exclude_categories=[]))
+
+
+def flat(cases: dict[str, list[tuple[str, str]]]) -> list[object]:
+    return [
+        pytest.param(sentence, expected, id=f"{name}: {sentence}")
+        for name, pairs in cases.items()
+        for sentence, expected in pairs
+    ]
+
+
+@pytest.mark.parametrize(("sentence", "expected"), flat(CASES))
+def test_penn_conventions(sentence: str, expected: str) -> None:
+    assert PENN.words(sentence) == expected.split("|")
+
+
+def test_tokens_carry_their_place_and_case() -> None:
+    assert PENN.tokens(" It's RED.") == [
+        Token("It", 1, 3),
+        Token("'s", 3, 5),
+        Token("RED", 6, 9),
+        Token(".", 9, 10),
+    ]
+
+
+def test_places_count_characters_and_not_bytes() -> None:
+    assert PENN.tokens("é 😀 中.") == [
+        Token("é", 0, 1),
+        Token("😀", 2, 3),
+        Token("中", 4, 5),
+        Token(".", 5, 6),
+    ]
+
+
+def test_penn_leaves_penn_tokens_alone() -> None:
+    tokens = "`` It ca n't be , '' said Mr. Fox 's ( old ) dog -- not 1,000 % ..."
+    assert PENN.words(tokens) == tokens.split(" ")
+
+
+def test_whitespace_rules_split_at_nothing_but_spaces() -> None:
+    assert WHITESPACE.words("It's  red.\tNo\n") == ["It's", "red.", "No"]
+
+
+def test_whitespace_is_what_python_calls_whitespace() -> None:
+    spaces = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+    look_alikes = ["\u180e", "\u200b", "\u2060", "\ufeff", "\x00"]
+    for between in spaces + look_alikes:
+        sentence = f"a{between}b"
+        assert WHITESPACE.words(sentence) == sentence.split(), repr(between)
+
+
+@BOTH
+@pytest.mark.parametrize("sentence", ["", " ", " \t\n\u00a0\u3000\x1c "])
+def test_a_sentence_without_a_word_has_no_tokens(tokenizer: WordTokenizer, sentence: str) -> None:
+    assert tokenizer.tokens(sentence) == []
+
+
+@BOTH
+@settings(deadline=None)
+@given(sentence=TEXT)
+def test_every_token_is_the_text_at_its_place(tokenizer: WordTokenizer, sentence: str) -> None:
+    tokens = tokenizer.tokens(sentence)
+    assert [sentence[token.start : token.end] for token in tokens] == [t.text for t in tokens]
+    assert tokenizer.words(sentence) == [token.text for token in tokens]
+
+
+@BOTH
+@settings(deadline=None)
+@given(sentence=TEXT)
+def test_tokens_are_in_order_and_cover_all_but_the_spaces_once(
+    tokenizer: WordTokenizer, sentence: str
+) -> None:
+    covered = [
+        place for token in tokenizer.tokens(sentence) for place in range(token.start, token.end)
+    ]
+    assert covered == [place for place, letter in enumerate(sentence) if not letter.isspace()]
+
+
+@BOTH
+@settings(deadline=None)
+@given(sentence=TEXT)
+def test_words_are_never_empty_and_hold_no_space(tokenizer: WordTokenizer, sentence: str) -> None:
+    assert all(word.split() == [word] for word in tokenizer.words(sentence))
+
+
+@settings(deadline=None)
+@given(sentence=TEXT)
+def test_whitespace_rules_are_those_of_str_split(sentence: str) -> None:
+    assert WHITESPACE.words(sentence) == sentence.split()
+
+
+@settings(deadline=None)
+@given(words=st.lists(st.from_regex(r"[A-Za-z]{2,12}", fullmatch=True)))
+def test_penn_splits_no_plain_word_but_the_double_ones(words: list[str]) -> None:
+    double = {"cannot", "gonna", "wanna", "gotta", "gimme", "lemme"}
+    plain = [word for word in words if word.lower() not in double]
+    assert PENN.words(" ".join(plain)) == plain
+
+
+def test_half_of_a_surrogate_pair_is_a_token_like_any_symbol() -> None:
+    assert PENN.words("bad\ud83d text") == ["bad", "\ud83d", "text"]
+
+
+@BOTH
+def test_a_saved_tokenizer_splits_as_before(tokenizer: WordTokenizer) -> None:
+    saved = tokenizer.to_tokenizers({"<unk>": 0, "It": 1}, "<unk>").to_str()
+    loaded = WordTokenizer.from_tokenizers(tokenizers.Tokenizer.from_str(saved))
+    assert loaded.rules == tokenizer.rules
+    for pairs in CASES.values():
+        for sentence, _ in pairs:
+            assert loaded.tokens(sentence) == tokenizer.tokens(sentence)
+    again = loaded.to_tokenizers({"<unk>": 0, "It": 1}, "<unk>")
+    assert again.to_str() == saved
+
+
+def test_a_stored_pre_tokenizer_keeps_its_meaning() -> None:
+    other = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
+    other.pre_tokenizer = pre_tokenizers.CharDelimiterSplit("|")
+    loaded = WordTokenizer.from_tokenizers(tokenizers.Tokenizer.from_str(other.to_str()))
+    assert loaded.rules == "stored"
+    assert loaded.tokens("it's|red.") == [Token("it's", 0, 4), Token("red.", 5, 9)]
+
+
+def test_tokens_keep_the_source_where_a_stored_pre_tokenizer_rewrites_it() -> None:
+    other = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
+    other.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # é becomes Ã©
+    assert WordTokenizer.from_tokenizers(other).words("thé") == ["thé"]
+
+
+def test_the_saved_tokenizer_gives_the_same_tokens_and_the_vocabulary_s_numbers() -> None:
+    vocabulary = {"<unk>": 0, "It": 1, "'s": 2, "red": 3, ".": 4}
+    encoding = PENN.to_tokenizers(vocabulary, "<unk>").encode("It's dark red.")
+    assert encoding.ids == [1, 2, 0, 3, 4]
+    assert encoding.offsets == [(t.start, t.end) for t in PENN.tokens("It's dark red.")]
+
+
+def test_a_tokenizer_survives_pickling() -> None:
+    copy = pickle.loads(pickle.dumps(PENN))
+    assert copy.rules == "penn"
+    assert copy.tokens("It's red.") == PENN.tokens("It's red.")
+
+
+def test_unknown_rules_are_answered_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigError, match=r"'pen'.*Did you mean 'penn'.*penn, whitespace"):
+        WordTokenizer("pen")
+
+
+def test_an_unknown_word_outside_the_vocabulary_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'<unk>' is not in the vocabulary"):
+        PENN.to_tokenizers({"It": 0}, "<unk>")
+
+
+def test_a_tokenizer_that_does_not_split_is_refused() -> None:
+    bare = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
+    with pytest.raises(ConfigError, match="no pre-tokenizer"):
+        WordTokenizer.from_tokenizers(bare)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("``", '"'),
+        ("''", '"'),
+        ("“", '"'),
+        ("”", '"'),
+        ("’’", '"'),
+        ("‘", "'"),
+        ("’", "'"),
+        ("`", "'"),
+        ("n’t", "n't"),
+        ("’s", "'s"),
+        ('"', '"'),
+        ("'", "'"),
+        ("Red", "Red"),
+        ("café", "café"),
+        ("", ""),
+    ],
+)
+def test_canonical_spelling_of_quotes(word: str, expected: str) -> None:
+    assert canonical(word) == expected
+
+
+@given(word=st.text())
+def test_canonical_spelling_is_its_own_canonical_spelling(word: str) -> None:
+    assert canonical(canonical(word)) == canonical(word)
+
+
+@BOTH
+def test_a_very_long_word_and_a_very_long_text_are_read(tokenizer: WordTokenizer) -> None:
+    assert tokenizer.tokens("a" * 100_000) == [Token("a" * 100_000, 0, 100_000)]
+    text = "It did not fit me , so I sent it back . " * 25_000  # a million characters
+    assert tokenizer.words(text) == text.split()
+
+
+HOSTILE_UNITS = [
+    "a", "n'", "'", "’ ", "-", "-_", "_", "a_", "_a", ".", "a.", "a. ", "*", "a*", "/", "a/", "+",
+    ":(", "<a", "</", "&a", "&#1", "http://.", "www.", "https://a.", "a@", "a@b.", "#", "1,", "can",
+    "Mr.", "No. ", "in'", ">_", "👨\u200d", "\u200d", "🇫", "e\u0301", " ", "\n",
+]  # fmt: skip
+
+
+def fastest(sentence: str) -> float:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        PENN.words(sentence)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("unit", HOSTILE_UNITS)
+def test_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
+    short, long = unit * (2_000 // len(unit)), unit * (32_000 // len(unit))
+    # 16 times the text: about 16 times the time when linear, 256 times when quadratic.
+    assert fastest(long) / fastest(short) < 100
+
+
+def snli(name: str) -> list[str]:
+    """Both sentences of every row of a SNLI file."""
+    default = Path(__file__).resolve().parents[3] / "shared" / "data"
+    path = Path(os.environ.get("GENPOOL_DATA", default)) / "snli" / name
+    if not path.exists():
+        pytest.skip(f"{name} of SNLI is not in the folder GENPOOL_DATA")
+    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        rows = [line.rstrip("\n").split("\t") for line in lines]
+    return [sentence for row in rows[1:] for sentence in row[1:]]
+
+
+def test_penn_agrees_with_the_tokens_of_snli() -> None:
+    raw, reference = snli("test.raw.tsv.xz"), snli("test.tsv.xz")
+    quotes = {"``": '"', "''": '"'}
+    agreeing = sum(
+        [quotes.get(word, word) for word in PENN.words(sentence)]
+        == [quotes.get(word, word) for word in tokens.split(" ")]
+        for sentence, tokens in zip(raw, reference, strict=True)
+    )
+    assert len(raw) == 19_648
+    assert agreeing / len(raw) >= 0.99

@@ -1,0 +1,341 @@
+"""Word vectors: reading the file, and filling the word table."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from genpool.errors import DataError, InputError
+from genpool.text import (
+    Coverage,
+    Vocabulary,
+    WordVectors,
+    read_vectors,
+    vector_table,
+    wanted_words,
+)
+from genpool.text.vocabulary import BEGIN, END, PAD, UNKNOWN
+
+FILE = "the 0.5 -1 2e-3\ndog 1 2 3\nDog 4 5 6\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    """Writes a vector file and gives its path."""
+
+    def write(content: str | bytes, name: str = "vectors.txt") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def vectors(**rows: list[float]) -> WordVectors:
+    places = {word: number for number, word in enumerate(rows)}
+    return WordVectors(places, np.array(list(rows.values()), dtype=np.float32))
+
+
+def check_file(found: WordVectors) -> None:
+    assert list(found.places) == ["the", "dog", "Dog"]
+    assert list(found.places.values()) == [0, 1, 2]
+    expected = np.array([[0.5, -1, 0.002], [1, 2, 3], [4, 5, 6]], dtype=np.float32)
+    np.testing.assert_array_equal(found.matrix, expected)
+    assert found.matrix.dtype == np.float32 and found.dim == 3
+
+
+def test_a_plain_file_is_read(write) -> None:
+    check_file(read_vectors(write(FILE)))
+
+
+def test_a_path_may_be_a_string(write) -> None:
+    check_file(read_vectors(str(write(FILE))))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
+)
+def test_a_compressed_file_is_read(write, suffix: str, compress) -> None:
+    check_file(read_vectors(write(compress(FILE.encode()), f"vectors.txt{suffix}")))
+
+
+def test_a_zip_archive_of_one_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "glove.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("glove.txt", FILE)
+    check_file(read_vectors(path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FILE.replace("\n", "\r\n"),
+        FILE.replace("\n", " \n"),
+        FILE.rstrip("\n"),
+        "\ufeff" + FILE,
+        "3 3\n" + FILE,
+        "\ufeff3 3\r\n" + FILE,
+    ],
+    ids=["Windows", "space at the end", "no last end", "mark", "header", "mark and header"],
+)
+def test_small_differences_of_the_format_do_not_matter(write, content: str) -> None:
+    check_file(read_vectors(write(content)))
+
+
+def test_a_header_is_passed_over_on_the_first_line_only(write) -> None:
+    found = read_vectors(write("a 1\n7 5\n"))
+    assert list(found.places) == ["a", "7"]
+
+
+def test_a_word_may_contain_spaces(write) -> None:
+    found = read_vectors(write("the 1 2\n. . . 3 4\nat name@domain.com 5 6\n"))
+    assert list(found.places) == ["the", ". . .", "at name@domain.com"]
+    assert found.matrix.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_a_first_word_with_spaces_is_read_where_the_width_is_given(write) -> None:
+    found = read_vectors(write(". . . 3 4\nthe 1 2\n"), dim=2)
+    assert list(found.places) == [". . .", "the"]
+
+
+def test_unusual_spaces_belong_to_the_word(write) -> None:
+    found = read_vectors(write("a\u00a0b 1 2\nc\u2028d 3 4\ne\x85f 5 6\n"))
+    assert list(found.places) == ["a\u00a0b", "c\u2028d", "e\x85f"]
+
+
+def test_a_word_that_stands_twice_keeps_its_first_vector(write) -> None:
+    found = read_vectors(write("dog 1 2\ncat 3 4\ndog 5 6\n"))
+    assert list(found.places) == ["dog", "cat"]
+    assert found.matrix[found.places["dog"]].tolist() == [1, 2]
+    assert len(found.matrix) == 2
+
+
+def test_all_quotes_are_one_word_and_the_first_one_counts(write) -> None:
+    found = read_vectors(write("`` 1 2\n'' 3 4\n\" 5 6\n\u2019 7 8\n"))
+    assert found.places == {'"': 0, "'": 1}
+    for quote in ('"', "``", "''", "\u201c", "\u201d"):
+        assert found.find(quote) == 0
+    assert found.find("'") == found.find("\u2018") == 1
+
+
+def test_only_the_words_that_are_asked_for_are_kept(write) -> None:
+    found = read_vectors(write(FILE), only={"Dog", "zebra"})
+    assert found.places == {"Dog": 0}
+    assert found.matrix.tolist() == [[4, 5, 6]]
+
+
+def test_the_width_is_that_of_the_file_even_where_no_word_is_wanted(write) -> None:
+    found = read_vectors(write(FILE), only={"zebra"})
+    assert found.places == {} and found.dim == 3
+
+
+@settings(max_examples=50, deadline=None, database=None)
+@given(
+    st.dictionaries(
+        st.text(st.characters(categories=["L"]), min_size=1, max_size=6),
+        st.lists(
+            st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=3, max_size=3
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_numbers_come_back_exactly(tmp_path_factory: pytest.TempPathFactory, rows: dict) -> None:
+    path = tmp_path_factory.getbasetemp() / "vectors.txt"
+    lines = [" ".join([word, *map(repr, numbers)]) for word, numbers in rows.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = read_vectors(path)
+    assert list(found.places) == list(rows)
+    np.testing.assert_array_equal(found.matrix, np.array(list(rows.values()), dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        ("a 1 2\nb 3 4\nc 5\n", 3, "1 numbers after 'c'; expected 2"),
+        ("a 1 2\nb\n", 2, "0 numbers after 'b'; expected 2"),
+        ("a 1 2\n\nb 3 4\n", 2, "0 numbers after ''; expected 2"),
+        ("2 2\na 1 2\nb 1\n", 3, "1 numbers after 'b'; expected 2"),
+        ("a\n", 1, "expected a word and its numbers"),
+        ("a\t1\t2\n", 1, "expected a word and its numbers"),
+        ("a 1 2\nb 1 x\n", 2, "'x' is not a number, in the vector of 'b'"),
+        ("a 1 2\nb 1,5 2\n", 2, "'1,5' is not a number"),
+        ("a 1 2\nb nan 2\n", 2, "vector of 'b' has a number that is not finite"),
+        ("a 1 2\nb 1 NaN\n", 2, "not finite"),
+        ("a inf 2\n", 1, "not finite"),
+        ("a 1 2\nb 1 -1e999\n", 2, "not finite"),
+        ("a 1 2\nb 1 1e39\n", 2, "not finite"),
+    ],
+)
+def test_a_bad_line_is_named_with_file_and_number(
+    write, content: str, line: int, problem: str
+) -> None:
+    path = write(content)
+    with pytest.raises(DataError) as caught:
+        read_vectors(path)
+    assert str(caught.value).startswith(f"{path}, line {line}: ")
+    assert problem in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_a_short_line_is_found_by_the_width_that_is_expected(write) -> None:
+    with pytest.raises(DataError, match=r"line 1: 3 numbers after 'the'; expected 300"):
+        read_vectors(write(FILE), dim=300)
+
+
+def test_a_file_that_is_wider_than_expected_is_refused(write) -> None:
+    # Its first number would else become a part of every word, and no word would be found.
+    with pytest.raises(DataError, match="line 1"):
+        read_vectors(write(FILE), dim=2)
+
+
+def test_a_line_that_is_no_utf8_is_named(write) -> None:
+    path = write(b"a 1 2\nb\xff 3 4\n")
+    with pytest.raises(DataError, match="not UTF-8") as caught:
+        read_vectors(path)
+    assert str(caught.value).startswith(f"{path}, line 2: ")
+
+
+@pytest.mark.parametrize("content", ["", "2 3\n"], ids=["empty", "header alone"])
+def test_a_file_without_vectors_is_refused(write, content: str) -> None:
+    path = write(content)
+    with pytest.raises(DataError, match="no word vectors") as caught:
+        read_vectors(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.txt"
+    with pytest.raises(DataError, match="no such file") as caught:
+        read_vectors(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_damaged_archive_is_named(write) -> None:
+    path = write(gzip.compress(FILE.encode())[:-9], "vectors.txt.gz")
+    with pytest.raises(DataError, match="damaged") as caught:
+        read_vectors(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_word_is_found_as_written_then_in_lower_case() -> None:
+    found = vectors(dog=[1], Dog=[2], Cat=[3])
+    assert found.find("Dog") == 1
+    assert found.find("DOG") == found.find("dog") == 0
+    assert found.find("Cat") == 2
+    assert found.find("cat") is None and found.find("CAT") is None
+
+
+def test_the_table_holds_the_vector_of_every_word_that_has_one() -> None:
+    vocabulary = Vocabulary.build({"Dog": 1, "dog": 1, "DOG": 1, "Cat": 1, "zebra": 1})
+    table, _ = vector_table(vocabulary, vectors(dog=[1, 2], Dog=[3, 4], cat=[5, 6]), {})
+    assert table.shape == (9, 2) and table.dtype == np.float32
+    rows = {word: table[vocabulary.ids[word]].tolist() for word in vocabulary.words[4:]}
+    assert rows["dog"] == rows["DOG"] == [1, 2]
+    assert rows["Dog"] == [3, 4] and rows["Cat"] == [5, 6]
+    assert np.abs(rows["zebra"]).max() < 0.1
+
+
+def test_coverage_of_a_hand_worked_case() -> None:
+    counts = {"the": 6, "Dog": 2, "zebra": 1, "rare": 1}
+    vocabulary = Vocabulary.build(counts)
+    _, coverage = vector_table(vocabulary, vectors(the=[1], dog=[2], cat=[3]), counts)
+    # Four entries: "the" as written, "Dog" in lower case, "zebra" and "rare" not at all.
+    # Ten running words, of which 6 + 2 have a vector.
+    assert coverage == Coverage(types=4, types_found=2, exact=1, running=10, running_found=8)
+    assert str(coverage) == (
+        "vectors for 2 of 4 words (50.0 %; 1 as written, the rest in lower case) "
+        "and 80.0 % of 10 running words"
+    )
+
+
+def test_running_words_below_the_minimum_count_are_not_covered() -> None:
+    counts = {"the": 6, "zebra": 1}
+    vocabulary = Vocabulary.build(counts, minimum_count=2)
+    _, coverage = vector_table(vocabulary, vectors(the=[1], zebra=[2]), counts)
+    assert coverage == Coverage(types=1, types_found=1, exact=1, running=7, running_found=6)
+
+
+def test_running_words_that_fall_back_to_lower_case_are_covered() -> None:
+    # "Dog" is no entry, so the model reads it as "dog", which has a vector.
+    counts = {"dog": 5, "Dog": 1}
+    vocabulary = Vocabulary.build(counts, minimum_count=2)
+    assert vocabulary.id("Dog") == vocabulary.id("dog")
+    _, coverage = vector_table(vocabulary, vectors(dog=[1]), counts)
+    assert (coverage.running, coverage.running_found) == (6, 6)
+
+
+def test_coverage_counts_quotes_as_one_word(write) -> None:
+    found = read_vectors(write("`` 1 2\n"))
+    vocabulary = Vocabulary.build({'"': 4})
+    table, coverage = vector_table(vocabulary, found, {'"': 4})
+    assert table[4].tolist() == [1, 2]
+    assert coverage == Coverage(types=1, types_found=1, exact=1, running=4, running_found=4)
+
+
+def test_coverage_of_nothing_can_be_read() -> None:
+    _, coverage = vector_table(Vocabulary.build({}), vectors(dog=[1]), {})
+    assert coverage == Coverage(0, 0, 0, 0, 0)
+    assert "none" in str(coverage)
+
+
+def test_words_without_a_vector_are_gaussian_with_deviation_one_hundredth() -> None:
+    vocabulary = Vocabulary.build({f"word{number}": 1 for number in range(400)})
+    table, coverage = vector_table(vocabulary, vectors(dog=[1.0] * 100), {})
+    assert coverage.types_found == 0
+    drawn = table[4:].astype(np.float64)
+    # 40,000 draws: five standard errors of the deviation and of the mean.
+    assert abs(drawn.std() - 0.01) < 5 * 0.01 / math.sqrt(2 * drawn.size)
+    assert abs(drawn.mean()) < 5 * 0.01 / math.sqrt(drawn.size)
+    within = [(np.abs(drawn) < k * 0.01).mean() for k in (1, 2)]
+    assert within == pytest.approx([0.6827, 0.9545], abs=0.01)
+
+
+def test_another_deviation_can_be_asked_for() -> None:
+    vocabulary = Vocabulary.build({f"word{number}": 1 for number in range(400)})
+    table, _ = vector_table(vocabulary, vectors(dog=[1.0] * 100), {}, std=2.0)
+    assert table[4:].std() == pytest.approx(2.0, abs=0.05)
+
+
+def test_padding_is_zero_and_the_other_special_entries_are_not() -> None:
+    table, _ = vector_table(Vocabulary.build({"dog": 1}), vectors(dog=[1, 2, 3]), {})
+    assert not table[PAD].any()
+    for entry in (UNKNOWN, BEGIN, END):
+        assert 0 < np.abs(table[entry]).max() < 0.1
+
+
+def test_special_entries_take_no_vector_of_the_file() -> None:
+    found = WordVectors({"<unk>": 0, "<s>": 1, "</s>": 2}, np.full((3, 2), 9, np.float32))
+    table, coverage = vector_table(Vocabulary.build({}), found, {})
+    assert np.abs(table).max() < 0.1 and coverage.types == 0
+
+
+def test_the_same_seed_gives_the_same_table_and_another_does_not() -> None:
+    vocabulary, found = Vocabulary.build({"zebra": 1}), vectors(dog=[1, 2, 3])
+    first, second, other = (vector_table(vocabulary, found, {}, seed=s)[0] for s in (1, 1, 2))
+    assert np.array_equal(first, second) and not np.array_equal(first[4], other[4])
+
+
+def test_vectors_without_numbers_are_refused() -> None:
+    with pytest.raises(InputError, match="no numbers"):
+        vector_table(Vocabulary.build({}), WordVectors({}, np.empty((0, 0), np.float32)), {})
+
+
+def test_wanted_words_are_enough_to_find_every_vector(write) -> None:
+    path = write("the 1 2\ndog 3 4\nother 5 6\nPARIS 7 8\n' 9 9\n")
+    vocabulary = Vocabulary.build({"the": 1, "Dog": 1, "Paris": 1, "'": 1})
+    assert wanted_words(vocabulary) == {"the", "Dog", "dog", "Paris", "paris", "'"}
+    all_of_it = vector_table(vocabulary, read_vectors(path), {})
+    wanted = vector_table(vocabulary, read_vectors(path, only=wanted_words(vocabulary)), {})
+    assert np.array_equal(all_of_it[0], wanted[0]) and all_of_it[1] == wanted[1]
+    assert all_of_it[1].types_found == 3
