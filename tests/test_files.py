@@ -164,6 +164,15 @@ def test_replacing_puts_the_new_file_in_place_at_the_end(tmp_path: Path) -> None
     assert [each.name for each in tmp_path.iterdir()] == ["out.txt"]
 
 
+def test_whoever_is_reading_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+    with target.open() as reader:
+        with replacing(target) as temporary:
+            temporary.write_text("new")
+        assert reader.read() == "old"
+
+
 def test_replacing_makes_a_file_that_was_not_there(tmp_path: Path) -> None:
     with replacing(str(tmp_path / "out.txt")) as temporary:
         temporary.write_text("new")

@@ -70,12 +70,19 @@ def model_card(
     )
 
 
+def _in_cell(value: object) -> str:
+    """Text that stays within its cell of a table."""
+    return " ".join(str(value).split()).replace("|", "\\|")
+
+
 def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in values.items())
 
 
 def _notes(notes: Mapping[str, Any]) -> str:
-    rows = [f"| {key} | {value} |" for key, value in notes.items() if key != "title"]
+    rows = [
+        f"| {_in_cell(key)} | {_in_cell(value)} |" for key, value in notes.items() if key != "title"
+    ]
     if not rows:
         return ""
     return "\n## How it was made\n\n| | |\n|---|---|\n" + "\n".join(rows) + "\n"

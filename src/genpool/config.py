@@ -98,12 +98,18 @@ def to_dict(settings: Any) -> dict[str, Any]:
     return result
 
 
-def complete(part: Part, classes: Mapping[str, type]) -> Part:
+def complete(section: str, part: Part, classes: Mapping[str, type]) -> Part:
     """The part with every option of its class written out, defaults too.
 
     This is what is saved: a folder keeps its meaning when a default changes.
     """
+    if part.name not in classes:
+        raise ConfigError(unknown_name(section, part.name, classes))
     parameters = inspect.signature(classes[part.name]).parameters
+    known = list(parameters)[1:]
+    if unknown := [key for key in part.options if key not in known]:
+        title = f"option of {section} {part.name!r}"
+        raise ConfigError([unknown_name(title, key, known) for key in unknown])
     defaults = {
         name: each.default
         for name, each in parameters.items()
@@ -179,7 +185,7 @@ def _read_part(given: Any, kind: PartKind, section: str, problems: list[str]) ->
         problems.append(f"{section} is {given!r}; expected a section with a name.")
         return Part("")
     options = {key: value for key, value in given.items() if key != "name"}
-    if given["name"] not in kind.names:
+    if given["name"] not in list(kind.names):  # a list: the name may be anything, even unhashable
         problems.append(unknown_name(section, given["name"], kind.names))
     else:
         problems += kind.check(section, given["name"], options)
@@ -205,6 +211,9 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
                     classes[name](4, **options)
             except InputError as error:
                 problems.append(f"{section}: {error}")
+            except (RuntimeError, TypeError, OverflowError) as error:
+                reason = str(error).splitlines()[0]
+                problems.append(f"{section}: no tensor can be so large ({reason}).")
         return problems
 
     return PartKind(classes, check)
@@ -217,12 +226,15 @@ def _mismatch(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> st
     if not _fits(value, hint):
         return f"{name} is {value!r}; expected {_describe(hint)}."
     numbers = value if isinstance(value, list | tuple) else [value]
+    if "minimum" in limits and not numbers:
+        return f"{name} is {value!r}; expected one number or more."
     for number in numbers:
         if number is None or isinstance(number, str | bool):
             continue
-        if "minimum" in limits and number < limits["minimum"]:
+        # "not at least" rather than "less": NaN is neither.
+        if "minimum" in limits and not number >= limits["minimum"]:
             return f"{name} is {value!r}; expected {limits['minimum']} or more."
-        if "below" in limits and number >= limits["below"]:
+        if "below" in limits and not number < limits["below"]:
             return f"{name} is {value!r}; expected a number below {limits['below']}."
     return None
 

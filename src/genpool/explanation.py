@@ -108,7 +108,7 @@ def pooling_weights(states: Tensor, pool: Callable[[Tensor], Pooled]) -> Tensor:
         if pooled.weights is not None:
             return pooled.weights.detach()
         if not free.numel():
-            return free.detach().unsqueeze(1)
+            return free.detach().unsqueeze(1).expand(-1, pooled.heads.shape[1], -1, -1)
         weights = [
             torch.autograd.grad(head.sum(), free, retain_graph=True)[0]  # (batch, time, dim)
             for head in pooled.heads.unbind(dim=1)

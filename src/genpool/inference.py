@@ -10,6 +10,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
+from genpool.errors import InputError
+
 Item = TypeVar("Item")
 
 #: batches that are sorted by length together
@@ -46,6 +48,8 @@ def in_order(
 
     done: told how many items each group had, for a progress bar.
     """
+    if batch_size < 1:
+        raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
     stream = iter(items)
     while window := list(islice(stream, WINDOW * batch_size)):
         rows: list[Tensor | None] = [None] * len(window)
@@ -59,11 +63,12 @@ def in_order(
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """No dropout and no gradients inside; the model's mode is as before afterwards."""
-    was_training = model.training
+    """No dropout and no gradients inside; the mode of every part is as before afterwards."""
+    training = [part for part in model.modules() if part.training]
     model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        for part in training:
+            part.training = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -32,8 +32,9 @@ Vectors = NDArray[np.float32]
 
 def tell_pooling(settings: ModelSettings) -> ModelSettings:
     """Last pooling must know whether states are [forward ; backward]: the encoder says it."""
-    encoder, pooling = ENCODERS[settings.encoder.name], settings.pooling
-    if pooling.name != "last" or "bidirectional" in pooling.options:
+    encoder, pooling = ENCODERS.get(settings.encoder.name), settings.pooling
+    # An unknown name is reported by the model, with the nearest one.
+    if encoder is None or pooling.name != "last" or "bidirectional" in pooling.options:
         return settings
     options = {**pooling.options, "bidirectional": encoder.bidirectional}
     return replace(settings, pooling=Part(pooling.name, options))
@@ -115,7 +116,7 @@ class SentenceEncoder(SavedModel):
         convert_to_tensor: bool = False,
     ) -> Vectors | Tensor:
         """Vectors (sentences, output_dim), in the order given; one string gives one vector."""
-        given = [sentences] if isinstance(sentences, str) else list(sentences)
+        given = [sentences] if isinstance(sentences, str) else list(as_many(sentences))
         with progress("encoding", len(given), shown=show_progress_bar) as done:
             chunks = list(self.encode_stream(given, batch_size, done))
         vectors = torch.cat(chunks) if chunks else torch.zeros(0, self.output_dim)
@@ -148,11 +149,21 @@ class SentenceEncoder(SavedModel):
         return sides[0] @ sides[1].T
 
     def _vectors(self, given: Any) -> Tensor:
+        """Sentences or vectors as vectors (n, output_dim), of the model's type."""
         texts = [given] if isinstance(given, str) else given
-        if isinstance(texts, Sequence) and all(isinstance(each, str) for each in texts):
+        if not isinstance(texts, Tensor | np.ndarray):
             return cast(Tensor, self.encode(texts, convert_to_tensor=True))
-        vectors = torch.as_tensor(given)
-        return vectors.unsqueeze(0) if vectors.dim() == 1 else vectors
+        if isinstance(texts, np.ndarray) and texts.dtype.kind not in "fiu":
+            raise InputError(f"got an array of {texts.dtype}; expected vectors or a list of texts.")
+        # A copy: PyTorch warns of arrays that it must not write to, such as those of np.load.
+        made = torch.tensor(texts) if isinstance(texts, np.ndarray) else texts
+        vectors: Tensor = made.to(next(self.parameters()))
+        vectors = vectors.unsqueeze(0) if vectors.dim() == 1 else vectors
+        if vectors.dim() != 2 or vectors.shape[1] != self.output_dim:
+            raise InputError(
+                f"got vectors of shape {tuple(texts.shape)}; expected (n, {self.output_dim})."
+            )
+        return vectors
 
     def explain(self, sentence: str) -> Explanation:
         """What each head looked at: weights per token, and per dimension."""
@@ -184,8 +195,9 @@ class Classifier(SavedModel):
 
     def __init__(self, encoder: SentenceEncoder, labels: Sequence[str]) -> None:
         super().__init__(encoder.text, encoder.settings)
-        if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise InputError(f"labels are {list(labels)}; expected two or more different ones.")
+        wrong = isinstance(labels, str) or not all(isinstance(each, str) for each in labels)
+        if wrong or len(labels) < 2 or len(set(labels)) != len(labels):
+            raise InputError(f"labels are {labels!r}; expected two or more different texts.")
         self.labels = tuple(labels)
         self.encoder = encoder
         chosen = self.settings.classifier
@@ -251,7 +263,7 @@ class TextClassifier(Classifier):
         """Probabilities (sentences, labels), in the order of `labels`."""
         if isinstance(sentences, str):
             raise InputError("got one string; expected a list of sentences: predict([sentence]).")
-        examples = [[self.text.words(as_text(sentence))] for sentence in sentences]
+        examples = [[self.text.words(as_text(sentence))] for sentence in as_many(sentences)]
         return self.probabilities_of(examples, batch_size, show_progress_bar)
 
     def predict(
@@ -284,8 +296,8 @@ class PairClassifier(Classifier):
     ) -> Vectors:
         """Probabilities (pairs, labels), in the order of `labels`."""
         examples = []
-        for number, pair in enumerate(pairs):
-            if isinstance(pair, str) or len(pair) != 2:
+        for number, pair in enumerate(as_many(pairs)):
+            if isinstance(pair, str) or not isinstance(pair, Collection) or len(pair) != 2:
                 raise InputError(
                     f"pair {number} is {pair!r}; expected two sentences: "
                     "predict([(premise, hypothesis), ...])."
@@ -307,10 +319,16 @@ def load_model(path: str | Path) -> SentenceEncoder | TextClassifier | PairClass
     """The model of a folder, whatever its kind."""
     kinds = {each.__name__: each for each in (SentenceEncoder, TextClassifier, PairClassifier)}
     kind = storage.read_folder(path).config.get("kind")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise FolderError(f"{path} holds {kind!r}; expected one of {', '.join(kinds)}.")
     model: SentenceEncoder | TextClassifier | PairClassifier = kinds[kind].from_pretrained(path)
     return model
+
+
+def as_many(given: Any) -> Iterable[Any]:
+    if not isinstance(given, Iterable):
+        raise InputError(f"got {given!r} ({type(given).__name__}); expected a list of sentences.")
+    return given
 
 
 def as_text(sentence: object) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import nn
 
 from genpool import storage
 from genpool.card import model_card
-from genpool.config import ModelSettings, complete, from_dict, module_kind, to_dict
+from genpool.config import ModelSettings, TextSettings, complete, from_dict, module_kind, to_dict
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.pooling import POOLINGS
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text.tokenizer import STORED
 from genpool.text.vocabulary import UNKNOWN
 
 #: what the sections of the settings that choose a part by name may hold
@@ -32,8 +33,9 @@ class SavedModel(nn.Module):
         self.text = text
         self.settings = replace(
             settings,
-            encoder=complete(settings.encoder, ENCODERS),
-            pooling=complete(settings.pooling, POOLINGS),
+            text=_text_settings(text, settings.text),
+            encoder=complete("encoder", settings.encoder, ENCODERS),
+            pooling=complete("pooling", settings.pooling, POOLINGS),
         )
         #: what the model card says of how the model was made; "title" is its heading
         self.notes: dict[str, Any] = {}
@@ -90,13 +92,14 @@ class SavedModel(nn.Module):
             model = cls._from_folder(folder)
         expected = {name: tuple(each.shape) for name, each in model.state_dict().items()}
         model.load_state_dict(folder.load_weights(expected), assign=True)
-        model.notes = dict(folder.config.get("notes") or {})
+        model.notes = folder.config.get("notes", {})
         return model.eval()
 
     @classmethod
     def _from_folder(cls, folder: storage.SavedFolder) -> Self:
         source = folder.path / storage.CONFIG
         try:
+            _check_config(folder)
             settings = from_dict(ModelSettings, folder.config["settings"], PARTS, source)
             characters = Characters(folder.config["characters"])
             by_number = sorted(folder.tokenizer.get_vocab().items(), key=lambda item: item[1])
@@ -110,7 +113,7 @@ class SavedModel(nn.Module):
             return cls._assemble(text, settings, tuple(folder.config["labels"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise FolderError(f"{source} is damaged: {type(error).__name__} at {error}") from error
-        except (ConfigError, InputError) as error:
+        except (ConfigError, InputError, RuntimeError) as error:  # Runtime: no tensor is so large
             raise FolderError(f"{folder.path} cannot be used: {error}") from error
 
     @classmethod
@@ -119,3 +122,36 @@ class SavedModel(nn.Module):
     ) -> Self:
         """The model of a folder's settings, with fresh weights."""
         raise NotImplementedError
+
+
+def _text_settings(text: TextPipeline, settings: TextSettings) -> TextSettings:
+    """What the text pipeline does is what is saved, whatever the settings said."""
+    rules = text.tokenizer.rules
+    return replace(
+        settings,
+        rules=cast(Any, settings.rules if rules == STORED else rules),
+        sentence_ends=text.sentence_ends,
+        max_length=text.max_length,
+    )
+
+
+def _check_config(folder: storage.SavedFolder) -> None:
+    """Raises FolderError where values are of another type, or larger than the file of weights."""
+    config, source = folder.config, folder.path / storage.CONFIG
+    for name, kind in (("settings", dict), ("characters", str), ("labels", list), ("notes", dict)):
+        value = config.get(name, {} if name == "notes" else None)
+        if not isinstance(value, kind):
+            shown = type(value).__name__
+            raise FolderError(f"{source} is damaged: {name} is {shown}, expected {kind.__name__}.")
+    # Widths are sides of some tensor, and every layer has one of its own: a larger number is wrong,
+    # and would take time and memory even for a model that is only sized.
+    largest = max([len(folder.shapes), *(side for each in folder.shapes.values() for side in each)])
+    for section in ("encoder", "pooling"):
+        given = config["settings"].get(section)
+        for name, value in given.items() if isinstance(given, dict) else ():
+            for number in value if isinstance(value, list) else [value]:
+                if isinstance(number, int) and number > largest:
+                    raise FolderError(
+                        f"{folder.path / storage.WEIGHTS} does not agree with {storage.CONFIG}: "
+                        f"{section}.{name} is {value}, but no side of a tensor is over {largest}."
+                    )

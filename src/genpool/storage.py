@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from genpool.errors import FolderError
 FORMAT, FORMAT_VERSION = "genpool", 1
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
 OWN_FILES = (CONFIG, WEIGHTS, TOKENIZER, CARD)
+FLOATING = ("F16", "BF16", "F32", "F64")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class SavedFolder:
     config: dict[str, Any]
     tokenizer: tokenizers.Tokenizer
     shapes: dict[str, tuple[int, ...]]
+    kinds: dict[str, str]
 
     def load_weights(self, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
         """The weights, once their names and sizes are those that the settings call for."""
@@ -48,6 +51,11 @@ class SavedFolder:
             f"{name} is {self.shapes[name]}, the settings say {shape}"
             for name, shape in expected.items()
             if name in self.shapes and self.shapes[name] != shape
+        ]
+        problems += [
+            f"{name} holds {kind}, expected floating-point numbers"
+            for name, kind in self.kinds.items()
+            if kind not in FLOATING
         ]
         if problems:
             shown = "; ".join(problems[:5]) + (" ..." if len(problems) > 5 else "")
@@ -71,10 +79,11 @@ def write_folder(
     The new folder is written beside the old one and takes its place by renaming. A kill between
     the two renames leaves the old one under `.NAME.previous`, from where reading restores it.
     """
-    target = Path(path).absolute()
-    _check_target(target)
+    target = Path(path).resolve()  # a link stays one: what it leads to is replaced
     fresh, previous = _neighbours(target)
     try:
+        _recover(target)
+        _check_target(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
@@ -88,14 +97,14 @@ def write_folder(
         for name in OWN_FILES:
             _flush(fresh / name)
         _carry_over(target, fresh)
-        _recover(target)
         shutil.rmtree(previous, ignore_errors=True)
         if target.exists():
             target.rename(previous)
         fresh.rename(target)
         shutil.rmtree(previous, ignore_errors=True)
     except (OSError, SafetensorError) as error:
-        _recover(target)
+        with suppress(OSError):  # the disk may be gone; reading tries again
+            _recover(target)
         reason = getattr(error, "strerror", None) or str(error)
         raise FolderError(
             f"{target}: the model could not be saved: {reason}. What was there before is unchanged."
@@ -107,16 +116,22 @@ def write_folder(
 def read_folder(path: str | Path) -> SavedFolder:
     """Checks a folder and reads all but its weights."""
     folder = Path(path)
-    _recover(folder)
-    if not folder.is_dir():
-        raise FolderError(f"{folder}: there is no such folder; expected a model saved by genpool.")
-    config = _read_config(folder)
-    _require_files(folder)
+    try:
+        _recover(folder.resolve())
+        if not folder.is_dir():
+            raise FolderError(
+                f"{folder}: there is no such folder; expected a model saved by genpool."
+            )
+        config = _read_config(folder)
+        _require_files(folder)
+        shapes, kinds = _read_sizes(folder / WEIGHTS)
+    except OSError as error:
+        raise FolderError(f"{folder} cannot be read: {error}") from error
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
     except Exception as error:  # the library raises bare Exception for every fault of the file
         raise FolderError(f"{folder / TOKENIZER} cannot be read: {error}") from None
-    return SavedFolder(folder, config, tokenizer, _read_shapes(folder / WEIGHTS))
+    return SavedFolder(folder, config, tokenizer, shapes, kinds)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -128,7 +143,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         )
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FolderError(f"{path} is not JSON: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         kind = config.get("model_type", "unknown") if isinstance(config, dict) else "unknown"
@@ -137,7 +152,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f'"format": "{FORMAT}". Was the folder saved by another library?'
         )
     version = config.get("format_version")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise FolderError(
             f"{path} has format version {version!r}; this genpool reads 1 to {FORMAT_VERSION}. "
             "A newer genpool wrote it: pip install --upgrade genpool."
@@ -156,11 +171,13 @@ def _require_files(folder: Path) -> None:
     raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.{hint}")
 
 
-def _read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+def _read_sizes(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Shapes and number types of the tensors, by name; only the head of the file is read."""
     try:
         with safe_open(path, framework="pt") as weights:
-            names = list(weights.keys())
-            return {name: tuple(weights.get_slice(name).get_shape()) for name in names}
+            slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118
+            shapes = {name: tuple(each.get_shape()) for name, each in slices.items()}
+            return shapes, {name: each.get_dtype() for name, each in slices.items()}
     except (SafetensorError, OSError) as error:
         with path.open("rb") as file:
             start = file.read(4)
@@ -187,12 +204,12 @@ def _check_target(target: Path) -> None:
 
 
 def _neighbours(target: Path) -> tuple[Path, Path]:
-    return target.with_name(f".{target.name}.saving"), target.with_name(f".{target.name}.previous")
+    return target.parent / f".{target.name}.saving", target.parent / f".{target.name}.previous"
 
 
 def _recover(target: Path) -> None:
     """Finishes what a kill between the two renames of `write_folder` left."""
-    _, previous = _neighbours(target.absolute())
+    _, previous = _neighbours(target)
     if previous.is_dir() and not target.exists():
         previous.rename(target)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from genpool.data import lexicon
+from genpool.data import lexicon, rules
 from genpool.data.lexicon import Phrase, Scene, render
 from genpool.data.rules import LABELS, RULES, Dice, Pair, ask, generate, sensible, sentences
 from genpool.errors import InputError
@@ -27,10 +31,6 @@ def unseen() -> list[Pair]:
     return list(generate(10_000, seed=1))
 
 
-def pair_of(rule: str, label: str, premise: str, hypothesis: str) -> Pair:
-    return Pair(label, premise, hypothesis, rule)
-
-
 # --- The stream ----------------------------------------------------------------------------------
 
 
@@ -42,13 +42,22 @@ def test_same_seed_gives_the_same_pairs_and_another_seed_others() -> None:
 
 def test_the_first_pairs_never_change() -> None:
     """Numbers in reports hang on the corpus: whoever changes it has to say so."""
-    assert list(generate(3)) == GOLDEN
+    first = next(generate(1))
+    assert first.label == "neutral"
+    assert (
+        first.premise
+        == "Either a blond boy or a short girl is carrying a big basket in the basement."
+    )
+    assert first.hypothesis == "A blond boy is carrying a big basket in the basement."
+    lines = "\n".join("\t".join(pair) for pair in generate(1_000))
+    assert hashlib.sha256(lines.encode()).hexdigest()[:16] == "26be021b32221a8c"
 
 
 def test_a_longer_corpus_begins_with_the_shorter_one() -> None:
     assert list(generate(60))[:20] == list(generate(20))
 
 
+@settings(deadline=None, max_examples=25)  # the machine may be slow
 @given(size=st.integers(0, 40), seed=st.integers(-5, 2**40))
 def test_any_size_and_any_seed(size: int, seed: int) -> None:
     pairs = list(generate(size, seed))
@@ -58,7 +67,7 @@ def test_any_size_and_any_seed(size: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("make", [generate, sentences])
-def test_a_negative_size_is_refused_at_once(make: type) -> None:
+def test_a_negative_size_is_refused_at_once(make: Callable[[int], object]) -> None:
     with pytest.raises(InputError, match="-1"):
         make(-1)
 
@@ -110,64 +119,150 @@ def names(text: str) -> set[str]:
     return set(re.findall(r"[a-z-]+", text.lower()))
 
 
-def test_negated_hypotheses_are_entailed_left_open_and_contradicted(corpus: list[Pair]) -> None:
-    negated = [
-        pair for pair in corpus if pair.rule == "negation" and "not" in names(pair.hypothesis)
-    ]
-    assert {pair.label for pair in negated} == set(LABELS)
-    for pair in negated:
-        if pair.label == "contradiction":
-            assert "not" not in names(pair.premise)
-        if pair.label == "neutral":
-            assert "not" in names(pair.premise)
+WORDS = ["zero", "one", "two", "three", "four", "five", "six"]
+QUANTITY = rf"(exactly|at least|at most|more than|fewer than)? ?\b(no|{'|'.join(WORDS)})\b"
+
+
+def counts_in(sentence: str) -> set[int]:
+    limit, word = re.findall(QUANTITY, sentence.lower())[0]
+    number = WORDS.index(word.replace("no", "zero"))
+    first = {"at most": 0, "fewer than": 0, "more than": number + 1}.get(limit, number)
+    last = {"at least": 20, "more than": 20, "fewer than": number - 1}.get(limit, number)
+    return set(range(first, last + 1))
 
 
 def test_numbers_agree_with_counting(corpus: list[Pair]) -> None:
-    """The second way: a premise allows some counts, and the hypothesis holds in all, some or none."""
-    words = ["zero", "one", "two", "three", "four", "five", "six"]
-    for pair in corpus:
-        if pair.rule != "number":
-            continue
-        allowed, stated = (
-            {count for count in range(20) if holds(count, sentence, words)}
-            for sentence in (pair.premise, pair.hypothesis)
-        )
-        label = (
-            "entailment"
-            if allowed <= stated
-            else "neutral"
-            if allowed & stated
-            else "contradiction"
-        )
-        assert label == pair.label, pair
+    """A premise allows some counts, and the hypothesis holds in all of them, in some or in none."""
+    for pair in (pair for pair in corpus if pair.rule == "number"):
+        allowed, stated = counts_in(pair.premise), counts_in(pair.hypothesis)
+        label = "neutral" if allowed & stated else "contradiction"
+        assert pair.label == ("entailment" if allowed <= stated else label), pair
 
 
-def holds(count: int, sentence: str, words: list[str]) -> bool:
-    found = re.search(
-        rf"(exactly|at least|at most|more than|fewer than)? ?\b({'|'.join(words)}|no)\b",
-        sentence.lower(),
-    )
-    assert found
-    number = words.index(found[2]) if found[2] != "no" else 0
+def said(text: str) -> set[str]:
+    """ "A cat/dog runs. It sleeps." as the set of these three sentences."""
     return {
-        "at least": count >= number,
-        "at most": count <= number,
-        "more than": count > number,
-        "fewer than": count < number,
-    }.get(found[1], count == number)
+        " ".join(words) + "."
+        for sentence in re.findall(r"[^.]+", text)
+        for words in itertools.product(*(word.split("/") for word in sentence.split()))
+    }
 
 
-def test_a_place_or_time_only_in_the_hypothesis_is_never_entailed(corpus: list[Pair]) -> None:
-    plain = [pair for pair in corpus if pair.rule in ("place", "time", "modifier", "hypernym")]
-    for pair in plain:
-        if " on " in pair.hypothesis and " on " not in pair.premise:
-            assert pair.label != "entailment", pair
+DOG, CAT, MAN = Phrase("dog", "the"), Phrase("cat", "the"), Phrase("man")
+RUNNING = Scene((Phrase("dog"),), "run")
+SPRINTING = Scene((DOG,), "sprint")
+PARK = Scene((DOG,), "sleep", place="in the park")
+LAKE = Scene((DOG,), "swim", place="in the lake")
+NIGHT = Scene((DOG,), "sleep", time="at night")
+WEEKEND = Scene((DOG,), "sleep", time="on the weekend", past=True)
+OTHER_ROSES = "A man is holding a small white/pink rose."
+POOL = "The dog is swimming in the swimming pool."
+ROSE = Scene((MAN,), "hold", Phrase("rose", "a", ("small", "red")))
+
+
+@pytest.mark.parametrize(
+    ("scene", "way", "part", "expected"),
+    [
+        (RUNNING, "narrower", "subject", "A poodle/beagle/terrier is running."),
+        (RUNNING, "broader", "subject", "An animal is running."),
+        (RUNNING, "opposed", "subject", "A cat/horse is running."),
+        (ROSE, "opposed", "object modifier", "A man is holding a big red rose. " + OTHER_ROSES),
+        (ROSE, "broader", "object modifier", "A man is holding a red/small rose."),
+        (ROSE, "broader", "object", ""),  # a small rose is not a small flower
+        (LAKE, "opposed", "place", "The dog is swimming in the river/sea. " + POOL),
+        (PARK, "broader", "place", "The dog is sleeping outside. The dog is sleeping."),
+        (WEEKEND, "narrower", "time", "The dog slept on Saturday/Sunday."),
+        (NIGHT, "opposed", "time", "The dog is sleeping in the morning/afternoon."),
+        (SPRINTING, "opposed", "action", "The dog is walking/sitting/sleeping."),
+        (SPRINTING, "broader", "action", "The dog is running."),
+    ],
+)
+def test_a_scene_is_changed_in_one_part(
+    scene: Scene, way: rules.Way, part: str, expected: str
+) -> None:
+    made = (rules.change(Dice(seed), scene, way, part) for seed in range(100))
+    assert {render(new) for new in made if new} == said(expected)
+
+
+def made_of(rule: str, scene: Scene, hypothesis: str, patch: pytest.MonkeyPatch) -> list[set[str]]:
+    """All premises that the rule can make of a scene for a hypothesis, in the order of LABELS."""
+    patch.setattr(rules, "draw", lambda *_, **__: scene)
+    made: list[set[str]] = [set(), set(), set()]
+    for seed in range(400):
+        others = iter((Phrase("woman"), Phrase("girl")))  # the second and third of a conjunction
+        patch.setattr(rules, "draw_phrase", lambda *_, others=others: next(others))
+        case = RULES[rule](Dice(seed))
+        if render(case.hypothesis) == hypothesis:
+            for found, premise in zip(made, case[1:], strict=True):
+                found |= {render(premise)} if premise else set()
+    return made
+
+
+def test_not_turns_entailment_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene((DOG,), "run")
+    assert made_of("negation", scene, "The dog is not running.", monkeypatch) == [
+        said("The dog is walking/sitting/sleeping."),
+        said("The dog is not sprinting/walking/sitting/sleeping."),
+        said("The dog is running/sprinting."),
+    ]
+    scene = Scene((Phrase("nun", "the"),), "look at", Phrase("dog"), past=True)
+    assert made_of("negation", scene, "The nun looked at a dog.", monkeypatch) == [
+        said("The nun looked at a poodle/beagle/terrier. The nun stared at a dog."),
+        said("The nun did not look at a poodle/beagle/terrier/cat/horse/bird/goat/cow/sheep.")
+        | said("The nun did not stare at a dog."),
+        said("The nun did not look at a dog. The nun did not look at an animal."),
+    ]
+
+
+def test_who_is_chased_does_not_chase_but_who_is_watched_may_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chase, watch = Scene((DOG,), "chase", CAT, past=True), Scene((DOG,), "watch", CAT)
+    assert made_of("roles", chase, "The dog chased the cat.", monkeypatch)[1:] == [
+        said("The cat was chased."),
+        said("The cat chased the dog. The dog was chased by the cat."),
+    ]
+    assert made_of("roles", watch, "The dog is watching the cat.", monkeypatch)[1:] == [
+        said("The cat is watching the dog. The dog is being watched by the cat."),
+        said("The dog is not watching the cat."),
+    ]
+
+
+def test_the_passive_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene((Phrase("boy", "the"),), "read", Phrase("letter", "the"), past=True)
+    assert made_of("passive", scene, "The boy read the letter.", monkeypatch) == [
+        said("The letter was read by the boy."),
+        said("The letter was read."),
+        said("The letter was read by the girl. The letter was written by the boy."),
+    ]
+
+
+def test_synonyms_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene((Phrase("child"),), "cry", place="outside")
+    assert made_of("synonym", scene, "A child is crying outside.", monkeypatch) == [
+        said("A kid is weeping outdoors."),
+        said("A person is weeping outdoors. A kid is weeping."),
+        said("An adult is weeping outdoors. A kid is laughing outdoors. A kid is weeping indoors."),
+    ]
+
+
+def test_of_a_man_and_a_woman_each_one_sings(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene((MAN,), "sing", past=True)
+    doubts = said("Either a man or a woman sang. A woman and another adult sang.")
+    denials = said("Neither a man nor a woman sang. A woman and a girl sang.")
+    both = said("A man and a woman sang. A woman and a man sang.")
+    assert made_of("conjunction", scene, "A man sang.", monkeypatch) == [both, doubts, denials]
+    assert made_of("conjunction", scene, "A man and a woman sang.", monkeypatch) == [
+        said("A woman and a man sang. A man, a woman and a girl sang."),
+        doubts,
+        denials | said("Only a man sang."),
+    ]
 
 
 # --- Guessing ------------------------------------------------------------------------------------
 
 
-def guessed(train: list[Pair], test: list[Pair], features) -> float:  # type: ignore[no-untyped-def]
+def guessed(train: list[Pair], test: list[Pair], features: Callable[[list[Pair]], Any]) -> float:
     linear = pytest.importorskip("sklearn.linear_model")
     vectors, unseen = features(train), features(test)
     guesser = linear.LogisticRegression(C=0.1, max_iter=2000).fit(vectors, [p.label for p in train])
@@ -176,7 +271,7 @@ def guessed(train: list[Pair], test: list[Pair], features) -> float:  # type: ig
 
 def test_the_hypothesis_alone_says_nothing(corpus: list[Pair], unseen: list[Pair]) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
-    bags = text.CountVectorizer(ngram_range=(1, 2)).fit([pair.hypothesis for pair in corpus])
+    bags = text.CountVectorizer().fit([pair.hypothesis for pair in corpus])
     share = guessed(
         corpus, unseen, lambda pairs: bags.transform([pair.hypothesis for pair in pairs])
     )
@@ -223,80 +318,48 @@ def test_number_of_subject_and_verb_agree(corpus: list[Pair]) -> None:
             assert found[2] == ("are" if many else "is"), pair
 
 
-MAN, DOG = Phrase("man"), Phrase("dog", adjectives=("small", "brown"))
-THE_DOG = Phrase("dog", "the")
+COUPLE = (MAN, Phrase("woman"))
+TRIO = (MAN, Phrase("boy"), Phrase("adult", "another"))
+CHASED = Scene((DOG,), "chase", CAT, passive=True)
 
 
 @pytest.mark.parametrize(
     ("scene", "sentence"),
     [
-        (Scene((DOG,), "run"), "A small brown dog is running."),
+        (Scene((Phrase("dog", "a", ("wet", "brown")),), "run"), "A wet brown dog is running."),
         (Scene((MAN,), "eat", Phrase("apple")), "A man is eating an apple."),
         (Scene((MAN,), "eat", Phrase("apple"), past=True), "A man ate an apple."),
-        (Scene((MAN, Phrase("woman")), "sing"), "A man and a woman are singing."),
-        (Scene((MAN, Phrase("woman")), "sing", link="or"), "Either a man or a woman is singing."),
-        (
-            Scene((MAN, Phrase("woman")), "sing", link="nor", past=True),
-            "Neither a man nor a woman sang.",
-        ),
-        (
-            Scene((MAN, Phrase("boy"), Phrase("adult", "another")), "cry"),
-            "A man, a boy and another adult are crying.",
-        ),
-        (Scene((THE_DOG,), "sleep", negated=True), "The dog is not sleeping."),
-        (Scene((THE_DOG,), "sleep", negated=True, past=True), "The dog did not sleep."),
-        (
-            Scene((THE_DOG,), "chase", Phrase("cat", "the"), "in the park", passive=True),
-            "The cat is being chased by the dog in the park.",
-        ),
-        (
-            Scene((), "chase", Phrase("cat", "the"), passive=True, past=True, negated=True),
-            "The cat was not chased.",
-        ),
-        (
-            Scene((MAN,), "draw", Phrase("goose", "two"), passive=True, past=True),
-            "Two geese were drawn by a man.",
-        ),
+        (Scene(COUPLE, "sing"), "A man and a woman are singing."),
+        (Scene(COUPLE, "sing", link="or"), "Either a man or a woman is singing."),
+        (Scene(COUPLE, "sing", link="nor", past=True), "Neither a man nor a woman sang."),
+        (Scene(TRIO, "cry"), "A man, a boy and another adult are crying."),
+        (Scene((DOG,), "sleep", negated=True), "The dog is not sleeping."),
+        (Scene((DOG,), "sleep", negated=True, past=True), "The dog did not sleep."),
+        (CHASED, "The cat is being chased by the dog."),
+        (replace(CHASED, subjects=(), past=True, negated=True), "The cat was not chased."),
+        (replace(CHASED, object=Phrase("goose", "two")), "Two geese are being chased by the dog."),
         (Scene((Phrase("person", "at least two"),), "jog"), "At least two people are jogging."),
         (Scene((Phrase("child", "at most one"),), "swim"), "At most one child is swimming."),
         (Scene((Phrase("adult", "only a"),), "walk"), "Only an adult is walking."),
-        (
-            Scene((Phrase("child"),), "repair", Phrase("bicycle"), time="at night", reworded=True),
-            "A kid is fixing a bike at night.",
-        ),
+        (Scene((MAN,), "buy", Phrase("car"), reworded=True), "A man is purchasing an automobile."),
     ],
 )
 def test_a_scene_is_said_in_english(scene: Scene, sentence: str) -> None:
     assert render(scene) == sentence
 
 
-@pytest.mark.parametrize(
-    ("verb", "forms"),
-    [
-        ("chop", ("chopped", "chopped", "chopping")),
-        ("carry", ("carried", "carried", "carrying")),
-        ("play", ("played", "played", "playing")),
-        ("ride", ("rode", "ridden", "riding")),
-        ("stare at", ("stared at", "stared at", "staring at")),
-    ],
-)
-def test_verbs_bend(verb: str, forms: tuple[str, str, str]) -> None:
-    assert lexicon.conjugate(verb) == forms
+def test_verbs_bend() -> None:
+    assert lexicon.conjugate("chop") == ("chopped", "chopped", "chopping")
+    assert lexicon.conjugate("carry") == ("carried", "carried", "carrying")
+    assert lexicon.conjugate("play") == ("played", "played", "playing")
+    assert lexicon.conjugate("ride") == ("rode", "ridden", "riding")
+    assert lexicon.conjugate("stare at") == ("stared at", "stared at", "staring at")
 
 
-@pytest.mark.parametrize(
-    ("noun", "plural"),
-    [
-        ("policewoman", "policewomen"),
-        ("daisy", "daisies"),
-        ("toy", "toys"),
-        ("box", "boxes"),
-        ("potato", "potatoes"),
-        ("glass of milk", "glasses of milk"),
-    ],
-)
-def test_nouns_have_plurals(noun: str, plural: str) -> None:
-    assert lexicon.plural(noun) == plural
+def test_nouns_have_plurals() -> None:
+    one = ["policewoman", "daisy", "toy", "box", "potato", "bench", "glass of milk"]
+    many = ["policewomen", "daisies", "toys", "boxes", "potatoes", "benches", "glasses of milk"]
+    assert [lexicon.plural(noun) for noun in one] == many
 
 
 # --- The lexicon ---------------------------------------------------------------------------------
@@ -304,35 +367,23 @@ def test_nouns_have_plurals(noun: str, plural: str) -> None:
 
 def test_the_tables_name_only_words_that_exist() -> None:
     verbs = {*lexicon.FRAMES, *lexicon.VERBS.words}
-    assert {verb for row in lexicon.EXCLUSIVE for verb in row} <= verbs
-    used = {*lexicon.ONE_WAY, *lexicon.EITHER_WAY, *lexicon.COUNTED, *lexicon.TOGETHER}
-    assert used <= set(lexicon.FRAMES)
     adjectives = {word for row in lexicon.MODIFIERS for word in row.words}
-    known = {*lexicon.NOUNS.words, *lexicon.PLACES.words, *lexicon.TIMES.words}
-    assert set(lexicon.SYNONYMS) <= verbs | adjectives | known
-    for frame in lexicon.FRAMES.values():
-        assert all(lexicon.NOUNS.under(kind) for kind in frame.agents + frame.objects)
-        assert {*itertools.chain(*map(lexicon.NOUNS.under, frame.agents))} <= known
-        assert {*itertools.chain(*map(lexicon.NOUNS.under, frame.objects))} <= known
-        assert {*itertools.chain(*map(lexicon.PLACES.under, frame.places))} <= known
-    for row in lexicon.MODIFIERS:
-        assert {*itertools.chain(*map(lexicon.NOUNS.under, row.kinds))} <= known
+    nouns, places = set(lexicon.NOUNS.words), set(lexicon.PLACES.words)
+    frames = lexicon.FRAMES.values()
+    kinds = [kind for frame in frames for kind in frame.agents + frame.objects]
+    kinds += [kind for row in lexicon.MODIFIERS for kind in row.kinds]
+    assert all(nouns.issuperset(found := lexicon.NOUNS.under(kind)) and found for kind in kinds)
+    assert all(
+        places.issuperset(lexicon.PLACES.under(at)) for frame in frames for at in frame.places
+    )
+    assert verbs.issuperset(itertools.chain(*lexicon.EXCLUSIVE))
+    assert verbs.issuperset(lexicon.ONE_WAY + lexicon.EITHER_WAY + lexicon.COUNTED + lexicon.SHARED)
+    assert set(lexicon.SYNONYMS) <= verbs | adjectives | nouns | places | set(lexicon.TIMES.words)
 
 
 def test_a_word_has_one_place_in_its_tree() -> None:
     for tree in (lexicon.NOUNS, lexicon.PLACES, lexicon.TIMES, lexicon.VERBS):
         assert len(tree.words) == len(set(tree.words))
-
-
-def test_the_tree_knows_broader_narrower_and_excluding_words() -> None:
-    nouns = lexicon.NOUNS
-    assert nouns.parent("dog") == "animal"
-    assert nouns.parent("animal") == ""
-    assert nouns.children("cat") == ["kitten"]
-    assert "cat" in nouns.rivals("dog")
-    assert nouns.rivals("kitten") == nouns.rivals("cat")
-    assert nouns.common("policeman", "nun") == "adult"
-    assert nouns.common("dog", "nun") == ""
 
 
 @pytest.mark.parametrize(
@@ -344,11 +395,8 @@ def test_the_tree_knows_broader_narrower_and_excluding_words() -> None:
         Scene((MAN,), "swim", place="in the kitchen"),
         Scene((MAN,), "chase", Phrase("policeman")),
         Scene((MAN,), "run", time="on Monday"),
-        Scene((Phrase("child", adjectives=("old",)),), "run"),
+        Scene((Phrase("child", "a", ("old",)),), "run"),
     ],
 )
 def test_nonsense_is_not_sensible(scene: Scene) -> None:
     assert not sensible(scene)
-
-
-GOLDEN: list[Pair] = []

@@ -235,7 +235,7 @@ def test_gates_of_an_encoder_without_any_are_refused(name: str) -> None:
     ],
 )
 def test_sizes_below_one_are_refused(make, given: str) -> None:
-    with pytest.raises(InputError, match=rf"{given}.* must be 1 or more"):
+    with pytest.raises(InputError, match=rf"{given}.* expected 1 or more"):
         make()
 
 

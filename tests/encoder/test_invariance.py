@@ -54,6 +54,16 @@ def test_same_states_whatever_stands_at_padding(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_a_bad_number_in_a_real_token_spoils_its_own_sentence_only(name: str) -> None:
+    encoder, inputs = made(name), sentences()
+    clean = encoder(inputs, MASK).states
+    inputs[0, 0, 0] = float("nan")
+    states = encoder(inputs, MASK).states
+    assert states[0, 0].isnan().any()
+    torch.testing.assert_close(states[1:], clean[1:], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_same_states_beside_a_much_longer_sentence(name: str) -> None:
     encoder = made(name)
     mask = torch.zeros(3, 60, dtype=torch.bool)

@@ -33,3 +33,5 @@ def encode(
     encoder = load_encoder(paths[0] if len(paths) == 2 else None)
     count = encode_file(encoder, paths[-1], output, column, normalize, batch_size)
     typer.echo(f"{count:,} vectors of {encoder.output_dim:,} numbers: {output}")
+    if encoder.text.cut.sentences:
+        typer.echo(f"maximum length {encoder.text.max_length}: {encoder.text.cut}", err=True)

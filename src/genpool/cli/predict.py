@@ -28,8 +28,11 @@ def predict(
     from genpool.evaluation import write_predictions
     from genpool.tables import load_classifier, predict_table
 
+    classifier = load_classifier(model)
     found = predict_table(
-        load_classifier(model), file, batch_size, first=first, second=second, tokenized=tokenized
+        classifier, file, batch_size, first=first, second=second, tokenized=tokenized
     )
     write_predictions(output, found.predictions)
     typer.echo(f"{len(found.predictions.ids):,} rows: {output}")
+    if classifier.text.cut.sentences:
+        typer.echo(f"maximum length {classifier.text.max_length}: {classifier.text.cut}", err=True)

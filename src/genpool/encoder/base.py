@@ -36,6 +36,7 @@ class Encoder(nn.Module):
 
     def __init__(self, input_dim: int, output_dim: int) -> None:
         super().__init__()
+        require_positive(input_dim=input_dim)
         self.input_dim = input_dim
         self.output_dim = output_dim
 
@@ -44,6 +45,10 @@ class Encoder(nn.Module):
             raise InputError(
                 f"inputs have shape {tuple(inputs.shape)}; expected (batch, time, "
                 f"{self.input_dim}): this encoder was made with input_dim={self.input_dim}."
+            )
+        if not isinstance(mask, Tensor):
+            raise InputError(
+                f"mask is {type(mask).__name__}; expected a boolean tensor (batch, time)."
             )
         if mask.shape != inputs.shape[:2] or mask.dtype is not torch.bool:
             raise InputError(
@@ -70,9 +75,8 @@ class Encoder(nn.Module):
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"
 
 
-def require_layers(hidden_dim: int, layers: int) -> None:
-    if hidden_dim < 1 or layers < 1:
-        raise InputError(
-            f"hidden_dim is {hidden_dim} and the number of layers is {layers}; "
-            "both must be 1 or more."
-        )
+def require_positive(**sizes: int) -> None:
+    """Raises InputError for the sizes, given by name, that are not 1 or more."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise InputError(f"{name} is {size}; expected 1 or more.")

@@ -16,7 +16,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder, require_layers
+from genpool.encoder.base import Encoder, require_positive
 from genpool.encoder.lstm import LSTMDirection
 from genpool.errors import InputError, unknown_name
 from genpool.packing import Packing
@@ -76,7 +76,7 @@ class BiLSTMEncoder(BiLSTMStack):
     """A plain BiLSTM. One layer of 2048 with max pooling is InferSent's encoder."""
 
     def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
-        require_layers(hidden_dim, layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
         later = [(2 * hidden_dim, hidden_dim)] * (layers - 1)
         super().__init__(input_dim, [(input_dim, hidden_dim), *later])
 
@@ -100,7 +100,7 @@ class StackedBiLSTMEncoder(BiLSTMStack):
         layers: int = 3,
         shortcut: Literal["direction", "both"] = "direction",
     ) -> None:
-        require_layers(hidden_dim, layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
         if shortcut not in ("direction", "both"):
             raise InputError(unknown_name("shortcut", shortcut, ("direction", "both")))
         width = input_dim + (hidden_dim if shortcut == "direction" else 2 * hidden_dim)
@@ -121,9 +121,7 @@ class ShortcutStackedEncoder(BiLSTMStack):
     """Nie & Bansal's shortcut-stacked encoder: every layer sees e and all layers below."""
 
     def __init__(self, input_dim: int, hidden_dims: Sequence[int] = (512, 1024, 2048)) -> None:
-        for hidden in hidden_dims:
-            require_layers(hidden, len(hidden_dims))
-        require_layers(1, len(hidden_dims))
+        require_positive(layers=len(hidden_dims), hidden_dim=min(hidden_dims, default=1))
         widths = [input_dim + 2 * sum(hidden_dims[:number]) for number in range(len(hidden_dims))]
         super().__init__(input_dim, list(zip(widths, hidden_dims, strict=True)))
 
@@ -136,7 +134,7 @@ class ResidualStackedEncoder(BiLSTMStack):
     """Nie & Bansal's residual-stacked encoder: every layer sees e and the sum of those below."""
 
     def __init__(self, input_dim: int, hidden_dim: int = 600, layers: int = 3) -> None:
-        require_layers(hidden_dim, layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
         width = input_dim + 2 * hidden_dim
         super().__init__(
             input_dim, [(input_dim, hidden_dim)] + [(width, hidden_dim)] * (layers - 1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder, require_layers
+from genpool.encoder.base import Encoder, require_positive
 from genpool.packing import Packing
 
 
@@ -22,9 +22,8 @@ class CNNEncoder(Encoder):
     """
 
     def __init__(self, input_dim: int, maps: int = 100, widths: Sequence[int] = (3, 4, 5)) -> None:
-        require_layers(maps, len(widths))
-        for width in widths:
-            require_layers(width, len(widths))
+        require_positive(input_dim=input_dim, maps=maps)
+        require_positive(number_of_widths=len(widths), widths=min(widths, default=1))
         super().__init__(input_dim, output_dim=maps * len(widths))
         self.widths = tuple(widths)
         self.filters = nn.ModuleList(nn.Conv1d(input_dim, maps, width) for width in widths)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder, require_layers
+from genpool.encoder.base import Encoder, require_positive
 from genpool.packing import Packing
 
 #: numbers in one (batch, queries, time, dim) block: longer sentences are done in several blocks
@@ -73,7 +73,7 @@ class DiSANEncoder(Encoder):
     bidirectional = True
 
     def __init__(self, input_dim: int, hidden_dim: int = 300) -> None:
-        require_layers(hidden_dim, 1)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
         super().__init__(input_dim, output_dim=2 * hidden_dim)
         self.forwards = DirectionalAttention(input_dim, hidden_dim, reverse=False)
         self.backwards = DirectionalAttention(input_dim, hidden_dim, reverse=True)

@@ -50,7 +50,10 @@ def lstm(
     """The same as `lstm_plain`, in less time and memory."""
     if not sizes:
         return lstm_plain(rows, sizes, w, u, b, reverse)
-    states: Tensor = _FusedLSTM.apply(rows, sizes, w, u, b, reverse)  # type: ignore[no-untyped-call]
+    # Autocast would choose a type for each multiplication; in-place steps need one type for all.
+    with torch.autocast(rows.device.type, enabled=False):
+        rows = rows.to(w.dtype)
+        states: Tensor = _FusedLSTM.apply(rows, sizes, w, u, b, reverse)  # type: ignore[no-untyped-call]
     return states
 
 
@@ -134,8 +137,7 @@ class _FusedLSTM(torch.autograd.Function):
 
 def _steps(sizes: tuple[int, ...], reverse: bool) -> list[tuple[int, int]]:
     """(first row, number of rows) of every step, in the order in which they are computed."""
-    starts = accumulate((0, *sizes[:-1]))
-    steps = list(zip(starts, sizes, strict=True))
+    steps = list(zip(accumulate((0, *sizes)), sizes, strict=False))  # the last start has no step
     return steps[::-1] if reverse else steps
 
 

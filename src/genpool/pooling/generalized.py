@@ -22,9 +22,8 @@ def generalized_weights(
     batch, time, _ = states.shape
     rows = hide_padding(states, mask).flatten(0, 1)  # (batch*time, input_dim)
     logits = generalized_logits(rows, w1, b1, w2, b2)  # (heads, batch*time, input_dim)
-    logits = logits.view(len(w1), batch, time, -1).transpose(
-        0, 1
-    )  # (batch, heads, time, input_dim)
+    shape = (len(w1), batch, time, states.shape[2])
+    logits = logits.view(shape).transpose(0, 1)  # (batch, heads, time, input_dim)
     return masked_softmax(logits, mask)
 
 
@@ -48,13 +47,22 @@ class GeneralizedPooling(Pooling):
         heads: number of heads (the paper's I).
         hidden_dim: width of the attention network (the paper's d_a); half of input_dim, as in all
             of the paper's models, where not given.
+        initial_std: deviation of the Gaussian start of W1 and W2. The released program's 0.01
+            begins close to the mean, with heads alike.
 
     Example:
         >>> pooling = GeneralizedPooling(input_dim=768, heads=5)
         >>> vector, heads, weights = pooling(states, mask)   # states (batch, time, 768)
     """
 
-    def __init__(self, input_dim: int, heads: int = 5, hidden_dim: int | None = None) -> None:
+    def __init__(
+        self,
+        input_dim: int,
+        heads: int = 5,
+        hidden_dim: int | None = None,
+        *,
+        initial_std: float = 0.01,
+    ) -> None:
         super().__init__(input_dim, heads)
         self.heads = heads
         self.hidden_dim = max(1, input_dim // 2) if hidden_dim is None else hidden_dim
@@ -63,12 +71,13 @@ class GeneralizedPooling(Pooling):
         self.b1 = nn.Parameter(torch.empty(heads, self.hidden_dim))
         self.w2 = nn.Parameter(torch.empty(heads, input_dim, self.hidden_dim))
         self.b2 = nn.Parameter(torch.empty(heads, input_dim))
+        self.initial_std = initial_std
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """The released program's start: Gaussian 0.01, biases 0."""
+        """Gaussian matrices, biases 0."""
         for weight in (self.w1, self.w2):
-            nn.init.normal_(weight, std=0.01)
+            nn.init.normal_(weight, std=self.initial_std)
         for bias in (self.b1, self.b2):
             nn.init.zeros_(bias)
 

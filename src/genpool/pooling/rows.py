@@ -69,5 +69,5 @@ class _SoftmaxPool(torch.autograd.Function):
 
 
 def _steps(sizes: tuple[int, ...]) -> Iterator[tuple[slice, int]]:
-    for start, size in zip(accumulate((0, *sizes[:-1])), sizes, strict=True):
+    for start, size in zip(accumulate((0, *sizes)), sizes, strict=False):  # last start: no step
         yield slice(start, start + size), size

@@ -76,6 +76,9 @@ def _lines(path: str | Path, dim: int | None) -> Iterator[tuple[int, str, list[s
             dim = found
             if dim < 1:
                 raise DataError("expected a word and its numbers, split by spaces.", path, number)
+        if number <= 2 and found > dim and all(map(_is_number, fields[1:-dim])):
+            problem = f"{found} numbers after {fields[0][:40]!r}; expected {dim}."
+            raise DataError(f"{problem} The file has vectors of another width.", path, number)
         if found < dim:
             problem = f"{found} numbers after {fields[0][:40]!r}; expected {dim}."
             raise DataError(f"{problem} Is the file complete?", path, number)
@@ -84,7 +87,8 @@ def _lines(path: str | Path, dim: int | None) -> Iterator[tuple[int, str, list[s
 
 def _numbers(fields: list[str], path: str | Path, line: int, word: str, dim: int) -> Floats:
     try:
-        vector = np.array(fields, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused below
+            vector = np.array(fields, dtype=np.float32)
     except ValueError:
         bad = next(field for field in fields if not _is_number(field))
         raise DataError(
@@ -145,16 +149,18 @@ def vector_table(
     random = np.random.default_rng(seed)
     table = random.normal(0.0, std, (len(vocabulary), vectors.dim)).astype(np.float32)
     table[PAD] = 0
-    types_found = exact = running_found = 0
+    types_found = exact = 0
+    covered = set()
     for number, word in enumerate(vocabulary.words[4:], start=4):
         place = vectors.find(word)
         if place is None:
             continue
         table[number] = vectors.matrix[place]
+        covered.add(number)
         types_found += 1
         exact += word in vectors.places
-        running_found += counts.get(word, 0)
     running = sum(counts.values())
+    running_found = sum(n for word, n in counts.items() if vocabulary.id(word) in covered)
     return table, Coverage(len(vocabulary) - 4, types_found, exact, running, running_found)
 
 
