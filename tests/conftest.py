@@ -78,19 +78,25 @@ def make_text() -> MakeText:
 def make_settings() -> MakeSettings:
     """make_settings(pooling="generalized", encoder="stacked-bilstm") -> small settings.
 
-    More arguments replace sections: make_settings(text=TextSettings(sentence_ends=True)).
+    Both may also be a Part with options of its own. More arguments replace sections:
+    make_settings(text=TextSettings(sentence_ends=True)).
     """
 
+    def part(given: str | Part, small: dict[str, dict[str, Any]]) -> Part:
+        return given if isinstance(given, Part) else Part(given, small.get(given, {}))
+
     def make(
-        pooling: str = "generalized", encoder: str = "stacked-bilstm", **sections: Any
+        pooling: str | Part = "generalized",
+        encoder: str | Part = "stacked-bilstm",
+        **sections: Any,
     ) -> ModelSettings:
         settings = ModelSettings(
             text=TextSettings(),
             embedding=EmbeddingSettings(
                 word_dim=4, character_dim=3, character_widths=(1, 2), character_maps=2
             ),
-            encoder=Part(encoder, SMALL_ENCODERS[encoder]),
-            pooling=Part(pooling, SMALL_POOLINGS.get(pooling, {})),
+            encoder=part(encoder, SMALL_ENCODERS),
+            pooling=part(pooling, SMALL_POOLINGS),
             classifier=ClassifierSettings(hidden_dim=5),
         )
         return replace(settings, **sections)
@@ -103,8 +109,8 @@ def make_encoder(make_text: MakeText, make_settings: MakeSettings) -> MakeEncode
     """make_encoder(pooling, encoder, seed=0, **sections) -> a SentenceEncoder in eval mode."""
 
     def make(
-        pooling: str = "generalized",
-        encoder: str = "stacked-bilstm",
+        pooling: str | Part = "generalized",
+        encoder: str | Part = "stacked-bilstm",
         seed: int = 0,
         **sections: Any,
     ) -> SentenceEncoder:

@@ -67,20 +67,28 @@ def encode_file(
 
 def read_sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
     """The sentences of a file; an empty line is a sentence without tokens."""
-    if str(source) == "-":
-        for line in sys.stdin:
-            yield line.rstrip("\r\n")
-        return
     if column is not None:
+        if str(source) == "-":
+            raise InputError("standard input has one sentence a line; a column needs a file.")
         reader = TableReader(source, first=column, labelled=False)
         for example in reader.read(reader.splits()[0]):
             yield example.first
         return
-    for number, _, data in raw_lines(Path(source)):
+    name = "standard input" if str(source) == "-" else source
+    for number, data in _lines(source):
         try:
-            yield data.decode("utf-8")
+            yield data.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"is not UTF-8 text: {error.reason}", source, number) from None
+            raise DataError(f"is not UTF-8 text: {error.reason}", name, number) from None
+
+
+def _lines(source: str | Path) -> Iterator[tuple[int, bytes]]:
+    if str(source) == "-":
+        # As bytes, like a file: what a line is must not hang on the terminal's settings.
+        for number, line in enumerate(sys.stdin.buffer, start=1):
+            yield number, line.rstrip(b"\r\n")
+    else:
+        yield from ((number, data) for number, _, data in raw_lines(Path(source)))
 
 
 @contextmanager

@@ -82,7 +82,7 @@ class Explanation:
                 WORD.format(
                     word=html.escape(token.text),
                     alpha=0.85 * float(weight) / largest,
-                    ink="#fff" if weight > 0.6 * largest else "#1c2430",
+                    ink="#fff" if weight > 0.8 * largest else "#1c2430",
                     weight=float(weight),
                 )
                 for token, weight in zip(self.tokens, row, strict=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from genpool.errors import InputError
+from genpool.files import replacing
 
 
 def evaluate(
@@ -52,7 +53,8 @@ def evaluate(
         merged: dict[str, Any] = {}
         for numbers, _ in reports:
             merged |= numbers
-        json_.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
+        with replacing(json_) as temporary:
+            temporary.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
 
 
 def _reports(

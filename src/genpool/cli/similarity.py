@@ -24,7 +24,10 @@ def similarity(
     from genpool.tables import load_encoder
 
     encoder = load_encoder(model)
-    if not (Path(first).is_file() and Path(second).is_file()):
+    files = [side for side in (first, second) if _is_file(side)]
+    if len(files) == 1:
+        raise DataError(f"{files[0]} is a file and the other is not; give two sentences or files")
+    if not files:
         typer.echo(f"{float(encoder.similarity(first, second)):.4f}")
         return
     sides = read_sentences(first), read_sentences(second)
@@ -36,3 +39,10 @@ def similarity(
             return
         for cosine in encoder.similarity(left, right).diagonal():
             typer.echo(f"{float(cosine):.4f}")
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a sentence can be longer than the name of any file
+        return False

@@ -36,6 +36,7 @@ def train(
     from genpool.recipes import recipe_text
     from genpool.training import read_settings
     from genpool.training import train as run
+    from genpool.training.loop import end_processes
     from genpool.training.selection import select as choose
 
     text = recipe_text(recipe)
@@ -48,6 +49,7 @@ def train(
     else:
         settings = read_settings(text, overrides, recipe)
         results = run(settings, data, folder, resume, not quiet)
+    end_processes()
     for name, each in results.items():
         typer.echo(f"{name} accuracy: {100 * each['accuracy']:.2f} %")
     if results:

@@ -19,7 +19,10 @@ def recipe_text(name: str) -> str:
         path = Path(name)
         if not path.is_file():
             raise ConfigError(f"there is no recipe file {name}")
-        return path.read_text(encoding="utf-8")
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the recipe file {name} cannot be read: {error}") from None
     if name not in recipe_names():
         raise ConfigError(
             unknown_name("recipe", name, recipe_names()) + " A file of your own ends in .toml."

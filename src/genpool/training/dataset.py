@@ -14,6 +14,8 @@ from genpool.data.example import Example
 from genpool.text import Batch, WordTable
 
 Ints = NDArray[np.int32]
+#: (sentence, whether it is tokenised already) -> its words
+Words = Callable[[str, bool], list[str]]
 
 
 class Types:
@@ -98,10 +100,10 @@ class Split:
 def read_split(
     examples: Iterable[Example],
     types: Types,
-    words: Callable[[str], list[str]],
+    words: Words,
     label_number: Callable[[str | None], int],
 ) -> Split:
-    """Streams examples into a split; `words` splits text that is not tokenised yet."""
+    """Streams examples into a split."""
     tokens, starts, labels = array("i"), array("q", [0]), array("q")
     ids: list[str] = []
     genres: list[str | None] = []
@@ -112,8 +114,7 @@ def read_split(
             sentences.append(example.second)
         sides = len(sentences)
         for sentence in sentences:
-            parts = sentence.split() if example.tokenized else words(sentence)
-            tokens.extend(map(types, parts))
+            tokens.extend(map(types, words(sentence, example.tokenized)))
             starts.append(len(tokens))
         labels.append(label_number(example.label))
         ids.append(example.id or str(row))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +58,11 @@ def train(
     accelerator = _accelerator(settings)
     folder = RunFolder(out)
     if accelerator.is_main_process:
-        about = about_run(data, accelerator.num_processes, accelerator.device)
-        folder.begin(settings, about, resume)
-    accelerator.wait_for_everyone()
+        folder.check(settings, resume)
     prepared = prepare(settings, data)
+    if accelerator.is_main_process:  # not before: a run that cannot start leaves nothing behind
+        folder.begin(settings, about_run(data, accelerator.num_processes, accelerator.device))
+    accelerator.wait_for_everyone()
     run = Run(settings, prepared, folder, accelerator, show_progress)
     run.announce()
     if resume:
@@ -84,7 +86,7 @@ def train(
                         run.save()
                     elif time.monotonic() - run.saved_at > 60 * chosen.save_minutes:
                         run.save()
-                    if interrupted():
+                    if run.anywhere(interrupted()):
                         run.save()
                         raise Interrupted(folder.path, state.step)
                     if state.stopped:
@@ -114,14 +116,14 @@ class Run:
             fused=True,
         )
         self.wrapped, self.optimizer = accelerator.prepare(self.model, optimizer)
-        self.state = RunState(Schedule(settings.training.learning_rate))
+        self.state = RunState(Schedule(settings.training.learning_rate), prepared.fingerprint())
         self.best = trained_weights(self.model)
         self.tracker = Tracker(folder.path, settings.training.tensorboard and self.main)
         self.saved_at = time.monotonic()
 
     def say(self, text: str) -> None:
         if self.main:
-            Console(stderr=True).print(text, highlight=False, markup=False)
+            Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
 
     def announce(self) -> None:
         sizes = {"train": self.prepared.train, "dev": self.prepared.dev, **self.prepared.tests}
@@ -139,8 +141,15 @@ class Run:
         else:
             for warning in checkpoint.warnings:
                 self.say(f"warning: {warning}")
+            saved = RunState.from_dict({"data": self.state.data, **checkpoint.state})
+            if saved.data != self.state.data:
+                raise TrainingError(
+                    f"{self.folder.path}: the data are not those that this run was trained on so "
+                    f"far ({self.folder.about} says where they were). Give the same --data, or "
+                    "another folder: --out"
+                )
             # The loop holds on to the state: it is filled, not replaced.
-            self.state.__dict__.update(RunState.from_dict(checkpoint.state).__dict__)
+            self.state.__dict__.update(saved.__dict__)
             self.best = load_tensors(checkpoint.tensors, self.model, self.optimizer)
             self.best = {name: each.to(self.model.device) for name, each in self.best.items()}
             self.say(f"{self.folder.path}: continuing after step {self.state.step}")
@@ -153,6 +162,9 @@ class Run:
         state, chosen = self.state, self.settings.training
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
         mine = share_of(examples, process, processes)
+        count = len(mine)
+        if not count:  # all have to meet at the gradients: this process brings one that is zero
+            mine = examples[:1]
         batch = self.prepared.train.batch(mine, self.prepared.table).to(self.model.device)
         labels = torch.from_numpy(self.prepared.train.labels[mine]).to(self.model.device)
         # Dropout is decided by seed, step and process: nothing about it has to be saved.
@@ -163,10 +175,12 @@ class Run:
             output: Classified = self.wrapped(batch, weights=needs_weights(self.settings.penalty))
         penalties = penalties_of(self.settings.penalty, self.model, output.pooled)
         entropy = functional.cross_entropy(output.logits.float(), labels, reduction="sum")
+        entropy = entropy * min(count, 1)
         # Gradients are averaged over the processes; this makes it the mean over the whole batch.
         scale = processes / len(examples)
         term = sum((each.term for each in penalties), entropy.new_zeros(()))
-        share = 1.0 if self.settings.penalty.name == "parameter" else scale * len(mine)
+        alike = self.settings.penalty.name == "parameter"  # in all processes
+        share = 1.0 if alike else processes * count / len(examples)
         loss = scale * entropy + share * term
         self._require_finite(loss, "the loss", examples)
         self.optimizer.zero_grad()
@@ -179,20 +193,21 @@ class Run:
             group["lr"] = state.schedule.learning_rate
         self.optimizer.step()
         state.step, state.step_in_epoch = state.step + 1, state.step_in_epoch + 1
-        state.watch.see(penalties)
+        state.watch.see(penalties, share / processes)
         sums = state.sums
-        sums.loss += float(entropy.detach())
-        sums.correct += int((output.logits.argmax(dim=1) == labels).sum())
-        sums.examples += len(mine)
-        sums.tokens += int(batch.mask.sum())
-        sums.computed += self._computed_positions(batch)
+        if count:
+            sums.loss += float(entropy.detach())
+            sums.correct += int((output.logits.argmax(dim=1) == labels).sum())
+            sums.examples += count
+            sums.tokens += int(batch.mask.sum())
+            sums.computed += self._computed_positions(batch)
         sums.seconds += time.monotonic() - began
 
     def evaluate(self) -> None:
         """Scores dev, logs a line, and does what the schedule says."""
         state = self.state
-        accuracy = self._dev_accuracy()
-        line = self._metrics(accuracy)
+        accuracy, watch = self._dev_accuracy(), self._watched()
+        line = self._metrics(accuracy, watch)
         decision = state.schedule.after(accuracy, self.settings.training)
         if decision.is_best:
             self.best = trained_weights(self.model)
@@ -203,7 +218,7 @@ class Run:
         if self.main:
             state.metrics_length = self.folder.log(line)
             self.tracker.log(line)
-        if state.watch.asleep:
+        if watch.asleep:
             self.say(
                 f"warning: the {self.settings.penalty.name} penalty was asleep: no head pair was "
                 f"nearer than its threshold {self.settings.penalty.threshold:g} in any step "
@@ -232,12 +247,16 @@ class Run:
             restore_weights(self.model, self.best)
             results = finish(self.settings, self.prepared, self.folder, score_tests)
         self.accelerator.wait_for_everyone()
-        self.accelerator.end_training()
         return results
+
+    def anywhere(self, noticed: bool) -> bool:
+        """Whether any process noticed it: they stop at the same step, or wait for ever."""
+        return noticed if self.accelerator.num_processes == 1 else self._total(float(noticed)) > 0
 
     def running_score(self) -> str:
         sums = self.state.sums
-        return f"loss {sums.loss / sums.examples:.3f}, {100 * sums.correct / sums.examples:.1f} %"
+        count = max(sums.examples, 1)
+        return f"loss {sums.loss / count:.3f}, {100 * sums.correct / count:.1f} %"
 
     def _computed_positions(self, batch: Batch) -> int:
         """Token positions that the layers work on: padding is among them only where a pooling
@@ -257,7 +276,19 @@ class Run:
         right = (found.argmax(axis=1) == dev.labels[mine.start :: mine.step]).sum()
         return self._total(float(right)) / len(dev)
 
-    def _metrics(self, accuracy: float) -> dict[str, Any]:
+    def _watched(self) -> PenaltyWatch:
+        """What the watch has seen in all processes together."""
+        own = self.state.watch
+        smallest = torch.tensor([own.smallest], dtype=torch.float64, device=self.model.device)
+        return replace(
+            own,
+            term=self._total(own.term),
+            active=self._total(own.active),
+            distance=self._total(own.distance),
+            smallest=float(self.accelerator.gather(smallest).min()),
+        )
+
+    def _metrics(self, accuracy: float, watch: PenaltyWatch) -> dict[str, Any]:
         """A line of metrics.jsonl."""
         state, sums = self.state, self.state.sums
         totals = {name: self._total(value) for name, value in asdict(sums).items()}
@@ -268,7 +299,7 @@ class Run:
             "train_accuracy": totals["correct"] / totals["examples"],
             "dev_accuracy": accuracy,
             "learning_rate": state.schedule.learning_rate,
-            **state.watch.report(),
+            **watch.report(),
             "tokens_per_second": totals["tokens"] / max(sums.seconds, 1e-9),
             "idle_positions": 1 - totals["tokens"] / max(totals["computed"], 1),
             "peak_memory_mb": peak_memory_mb(),
@@ -284,12 +315,19 @@ class Run:
         if bool(torch.isfinite(value)):
             return
         ids = ", ".join(self.prepared.train.ids[number] for number in examples[:8])
+        best = self.folder.best
+        kept = f"The best model so far is kept in {best}. " if best.is_dir() else ""
         raise TrainingError(
             f"{what} is {float(value)} at step {self.state.step + 1} (epoch {self.state.epoch + 1},"
-            f" training rows {ids}{' ...' if len(examples) > 8 else ''}); the run stops. The best "
-            f"model so far is kept in {self.folder.best}. Try a lower training.learning_rate or "
-            "training.clip."
+            f" training rows {ids}{' ...' if len(examples) > 8 else ''}); the run stops. {kept}"
+            "Try a lower training.learning_rate or training.clip."
         )
+
+
+def end_processes() -> None:
+    """Takes leave of the other processes of torchrun, after the last run."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def _accelerator(settings: RunSettings) -> Any:
@@ -298,4 +336,15 @@ def _accelerator(settings: RunSettings) -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
     names = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
-    return Accelerator(mixed_precision=names[settings.training.precision])
+    precision = settings.training.precision
+    # Only when told to use the CPU does accelerate join several processes there.
+    kind = torch.accelerator.current_accelerator(check_available=True)
+    shared = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    cpu = kind is None or (shared and kind.type == "mps")
+    try:
+        return Accelerator(mixed_precision=names[precision], cpu=cpu)
+    except ValueError as error:  # it keeps the first choice for as long as the process lives
+        raise TrainingError(
+            f"training.precision is {precision!r}, but a run of another precision has been in this "
+            "Python process; start a new one."
+        ) from error

@@ -45,7 +45,10 @@ def penalties_of(settings: PenaltySettings, model: Classifier, pooled: Pooled) -
 
 @dataclass
 class PenaltyWatch:
-    """Sums over the steps since the last evaluation; part of a checkpoint."""
+    """Sums over the steps since the last evaluation; part of a checkpoint.
+
+    Each process adds its share of every step, so that the sums over all of them are those of one.
+    """
 
     steps: int = 0
     term: float = 0.0
@@ -53,15 +56,16 @@ class PenaltyWatch:
     distance: float = 0.0
     smallest: float = float("inf")
 
-    def see(self, penalties: list[Penalty]) -> None:
+    def see(self, penalties: list[Penalty], share: float = 1.0) -> None:
+        """Adds a step, of whose batch this process has computed a share."""
         if not penalties:
             return
         distances = torch.cat([each.distances.flatten() for each in penalties])
         self.steps += 1
-        self.term += sum(float(each.term.detach()) for each in penalties)
-        self.active += sum(float(each.active) for each in penalties) / len(penalties)
+        self.term += share * sum(float(each.term.detach()) for each in penalties)
+        self.active += share * sum(float(each.active) for each in penalties) / len(penalties)
         if len(distances):
-            self.distance += float(distances.mean())
+            self.distance += share * float(distances.mean())
             self.smallest = min(self.smallest, float(distances.min()))
 
     def report(self) -> dict[str, float]:

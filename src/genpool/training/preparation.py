@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from genpool.data.base import Reader
@@ -25,7 +27,7 @@ from genpool.text import (
     vector_table,
     wanted_words,
 )
-from genpool.training.dataset import Split, Types, read_split
+from genpool.training.dataset import Split, Types, Words, read_split
 from genpool.training.settings import DataSettings, RunSettings
 
 
@@ -44,6 +46,14 @@ class Prepared:
     dev: Split
     tests: dict[str, Split]
     notes: dict[str, str]
+
+    def fingerprint(self) -> int:
+        """A number that differs where the words, the training rows or the dev rows do."""
+        value = zlib.crc32("\n".join(self.model.text.vocabulary.words).encode())
+        for split in (self.train, self.dev):
+            for each in (split.tokens, split.starts, split.labels):
+                value = zlib.crc32(np.ascontiguousarray(each).tobytes(), value)
+        return value
 
 
 @dataclass(frozen=True)
@@ -94,8 +104,11 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
     cutter = TextPipeline(
         tokenizer, Vocabulary.build({}), Characters(""), False, settings.text.max_length
     )
-    train, labels = _read_train(reader, names.train, types, cutter.words)
+    words = partial(_words, cutter)
+    train, labels = _read_train(reader, names.train, types, words)
     train = _select(train, settings, notes)
+    if not len(train):
+        raise DataError("data.drop_length leaves no training row; give a larger one", reader.place)
     if settings.data.dev_share is not None:
         held = stratified_share(
             [labels[number] for number in train.labels],
@@ -107,8 +120,9 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
         train = train.take([row for row in range(len(train)) if row not in chosen])
         notes["dev set"] = f"{len(dev):,} rows held out of the training set"
     else:
-        dev = _read_scored(reader, str(names.dev), types, cutter.words, labels)
-    tests = {name: _read_scored(reader, name, types, cutter.words, labels) for name in names.tests}
+        dev = _read_scored(reader, str(names.dev), types, words, labels)
+    tests = {name: _read_scored(reader, name, types, words, labels) for name in names.tests}
+    _check_scored(reader, train, {str(names.dev or "dev"): dev, **tests})
     if reader.skipped:
         notes["rows left out"] = ", ".join(f"{n:,} {why}" for why, n in reader.skipped.items())
     if cutter.cut.sentences:
@@ -124,8 +138,38 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
     )
 
 
+def _words(cutter: TextPipeline, sentence: str, tokenized: bool) -> list[str]:
+    if not tokenized:
+        return cutter.words(sentence)
+    words = sentence.split()
+    more = len(words) - (cutter.max_length or len(words))
+    if more > 0:
+        cutter.cut.sentences += 1
+        cutter.cut.tokens += more
+    return words[: cutter.max_length]
+
+
+def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> None:
+    """The dev set, which comes first, must have labels; all must have as many sentences a row."""
+    name, dev = next(iter(scored.items()))
+    if not len(dev) or (dev.labels < 0).any():
+        problem = "has rows without a label" if len(dev) else "is empty"
+        raise DataError(
+            f"the dev set {name!r} {problem}, so the best model cannot be chosen on it; mend it, "
+            "or take a share of the training rows: --set data.dev_share=0.1",
+            reader.place,
+        )
+    for name, split in scored.items():
+        if len(split) and split.sides != train.sides:
+            raise DataError(
+                f"{name!r} has {split.sides} sentence(s) a row, the training set {train.sides}; "
+                "name the columns: --set reader.first=... --set reader.second=...",
+                reader.place,
+            )
+
+
 def _read_train(
-    reader: Reader, name: str, types: Types, words: Callable[[str], list[str]]
+    reader: Reader, name: str, types: Types, words: Words
 ) -> tuple[Split, tuple[str, ...]]:
     seen: dict[str, int] = {name: at for at, name in enumerate(reader.labels or ())}
 
@@ -155,7 +199,7 @@ def _read_scored(
     reader: Reader,
     name: str,
     types: Types,
-    words: Callable[[str], list[str]],
+    words: Words,
     labels: tuple[str, ...],
 ) -> Split:
     def number(label: str | None) -> int:

@@ -51,31 +51,17 @@ class RunFolder:
         self.results = self.path / "results.json"
         self.report = self.path / "report.md"
 
-    def begin(self, settings: RunSettings, about: dict[str, Any], resume: bool) -> None:
-        """Makes the folder, or sees that it belongs to the same run."""
-        text = settings_toml(settings)
-        try:
-            if self.path.is_dir() and any(self.path.iterdir()):
-                self._check_same(text, resume)
-                return
-            self.predictions.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TrainingError(
-                f"{self.path} cannot be made: {error.strerror or error}. Give another folder: --out"
-            ) from error
-        self.write(self.about, json.dumps(about, indent=2) + "\n")
-        self.write(self.config, text)
-
-    def _check_same(self, text: str, resume: bool) -> None:
+    def check(self, settings: RunSettings, resume: bool) -> None:
+        """Sees that the folder is free, or that of the same run; nothing is written."""
+        if self.path.is_file():
+            raise TrainingError(f"{self.path} is a file. Give a folder: --out")
         if not self.config.is_file():
-            raise TrainingError(
-                f"{self.path} holds something that is not a run. Give another folder: --out"
-            )
-        if self.config.read_text(encoding="utf-8") != text:
-            raise TrainingError(
-                f"{self.path} holds another run: its settings in config.toml differ from these. "
-                "Give another folder (--out), or train with that config.toml to continue it."
-            )
+            if self.path.is_dir() and not all(map(self._from_a_start, self.path.iterdir())):
+                raise TrainingError(
+                    f"{self.path} holds something that is not a run. Give another folder: --out"
+                )
+            return
+        self.check_settings(settings)
         if self.results.is_file():
             raise TrainingError(
                 f"{self.path} holds a run that is finished; see {self.report}. For another give "
@@ -87,17 +73,50 @@ class RunFolder:
                 "another folder: --out"
             )
 
+    def check_settings(self, settings: RunSettings) -> None:
+        """Sees that the run in this folder has these settings."""
+        if self.config.read_text(encoding="utf-8") != settings_toml(settings):
+            raise TrainingError(
+                f"{self.path} holds another run: its settings in config.toml differ from these. "
+                "Give another folder (--out), or train with that config.toml to continue it."
+            )
+
+    def begin(self, settings: RunSettings, about: dict[str, Any]) -> None:
+        """Makes the folder. config.toml comes last: with it, there is a run."""
+        if self.config.is_file():
+            return
+        try:
+            self.predictions.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrainingError(
+                f"{self.path} cannot be made: {error.strerror or error}. Give another folder: --out"
+            ) from error
+        self.write(self.about, json.dumps(about, indent=2) + "\n")
+        self.write(self.config, settings_toml(settings))
+
+    def _from_a_start(self, entry: Path) -> bool:
+        """Whether `begin` wrote this, and was killed before it came to config.toml."""
+        if entry == self.predictions:
+            return not any(entry.iterdir())
+        return entry == self.about or entry.suffix == ".tmp"
+
     def write(self, path: Path, text: str) -> None:
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     def log(self, line: dict[str, Any]) -> int:
         """Adds a line of metrics; gives the length of the file, which a checkpoint remembers."""
-        with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-            return file.tell()
+        try:
+            with self.metrics.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+                return file.tell()
+        except OSError as error:
+            raise TrainingError(
+                f"{self.metrics} cannot be written: {error.strerror or error}. The models of this "
+                "run are whole; make room and use --resume."
+            ) from error
 
     def cut_metrics(self, length: int) -> None:
         """Forgets the lines written after a checkpoint: they will be written again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ def select(
     """Trains a run for each value under `out`, chooses by dev accuracy, then scores its test.
 
     recipe: the TOML text. Runs that are finished already are not trained again with `resume`.
-    The first of equals wins.
+    The first of equals wins. Under torchrun the results are empty in all processes but the first.
     """
     key, values = parse_selection(selection)
     every = {  # all of them are checked before the first is trained
@@ -61,11 +62,14 @@ def select(
     for value, settings in every.items():
         folder = RunFolder(Path(out) / f"{key}={value}")
         if resume and folder.results.is_file():
-            results = json.loads(folder.results.read_text(encoding="utf-8"))
+            folder.check_settings(settings)
         else:
-            again = resume and folder.config.is_file()
-            results = train(settings, data, folder.path, again, show_progress, score_tests=False)
+            train(settings, data, folder.path, resume, show_progress, score_tests=False)
+        # From the file, because every process of torchrun has to know it.
+        results = json.loads(folder.results.read_text(encoding="utf-8"))
         candidates.append(Candidate(value, folder, results["dev"]["accuracy"]))
+    if int(os.environ.get("RANK", "0")) > 0:
+        return {}
     best = max(candidates, key=lambda each: each.dev_accuracy)
     results = _score_tests(every[best.value], data, best.folder)
     _write_choice(Path(out), key, candidates, best, results)

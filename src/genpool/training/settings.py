@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from genpool.config import (
     TextSettings,
     from_dict,
 )
+from genpool.data.base import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
 from genpool.errors import ConfigError, unknown_name
 from genpool.saved_model import PARTS as MODEL_PARTS
@@ -116,11 +118,24 @@ class RunSettings:
 
 def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
     known = reader_options(name)
-    return [
+    problems = [
         unknown_name(f"option of {section} {name!r}", key, known)
         for key in options
         if key not in known
     ]
+    hints: dict[str, Any] = {}
+    for kind in READERS[name].__mro__:
+        if "__init__" in vars(kind):
+            hints = {**typing.get_type_hints(vars(kind)["__init__"]), **hints}
+    shape = make_dataclass("Options", [(key, hints[key], field(default=None)) for key in known])
+    try:
+        from_dict(shape, {key: options[key] for key in known if key in options}, {})
+    except ConfigError as error:
+        problems += [f"{section}.{problem}" for problem in error.problems]
+    chosen = options.get("bad_rows")
+    if isinstance(chosen, str) and chosen not in BAD_ROWS:
+        problems.append(unknown_name(f"{section}.bad_rows", chosen, BAD_ROWS))
+    return problems
 
 
 PARTS = {"reader": PartKind(READERS, _check_reader), **MODEL_PARTS}

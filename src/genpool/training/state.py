@@ -26,9 +26,13 @@ class Sums:
 
 @dataclass
 class RunState:
-    """epoch and step_in_epoch: what comes next; step: optimizer steps taken so far."""
+    """epoch and step_in_epoch: what comes next; step: optimizer steps taken so far.
+
+    data: a fingerprint of what is trained on, so that a run is not continued on something else.
+    """
 
     schedule: Schedule
+    data: int = 0
     epoch: int = 0
     step_in_epoch: int = 0
     step: int = 0

@@ -1,0 +1,534 @@
+"""The rooms joined: every pooling on every encoder, and the two classifiers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.config import EmbeddingSettings, ModelSettings, Part, TextSettings
+from genpool.encoder import ENCODERS
+from genpool.errors import ConfigError, FolderError, InputError
+from genpool.model import load_model
+from genpool.pooling import POOLINGS, Pooled
+from genpool.text import Batch
+
+TOLERANCE = 1e-6
+SENTENCES = [
+    "A man sleeps .",
+    "",
+    "The red dog , not the two men , runs and runs .",
+    "dog",
+    "   ",
+    "unknown words 🐕 rest",
+    "the the the the the the the the the the the the the the the the the the",
+    "two red men",
+]
+EMPTY = [place for place, sentence in enumerate(SENTENCES) if not sentence.strip()]
+
+every_pair = pytest.mark.parametrize(
+    ("pooling", "encoder"),
+    [
+        (pooling, encoder)
+        for pooling, chosen in POOLINGS.items()
+        for encoder, given in ENCODERS.items()
+        if given.has_gates or not chosen.needs_gates
+    ],
+)
+
+
+def difference(one: Tensor | np.ndarray, other: Tensor | np.ndarray) -> float:
+    return float(np.abs(np.asarray(one, float) - np.asarray(other, float)).max())
+
+
+def words_of(model: SentenceEncoder, sentences: list[str] = SENTENCES) -> list[list[str]]:
+    return [model.text.words(sentence) for sentence in sentences]
+
+
+def saved_settings(model: SentenceEncoder) -> ModelSettings:
+    """All settings but those of a classifier, which an encoder has no use for."""
+    return replace(model.settings, classifier=ModelSettings().classifier)
+
+
+def pooled_states(model: SentenceEncoder, vectors: Tensor, mask: Tensor) -> Pooled:
+    """The module path: encoder, then pooling, on a padded tensor of token vectors."""
+    gates = model.pooling.needs_gates
+    encoded = model.encoder(vectors, mask, gates=gates)
+    return model.pooling(encoded.states, mask, **({"gates": encoded.gates} if gates else {}))
+
+
+@every_pair
+def test_same_vector_alone_and_in_any_batch(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder)
+    alone = np.stack([model.encode(sentence) for sentence in SENTENCES])
+    for batch_size in (1, 2, 3, 64):
+        assert difference(model.encode(SENTENCES, batch_size=batch_size), alone) <= TOLERANCE
+    # Without sorting by length: sentences of every length side by side in one padded batch.
+    with torch.no_grad():
+        mixed = model(model.text.batch(words_of(model))).vector
+    assert difference(mixed, alone) <= TOLERANCE
+    assert not alone[EMPTY].any()
+    assert np.ptp(np.delete(alone, EMPTY, axis=0), axis=0).max() > 0.1
+
+
+@every_pair
+def test_same_vector_with_any_padding_on_either_side(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder)
+    words = ["the", "red", "dog", "runs", "."]
+    with torch.no_grad():
+        tokens = model.embedding(model.text.batch([words]))  # (1, 5, embedding)
+        expected = torch.from_numpy(model.encode(" ".join(words)))
+        for left, right in [(0, 0), (0, 1), (1, 0), (7, 0), (0, 7), (3, 40), (40, 3)]:
+            vectors = torch.full((1, left + 5 + right, tokens.shape[2]), float("nan"))
+            mask = torch.zeros(1, left + 5 + right, dtype=torch.bool)
+            vectors[:, left : left + 5], mask[:, left : left + 5] = tokens, True
+            vector = pooled_states(model, vectors, mask).vector[0]
+            assert difference(vector, expected) <= TOLERANCE
+
+
+@every_pair
+def test_same_vector_with_padding_in_the_batch_itself(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder)
+    batch = model.text.batch(words_of(model))
+    expected = model.encode(SENTENCES)
+    empty = torch.zeros(len(SENTENCES), 4)
+    wider = {
+        "right": (batch.index, empty.long(), batch.mask, empty.bool()),
+        "left": (empty.long(), batch.index, empty.bool(), batch.mask),
+    }
+    for before, after, mask_before, mask_after in wider.values():
+        padded = replace(
+            batch,
+            index=torch.cat([before, after], dim=1),
+            mask=torch.cat([mask_before, mask_after], dim=1),
+        )
+        with torch.no_grad():
+            assert difference(model(padded).vector, expected) <= TOLERANCE
+            assert difference(model(padded, weights=True).vector, expected) <= TOLERANCE
+
+
+@every_pair
+def test_packed_and_padded_path_agree_with_their_gradients(make_encoder, pooling, encoder) -> None:
+    embedding = EmbeddingSettings(
+        word_dim=4, character_dim=3, character_widths=(1, 2), character_maps=2, frozen=False
+    )
+    model = make_encoder(pooling, encoder, embedding=embedding)
+    batch = model.text.batch(words_of(model))
+    random = torch.Generator().manual_seed(5)
+    probe = torch.randn(len(SENTENCES), model.output_dim, generator=random)
+    vectors, gradients = [], []
+    for weights in (False, True):
+        model.zero_grad()
+        pooled = model(batch, weights=weights)
+        assert torch.equal(pooled.heads.flatten(1), pooled.vector)
+        (pooled.vector * probe).sum().backward()
+        vectors.append(pooled.vector.detach())
+        gradients.append({name: each.grad for name, each in model.named_parameters()})
+    assert difference(*vectors) <= TOLERANCE
+    for name, one in gradients[0].items():
+        assert difference(one, gradients[1][name]) <= 1e-5, name
+    assert gradients[0]["embedding.words"].abs().max() > 1e-3
+
+
+@every_pair
+def test_order_of_the_batch_does_not_matter(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder)
+    vectors = model.encode(SENTENCES)
+    for order in ([7, 6, 5, 4, 3, 2, 1, 0], [4, 0, 7, 2, 6, 1, 5, 3]):
+        moved = [SENTENCES[place] for place in order]
+        assert difference(model.encode(moved), vectors[order]) <= TOLERANCE
+        with torch.no_grad():
+            batch = model(model.text.batch(words_of(model, moved))).vector
+        assert difference(batch, vectors[order]) <= TOLERANCE
+
+
+@every_pair
+def test_double_precision_gives_the_same_vectors(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder)
+    single = model.encode(SENTENCES)
+    double = model.double().encode(SENTENCES, convert_to_tensor=True)
+    assert double.dtype is torch.float64
+    assert difference(double, single) <= 1e-5
+    assert model.encode(SENTENCES).dtype == np.float32
+
+
+@every_pair
+def test_half_precision_gives_about_the_same_vectors(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder).bfloat16()
+    rough = model.encode(SENTENCES, convert_to_tensor=True)
+    assert rough.dtype is torch.bfloat16
+    assert model.encode(SENTENCES).dtype == np.float32
+    exact = model.double().encode(SENTENCES, convert_to_tensor=True)
+    # Eight bits of mantissa, through at most three layers of numbers up to 3.
+    assert difference(rough.double(), exact) <= 0.05
+    assert not rough[EMPTY].any()
+
+
+@every_pair
+def test_state_dict_comes_back_bit_for_bit(make_encoder, pooling, encoder) -> None:
+    model, other = make_encoder(pooling, encoder), make_encoder(pooling, encoder, seed=9)
+    vectors = model.encode(SENTENCES)
+    assert difference(other.encode(SENTENCES), vectors) > 1e-3
+    other.load_state_dict(model.state_dict())
+    assert np.array_equal(other.encode(SENTENCES), vectors)
+
+
+@every_pair
+def test_saved_model_comes_back_bit_for_bit(make_encoder, pooling, encoder, tmp_path) -> None:
+    model = make_encoder(pooling, encoder, text=TextSettings(rules="whitespace"))
+    model.save_pretrained(tmp_path / "model")
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
+    assert saved_settings(loaded) == saved_settings(model)
+    assert list(loaded.state_dict()) == list(model.state_dict())
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor), name
+    assert [each.requires_grad for each in loaded.parameters()] == [
+        each.requires_grad for each in model.parameters()
+    ]
+    assert np.array_equal(loaded.encode(SENTENCES), model.encode(SENTENCES))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_saved_model_keeps_its_number_type(sentence_encoder, tmp_path: Path, dtype) -> None:
+    model = sentence_encoder.to(dtype)
+    model.save_pretrained(tmp_path / "model")
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
+    assert {each.dtype for each in loaded.parameters()} == {dtype}
+    one = loaded.encode(SENTENCES, convert_to_tensor=True)
+    assert torch.equal(one, model.encode(SENTENCES, convert_to_tensor=True))
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"text": TextSettings(sentence_ends=True)},
+        {"text": TextSettings(max_length=3)},
+        {"text": TextSettings(rules="whitespace", sentence_ends=True, max_length=2)},
+        {"embedding": EmbeddingSettings(word_dim=3, characters=False)},
+        {"pooling": Part("last", {"bidirectional": False})},
+        {"encoder": Part("stacked-bilstm", {"hidden_dim": 2, "shortcut": "both"})},
+        {"pooling": Part("generalized", {})},
+    ],
+    ids=str,
+)
+def test_every_setting_survives_saving(make_encoder, tmp_path: Path, sections) -> None:
+    model = make_encoder(**sections)
+    model.save_pretrained(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert isinstance(loaded, SentenceEncoder) and not loaded.training
+    assert saved_settings(loaded) == saved_settings(model)
+    assert np.array_equal(loaded.encode(SENTENCES), model.encode(SENTENCES))
+
+
+def test_what_the_pipeline_does_is_saved_even_where_the_settings_say_otherwise(
+    make_text, make_settings, tmp_path: Path
+) -> None:
+    text = make_text("whitespace", sentence_ends=True, max_length=2)
+    model = SentenceEncoder(text, make_settings()).eval()
+    model.save_pretrained(tmp_path / "model")
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
+    assert loaded.settings.text == TextSettings("whitespace", True, 2)
+    assert np.array_equal(loaded.encode(SENTENCES), model.encode(SENTENCES))
+
+
+def test_a_loaded_model_can_be_saved_again_without_change(sentence_encoder, tmp_path) -> None:
+    sentence_encoder.notes = {"title": "Tiny", "seed": 3}
+    sentence_encoder.save_pretrained(tmp_path / "one")
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "one")
+    assert loaded.notes == {"title": "Tiny", "seed": 3}
+    loaded.save_pretrained(tmp_path / "two")
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "README.md"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize("encoder", [name for name, each in ENCODERS.items() if not each.has_gates])
+def test_gated_pooling_without_gates_is_refused_and_says_who_has_them(
+    make_text, make_settings, encoder: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        SentenceEncoder(make_text(), make_settings("gated", encoder))
+    message = str(caught.value)
+    assert f"{encoder!r} does not have" in message
+    assert "stacked-bilstm, bilstm, shortcut-stacked, residual-stacked, lstm." in message
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({"pooling": Part("generalised")}, "unknown pooling 'generalised'. Did you mean 'general"),
+        ({"pooling": Part("last"), "encoder": Part("bilsm")}, "unknown encoder 'bilsm'. Did you m"),
+        ({"pooling": Part("mean", {"heads": 2})}, "unknown option of pooling 'mean' 'heads'"),
+        ({"encoder": Part("gru", {"layer": 2})}, "'layer'. Did you mean 'layers'?"),
+    ],
+)
+def test_unknown_names_in_settings_made_by_hand_are_refused_with_the_nearest(
+    make_text, make_settings, sections, expected: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        SentenceEncoder(make_text(), make_settings(**sections))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("heads", [0, -1])
+def test_heads_below_one_are_refused(make_text, make_settings, heads: int) -> None:
+    settings = make_settings(pooling=Part("generalized", {"heads": heads}))
+    with pytest.raises(InputError, match=f"heads is {heads}; expected a whole number of 1 or more"):
+        SentenceEncoder(make_text(), settings)
+
+
+def test_last_pooling_learns_from_the_encoder_whether_states_have_two_directions(
+    make_encoder,
+) -> None:
+    for encoder, given in ENCODERS.items():
+        model = make_encoder("last", encoder)
+        assert model.pooling.bidirectional is given.bidirectional
+        assert model.settings.pooling.options["bidirectional"] is given.bidirectional
+
+
+def test_the_default_settings_are_the_papers(make_text) -> None:
+    model = SentenceEncoder(make_text())
+    assert model.settings.embedding.word_dim == 300
+    assert model.encoder.output_dim == 600
+    assert model.output_dim == 5 * 600
+    assert ModelSettings().pooling.name == "generalized"
+
+
+def test_dropout_works_in_training_only(make_encoder) -> None:
+    model = make_encoder()
+    batch = model.text.batch(words_of(model))
+    still = [model(batch).vector.detach() for _ in range(2)]
+    assert torch.equal(*still)
+    torch.manual_seed(0)
+    model.train()
+    moving = [model(batch).vector.detach() for _ in range(2)]
+    assert difference(*moving) > 1e-3 and difference(moving[0], still[0]) > 1e-3
+    torch.manual_seed(0)
+    assert torch.equal(model(batch).vector.detach(), moving[0])
+
+
+def test_dropout_of_the_classifier_works_in_training_only(pair_classifier) -> None:
+    for module in pair_classifier.encoder.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    batch = pair_classifier.text.batch([["dog", "runs"], ["man"]])
+    still = [pair_classifier(batch).logits.detach() for _ in range(2)]
+    assert torch.equal(*still)
+    torch.manual_seed(0)
+    pair_classifier.train()
+    moving = [pair_classifier(batch).logits.detach() for _ in range(5)]
+    assert max(difference(each, moving[0]) for each in moving[1:]) > 1e-3
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_using_a_model_leaves_its_mode_as_it_was(make_encoder, training: bool) -> None:
+    model = PairClassifier(make_encoder(), ["yes", "no"]).train(training)
+    model.encoder.embedding.eval()
+    before = {name: each.training for name, each in model.named_modules()}
+    vectors = model.encoder.encode(SENTENCES)
+    assert np.array_equal(model.encoder.encode(SENTENCES), vectors)  # no dropout inside
+    model.encoder.explain("a dog runs")
+    model.predict([("a dog", "a man")])
+    assert {name: each.training for name, each in model.named_modules()} == before
+
+
+def test_the_mode_comes_back_after_an_error_too(sentence_encoder) -> None:
+    sentence_encoder.train()
+    sentence_encoder.encoder.forward = sentence_encoder.encoder.encode_rows = None  # breaks it
+    with pytest.raises(TypeError):
+        sentence_encoder.encode("a dog")
+    assert all(module.training for module in sentence_encoder.modules())
+
+
+def test_a_frozen_word_table_gets_no_gradient_and_a_free_one_does(make_encoder) -> None:
+    for frozen in (True, False):
+        model = make_encoder(embedding=EmbeddingSettings(word_dim=4, frozen=frozen))
+        model(model.text.batch([["dog", "runs"]])).vector.sum().backward()
+        assert (model.embedding.words.grad is None) is frozen
+        assert model.pooling.w1.grad is not None
+
+
+def test_classifiers_give_logits_and_the_pooled_sentences(pair_classifier, text_classifier) -> None:
+    words = [["dog", "runs"], ["man"], ["a", "red", "dog"], ["two"]]
+    for model, examples in ((pair_classifier, 2), (text_classifier, 4)):
+        batch = model.text.batch(words)
+        found = model(batch)
+        assert found.logits.shape == (examples, 3)
+        assert found.pooled.vector.shape == (4, model.encoder.output_dim)
+        assert found.pooled.weights is None
+        assert model(batch, weights=True).pooled.weights.shape[:3] == (4, 2, 3)
+
+
+def test_pair_features_are_those_of_the_first_and_second_half(pair_classifier) -> None:
+    model = pair_classifier
+    pairs = [("a dog runs", "a man"), ("two red men rest .", "the dog")]
+    first, second = (model.encoder.encode([pair[side] for pair in pairs]) for side in (0, 1))
+    features = np.concatenate([first, second, np.abs(first - second), first * second], axis=1)
+    with torch.no_grad():
+        logits = model.mlp(torch.from_numpy(features)).double().numpy()
+    powers = np.exp(logits)
+    expected = powers / powers.sum(axis=1, keepdims=True)
+    assert difference(model.predict_proba(pairs), expected) <= TOLERANCE
+
+
+def test_probabilities_have_a_row_per_pair_and_a_column_per_label(pair_classifier) -> None:
+    pairs = [(one, other) for one in SENTENCES for other in SENTENCES[:3]]
+    found = pair_classifier.predict_proba(pairs, batch_size=4)
+    assert found.shape == (24, 3) and found.dtype == np.float32
+    assert (found > 0).all() and difference(found.sum(axis=1), np.ones(24)) <= TOLERANCE
+    assert np.ptp(found, axis=0).max() > 1e-3
+    best = [pair_classifier.labels[number] for number in found.argmax(axis=1)]
+    assert pair_classifier.predict(pairs, batch_size=4) == best
+
+
+def test_probabilities_have_a_row_per_sentence_and_a_column_per_label(text_classifier) -> None:
+    found = text_classifier.predict_proba(SENTENCES, batch_size=3)
+    assert found.shape == (8, 3) and found.dtype == np.float32
+    assert (found > 0).all() and difference(found.sum(axis=1), np.ones(8)) <= TOLERANCE
+    best = [text_classifier.labels[number] for number in found.argmax(axis=1)]
+    assert text_classifier.predict(SENTENCES) == best
+
+
+def test_same_probabilities_alone_and_in_any_batch(pair_classifier, text_classifier) -> None:
+    pairs = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
+    for model, examples in ((pair_classifier, pairs), (text_classifier, SENTENCES)):
+        alone = np.concatenate([model.predict_proba([each]) for each in examples])
+        assert np.ptp(alone, axis=0).max() > 1e-3
+        for batch_size in (1, 2, 7, 64):
+            assert difference(model.predict_proba(examples, batch_size), alone) <= TOLERANCE
+        moved = model.predict_proba(examples[::-1])[::-1]
+        assert difference(moved, alone) <= TOLERANCE
+
+
+def test_columns_follow_the_order_of_the_labels(make_encoder) -> None:
+    encoder = make_encoder()
+    model = TextClassifier(encoder, ["c", "a", "b"]).eval()
+    with torch.no_grad():
+        model.mlp.output.weight.zero_()
+        model.mlp.output.bias.copy_(torch.tensor([1.0, 3.0, 2.0]))
+    assert model.labels == ("c", "a", "b")
+    assert model.predict(["a dog"]) == ["a"]
+    assert model.predict_proba(["a dog"])[0].argsort().tolist() == [0, 2, 1]
+
+
+def test_the_order_of_a_pair_matters(pair_classifier) -> None:
+    one, other = ("a dog runs .", "two men"), ("two men", "a dog runs .")
+    found = pair_classifier.predict_proba([one, other])
+    assert difference(found[0], found[1]) > 1e-3
+    same = pair_classifier.predict_proba([("a dog", "a dog"), ("a dog", "a dog")])
+    assert difference(same[0], same[1]) <= TOLERANCE
+
+
+def test_pairs_of_empty_and_very_unlike_sentences_have_probabilities(pair_classifier) -> None:
+    pairs = [("", ""), ("", "dog"), ("dog " * 500, ""), ("🐕", "dog " * 300)]
+    found = pair_classifier.predict_proba(pairs)
+    assert np.isfinite(found).all() and difference(found.sum(axis=1), np.ones(4)) <= TOLERANCE
+
+
+def test_no_examples_give_no_rows(pair_classifier, text_classifier) -> None:
+    for model in (pair_classifier, text_classifier):
+        assert model.predict_proba([]).shape == (0, 3)
+        assert model.predict([]) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([("one",)], "pair 0 is ('one',); expected two sentences"),
+        ([("a", "b"), ("a", "b", "c")], "pair 1 is ('a', 'b', 'c'); expected two sentences"),
+        (["ab"], "pair 0 is 'ab'; expected two sentences"),
+        (("a dog", "a man"), "pair 0 is 'a dog'; expected two sentences"),
+        ([5], "pair 0 is 5; expected two sentences"),
+        ([None], "pair 0 is None; expected two sentences"),
+        ([("a", 5)], "got 5 (int); expected a sentence"),
+        (None, "got None (NoneType); expected a list"),
+    ],
+)
+def test_what_is_no_pair_is_refused_by_number(pair_classifier, given, expected: str) -> None:
+    for ask in (pair_classifier.predict, pair_classifier.predict_proba):
+        with pytest.raises(InputError) as caught:
+            ask(given)
+        assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("a dog", "got one string; expected a list of sentences: predict([sentence])"),
+        ([b"a dog"], "got b'a dog' (bytes); expected a sentence"),
+        ([None], "got None (NoneType); expected a sentence"),
+        ([["a", "dog"]], "got ['a', 'dog'] (list); expected a sentence"),
+        (3, "got 3 (int); expected a list"),
+    ],
+)
+def test_what_is_no_list_of_sentences_is_refused(text_classifier, given, expected: str) -> None:
+    for ask in (text_classifier.predict, text_classifier.predict_proba):
+        with pytest.raises(InputError) as caught:
+            ask(given)
+        assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("batch_size", [0, -3])
+def test_a_batch_size_below_one_is_refused(pair_classifier, batch_size: int) -> None:
+    with pytest.raises(InputError, match=f"batch_size is {batch_size}; expected 1 or more"):
+        pair_classifier.predict([("a", "b")], batch_size=batch_size)
+    with pytest.raises(InputError, match=f"batch_size is {batch_size}; expected 1 or more"):
+        pair_classifier.encoder.encode(["a"], batch_size=batch_size)
+
+
+@pytest.mark.parametrize("labels", [[], ["one"], ["a", "b", "a"], [0, 1], "ab"], ids=repr)
+@pytest.mark.parametrize("kind", [TextClassifier, PairClassifier])
+def test_labels_must_be_two_or_more_different_texts(make_encoder, kind, labels) -> None:
+    with pytest.raises(InputError, match="expected two or more different texts"):
+        kind(make_encoder(), labels)
+
+
+def test_a_batch_of_an_odd_number_of_sentences_is_no_batch_of_pairs(pair_classifier) -> None:
+    batch = pair_classifier.text.batch([["dog"], ["man"], ["two"]])
+    assert isinstance(batch, Batch)
+    with pytest.raises(InputError, match="the two sides have shapes"):
+        pair_classifier(batch)
+
+
+@pytest.mark.parametrize("kind", ["text_classifier", "pair_classifier"])
+def test_saved_classifier_comes_back_bit_for_bit(request, tmp_path: Path, kind: str) -> None:
+    model = request.getfixturevalue(kind)
+    model.save_pretrained(tmp_path / "model")
+    loaded = type(model).from_pretrained(tmp_path / "model")
+    assert loaded.labels == model.labels and loaded.settings == model.settings
+    assert not loaded.training
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor), name
+    examples = SENTENCES if kind == "text_classifier" else [(each, "dog") for each in SENTENCES]
+    assert np.array_equal(loaded.predict_proba(examples), model.predict_proba(examples))
+    assert type(load_model(tmp_path / "model")) is type(model)
+
+
+def test_the_encoder_of_a_classifier_is_a_model_of_its_own(pair_classifier, tmp_path) -> None:
+    pair_classifier.encoder.save_pretrained(tmp_path / "encoder")
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "encoder")
+    expected = pair_classifier.encoder.encode(SENTENCES)
+    assert np.array_equal(loaded.encode(SENTENCES), expected)
+
+
+def test_each_kind_of_folder_opens_as_its_kind_only(
+    sentence_encoder, text_classifier, pair_classifier, tmp_path: Path
+) -> None:
+    for model in (sentence_encoder, text_classifier, pair_classifier):
+        kind, folder = type(model), tmp_path / type(model).__name__
+        model.save_pretrained(folder)
+        for other in {SentenceEncoder, TextClassifier, PairClassifier} - {kind}:
+            with pytest.raises(FolderError) as caught:
+                other.from_pretrained(folder)
+            message = str(caught.value)
+            assert f"holds a {kind.__name__}; expected a {other.__name__}" in message
+            assert f"genpool.{kind.__name__}.from_pretrained" in message
+
+
+def test_without_a_path_the_missing_pretrained_model_is_explained() -> None:
+    with pytest.raises(FolderError, match=r"give the path of a folder that PairClassifier\.save"):
+        PairClassifier.from_pretrained()
