@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from genpool.data import lexicon, rules
+from genpool.data import lexicon, rules, scenes
 from genpool.data.changes import Dice, sensible
 from genpool.data.rules import LABELS, RULES, Pair, ask, generate, sentences
 from genpool.data.scenes import Phrase, Scene, render
@@ -307,7 +307,7 @@ def test_an_stands_before_vowels_and_a_before_all_else(corpus: list[Pair]) -> No
 
 
 def test_number_of_subject_and_verb_agree(corpus: list[Pair]) -> None:
-    plurals = {lexicon.plural(noun) for noun in lexicon.NOUNS.words} - {"sheep"}
+    plurals = {scenes.plural(noun) for noun in lexicon.NOUNS.words} - {"sheep"}
     for pair in corpus:
         if pair.rule != "number":
             continue
@@ -348,17 +348,17 @@ def test_a_scene_is_said_in_english(scene: Scene, sentence: str) -> None:
 
 
 def test_verbs_bend() -> None:
-    assert lexicon.conjugate("chop") == ("chopped", "chopped", "chopping")
-    assert lexicon.conjugate("carry") == ("carried", "carried", "carrying")
-    assert lexicon.conjugate("play") == ("played", "played", "playing")
-    assert lexicon.conjugate("ride") == ("rode", "ridden", "riding")
-    assert lexicon.conjugate("stare at") == ("stared at", "stared at", "staring at")
+    assert scenes.conjugate("chop") == ("chopped", "chopped", "chopping")
+    assert scenes.conjugate("carry") == ("carried", "carried", "carrying")
+    assert scenes.conjugate("play") == ("played", "played", "playing")
+    assert scenes.conjugate("ride") == ("rode", "ridden", "riding")
+    assert scenes.conjugate("stare at") == ("stared at", "stared at", "staring at")
 
 
 def test_nouns_have_plurals() -> None:
     one = ["policewoman", "daisy", "toy", "box", "potato", "bench", "glass of milk"]
     many = ["policewomen", "daisies", "toys", "boxes", "potatoes", "benches", "glasses of milk"]
-    assert [lexicon.plural(noun) for noun in one] == many
+    assert [scenes.plural(noun) for noun in one] == many
 
 
 # --- The lexicon ---------------------------------------------------------------------------------
