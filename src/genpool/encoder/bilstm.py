@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.encoder.lstm import LSTMDirection
+from genpool.encoder.lstm import LSTMDirection, bilstm
 from genpool.errors import InputError, unknown_name
 from genpool.packing import Packing
 
@@ -34,7 +34,8 @@ class BiLSTMLayer(nn.Module):
         self.backwards = LSTMDirection(input_dim, hidden_dim, reverse=True)
 
     def forward(self, rows: BothWays, sizes: tuple[int, ...]) -> BothWays:
-        return self.forwards(rows[0], sizes), self.backwards(rows[1], sizes)  # 2 x (rows, hidden)
+        """-> forward and backward states, 2 x (rows, hidden)"""
+        return bilstm(rows, sizes, self.forwards.weights, self.backwards.weights)
 
     def gates(self, rows: BothWays, states: BothWays, packing: Packing) -> Tensor:
         """Input gates [forward ; backward] of states that this layer gave: (rows, 2 hidden)."""

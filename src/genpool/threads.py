@@ -1,0 +1,51 @@
+"""Two pieces of work at once, each on a thread of its own.
+
+The two directions of an LSTM are equal work that never meets. On two threads they need no
+synchronisation until the end, where splitting every small operation over two cores would need one
+each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+import torch
+
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+
+def both(
+    first: Callable[[], First], second: Callable[[], Second], device: torch.device
+) -> tuple[First, Second]:
+    """The results of two functions, computed side by side where the CPU has threads for it.
+
+    No gradient is recorded inside: this is for the inside of autograd functions.
+    """
+    threads = torch.get_num_threads()
+    if device.type != "cpu" or threads == 1:
+        with torch.no_grad():
+            return first(), second()
+    # The second thread counts for the first one's operations too: both get one half.
+    torch.set_num_threads(max(1, threads // 2))
+    try:
+        with torch.no_grad():
+            other = _worker().submit(_without_gradient, second, max(1, threads // 2))
+            return first(), other.result()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _without_gradient(work: Callable[[], Second], threads: int) -> Second:
+    # Both settings belong to a thread: a new one starts with torch's defaults.
+    torch.set_num_threads(threads)
+    with torch.no_grad():
+        return work()
+
+
+@cache
+def _worker() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="genpool-direction")

@@ -1,0 +1,121 @@
+"""Makes the golden folders: `python tests/golden/make.py FORMAT_VERSION`.
+
+They are made once for each format version, committed, and never made again: later versions of
+genpool must load them and give the numbers that stand beside them. All words are made up.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from genpool import PairClassifier, SentenceEncoder
+from genpool.config import (
+    ClassifierSettings,
+    EmbeddingSettings,
+    ModelSettings,
+    Part,
+    TextSettings,
+)
+from genpool.storage import FORMAT_VERSION
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+
+HERE = Path(__file__).parent
+WORDS = ("the", "wug", "Wug", "blicks", "daxes", "n't", "tove", ",", ".", '"')
+SENTENCES = [
+    "The wug blicks, does n't it? (Wugs dax.)",
+    "the wug daxes.",
+    "Wug",
+    "zorp blergs the “tove” 🐙",
+    "",
+    "the wug, the wug, the wug, the wug and the tove.",
+]
+PAIRS = [("The wug blicks.", "The tove daxes."), ("Wug.", ""), ("zorp", "zorps"), ("a", "a")]
+
+
+def settled(model: nn.Module, seed: int) -> nn.Module:
+    """Numbers of about one, exact to four digits: the same on every machine."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            numbers = torch.randint(-8000, 8001, parameter.shape, generator=random)
+            parameter.copy_(numbers.float() / 10_000)
+    return model.eval()
+
+
+def text(settings: TextSettings) -> TextPipeline:
+    vocabulary = Vocabulary.build(dict.fromkeys(WORDS, 1))
+    return TextPipeline(
+        WordTokenizer(settings.rules),
+        vocabulary,
+        Characters.build(WORDS),
+        settings.sentence_ends,
+        settings.max_length,
+    )
+
+
+def write(name: str, expected: dict[str, object]) -> None:
+    content = json.dumps(expected, indent=1, ensure_ascii=False)
+    (HERE / f"{name}.expected.json").write_text(content + "\n", encoding="utf-8")
+
+
+def make_encoder(name: str) -> None:
+    settings = ModelSettings(
+        embedding=EmbeddingSettings(word_dim=3, character_dim=2, character_maps=2),
+        encoder=Part("stacked-bilstm", {"hidden_dim": 3, "layers": 2}),
+        pooling=Part("generalized", {"heads": 2}),
+    )
+    model = SentenceEncoder(text(settings.text), settings)
+    settled(model, 1)
+    model.notes = {"title": "A golden encoder", "seed": 1}
+    model.save_pretrained(HERE / name)
+    write(
+        name,
+        {
+            "sentences": SENTENCES,
+            "tokens": model.text.tokens(SENTENCES[0]),
+            "vectors": model.encode(SENTENCES).tolist(),
+        },
+    )
+
+
+def make_pair_classifier(name: str) -> None:
+    settings = ModelSettings(
+        text=TextSettings(sentence_ends=True, max_length=9),
+        embedding=EmbeddingSettings(word_dim=3, characters=False, frozen=False),
+        encoder=Part("stacked-bilstm", {"hidden_dim": 2, "layers": 2, "shortcut": "both"}),
+        pooling=Part("generalized", {"heads": 2, "hidden_dim": 3}),
+        classifier=ClassifierSettings(hidden_dim=4),
+    )
+    labels = ["entailment", "neutral", "contradiction"]
+    model = PairClassifier(SentenceEncoder(text(settings.text), settings), labels)
+    settled(model, 2)
+    model.notes = {"title": "A golden pair classifier", "seed": 2}
+    model.save_pretrained(HERE / name)
+    write(
+        name,
+        {
+            "pairs": PAIRS,
+            "labels": labels,
+            "probabilities": model.predict_proba(PAIRS).tolist(),
+            "predicted": model.predict(PAIRS),
+        },
+    )
+
+
+def main() -> None:
+    if sys.argv[1:] != [str(FORMAT_VERSION)]:
+        sys.exit(f"expected the format version of this genpool: make.py {FORMAT_VERSION}")
+    names = [f"v{FORMAT_VERSION}-{kind}" for kind in ("encoder", "pair-classifier")]
+    if there := [name for name in names if (HERE / name).exists()]:
+        sys.exit(f"{', '.join(there)} exist already and must stay as they are")
+    make_encoder(names[0])
+    make_pair_classifier(names[1])
+
+
+if __name__ == "__main__":
+    main()

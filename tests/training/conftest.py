@@ -1,0 +1,33 @@
+"""Data that small runs learn, and runs without pictures, which take longer than the training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .small import reviews, run, write_table
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train, dev and test tables."""
+    folder = tmp_path_factory.mktemp("tables")
+    for seed, (name, count) in enumerate({"train": 48, "dev": 20, "test": 16}.items()):
+        write_table(folder / f"{name}.tsv", reviews(count, seed))
+    return folder
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("confusion_picture", "learning_curve_picture"):
+        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *given: None)
+
+
+@pytest.fixture(scope="session")
+def finished(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a whole run, pictures too; not to be changed."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    run(tables, out)
+    yield out

@@ -1,0 +1,265 @@
+"""From data and settings to a model: which rows, which words, which vectors, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genpool import PairClassifier, TextClassifier
+from genpool.data import RulesReader
+from genpool.errors import DataError
+from genpool.training.preparation import Prepared, prepare
+from genpool.training.settings import RunSettings, read_settings
+
+from .small import RECIPE, reviews, settings, write_table
+
+
+def folder_of(place: Path, **tables: list[tuple[str, str]]) -> Path:
+    place.mkdir(exist_ok=True)
+    for name, rows in tables.items():
+        write_table(place / f"{name}.tsv", rows)
+    return place
+
+
+def refused(data: Path | None, *overrides: str) -> str:
+    with pytest.raises(DataError) as error:
+        prepare(settings(*overrides), data)
+    return str(error.value)
+
+
+def labels_of(prepared: Prepared, split: str = "train") -> Counter[str]:
+    return Counter(prepared.model.labels[number] for number in getattr(prepared, split).labels)
+
+
+# --- Which rows ----------------------------------------------------------------------------------
+
+
+def test_train_dev_and_all_other_tables_are_found(tables: Path) -> None:
+    prepared = prepare(settings(), tables)
+    assert len(prepared.train) == 48
+    assert len(prepared.dev) == 20
+    assert {name: len(split) for name, split in prepared.tests.items()} == {"test": 16}
+    assert isinstance(prepared.model, TextClassifier)
+    assert prepared.model.labels == ("bad", "good")
+    assert labels_of(prepared) == Counter(good=24, bad=24)
+
+
+def test_pairs_make_a_pair_classifier() -> None:
+    given = read_settings(RECIPE, ["reader.name=rules", "reader.sizes=[12, 6, 3]"])
+    prepared = prepare(given, None)
+    assert isinstance(prepared.model, PairClassifier)
+    assert prepared.train.sides == 2
+    first = next(RulesReader(sizes=(12, 6, 3)).read("train"))
+    assert prepared.train.lengths[0].tolist() == [
+        len(prepared.model.text.words(first.first)),
+        len(prepared.model.text.words(str(first.second))),
+    ]
+
+
+def test_a_dev_share_is_taken_out_of_train_and_keeps_the_labels_in_proportion(
+    tmp_path: Path,
+) -> None:
+    rows = [("good", f"word{number}") for number in range(60)]
+    rows += [("bad", f"other{number}") for number in range(20)]
+    data = write_table(tmp_path / "all.tsv", rows)
+    prepared = prepare(settings("data.dev_share=0.25"), data)
+    assert labels_of(prepared, "dev") == Counter(good=15, bad=5)
+    assert labels_of(prepared) == Counter(good=45, bad=15)
+    assert not set(prepared.train.ids) & set(prepared.dev.ids)
+    assert "20 rows held out" in prepared.notes["dev set"]
+    again = prepare(settings("data.dev_share=0.25"), data)
+    assert again.dev.ids == prepared.dev.ids
+    other = prepare(settings("data.dev_share=0.25", "training.seed=1"), data)
+    assert other.dev.ids != prepared.dev.ids
+
+
+def test_so_many_training_rows_are_chosen_by_seed(tables: Path) -> None:
+    chosen = prepare(settings("data.train_rows=10"), tables)
+    assert len(chosen.train) == 10
+    assert len(chosen.dev) == 20
+    assert chosen.notes["training rows"] == "10 of 48, chosen by seed"
+    assert prepare(settings("data.train_rows=10"), tables).train.ids == chosen.train.ids
+    other = prepare(settings("data.train_rows=10", "training.seed=5"), tables)
+    assert other.train.ids != chosen.train.ids
+    assert "training rows" not in prepare(settings("data.train_rows=99"), tables).notes
+
+
+def test_long_training_rows_are_dropped_and_counted_but_none_at_evaluation(tmp_path: Path) -> None:
+    rows = [("good", "a b c"), ("bad", "a b c d"), ("good", "a"), ("bad", "a b c d e")]
+    data = folder_of(tmp_path / "data", train=rows, dev=rows)
+    prepared = prepare(settings("data.drop_length=4"), data)
+    assert prepared.train.lengths.ravel().tolist() == [3, 1]
+    assert prepared.dev.lengths.ravel().tolist() == [3, 4, 1, 5]
+    assert prepared.notes["long training rows"].startswith("2 left out")
+
+
+def test_bad_rows_that_are_skipped_are_counted(tmp_path: Path) -> None:
+    rows = [("good", "a"), ("bad", ""), ("bad", "b"), ("", "c"), ("good", " ")]
+    data = folder_of(tmp_path / "data", train=rows, dev=[("good", "a"), ("bad", "b")])
+    assert "train.tsv, line 3" in refused(data)
+    prepared = prepare(settings("reader.bad_rows=skip"), data)
+    assert len(prepared.train) == 2
+    assert prepared.notes["rows left out"] == "2 empty side, 1 no label"
+
+
+@pytest.mark.parametrize("tokenized", [True, False])
+def test_a_maximum_length_cuts_tokenised_text_too_and_is_counted(
+    tmp_path: Path, tokenized: bool
+) -> None:
+    rows = [("good", "a b c"), ("bad", "a b c d e")]
+    data = folder_of(tmp_path / "data", train=rows, dev=rows)
+    given = settings("text.max_length=3", f"reader.tokenized={str(tokenized).lower()}")
+    prepared = prepare(given, data)
+    assert prepared.train.lengths.ravel().tolist() == [3, 3]
+    assert prepared.notes["maximum length"] == "2 sentences were cut, by 4 tokens in all"
+
+
+# --- Words and vectors ---------------------------------------------------------------------------
+
+
+def test_the_vocabulary_is_that_of_the_training_rows_alone(tmp_path: Path) -> None:
+    data = folder_of(
+        tmp_path / "data",
+        train=[("good", "joy joy film"), ("bad", "waste")],
+        dev=[("good", "delight"), ("bad", "waste")],
+    )
+    assert prepare(settings(), data).model.text.vocabulary.words[4:] == ("joy", "film", "waste")
+    rare = prepare(settings("vocabulary.minimum_count=2"), data)
+    assert rare.model.text.vocabulary.words[4:] == ("joy",)
+
+
+def vector_file(path: Path, width: int = 6, **vectors: float) -> Path:
+    lines = [f"{word} {' '.join([str(value)] * width)}" for word, value in vectors.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_words_of_the_vector_file_get_their_vectors_and_the_rest_small_ones(
+    tables: Path, tmp_path: Path
+) -> None:
+    vectors = vector_file(tmp_path / "vectors.txt", film=2.0, plot=3.0, unseen=4.0)
+    prepared = prepare(settings(f"vectors.path={vectors}"), tables)
+    vocabulary = prepared.model.text.vocabulary
+    table = prepared.model.encoder.embedding.words.detach().numpy()
+    assert "unseen" not in vocabulary.ids
+    assert (table[vocabulary.id("film")] == 2).all()
+    assert (table[vocabulary.id("plot")] == 3).all()
+    rest = np.delete(table, [0, vocabulary.id("film"), vocabulary.id("plot")], axis=0)
+    assert 0 < np.abs(rest).max() < 0.06
+    assert not table[0].any()
+    assert prepared.notes["coverage"].startswith("vectors for 2 of 16 words")
+
+
+def test_all_words_of_the_vector_file_can_be_known(tables: Path, tmp_path: Path) -> None:
+    vectors = vector_file(tmp_path / "vectors.txt", film=2.0, unseen=4.0)
+    overrides = (f"vectors.path={vectors}", "vocabulary.vector_words=true")
+    prepared = prepare(settings(*overrides), tables)
+    table = prepared.model.encoder.embedding.words.detach().numpy()
+    assert (table[prepared.model.text.vocabulary.id("unseen")] == 4).all()
+
+
+# --- Refused, with the remedy --------------------------------------------------------------------
+
+
+def test_data_without_a_place_is_refused() -> None:
+    assert "needs the place of the data: --data" in refused(None)
+
+
+def test_no_dev_set_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", train=reviews(8, 0), test=reviews(4, 1))
+    assert "no dev set" in refused(data)
+    assert "--set data.dev_share=0.1" in refused(data)
+    assert len(prepare(settings("data.dev_share=0.25"), data).dev) == 2
+
+
+def test_an_empty_training_set_is_refused(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", train=[], dev=reviews(4, 1))
+    assert "the training set is empty" in refused(data)
+
+
+def test_dropping_every_row_is_refused(tables: Path) -> None:
+    assert "data.drop_length leaves no training row" in refused(tables, "data.drop_length=2")
+
+
+def test_an_empty_dev_set_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=[])
+    assert "the dev set 'dev' is empty" in refused(data)
+    assert "--set data.dev_share=0.1" in refused(data)
+
+
+def test_a_dev_set_without_labels_is_refused(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=[("", "a"), ("good", "b")])
+    assert "'dev' has rows without a label" in refused(data, "reader.labelled=false")
+
+
+def test_no_training_set_is_refused(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", dev=reviews(8, 0), test=reviews(4, 1))
+    assert "expected a split named 'train', found dev, test" in refused(data)
+
+
+def test_a_label_that_only_test_has_is_refused(tmp_path: Path) -> None:
+    data = folder_of(
+        tmp_path / "data", train=reviews(8, 0), dev=reviews(4, 1), test=[("mixed", "so so")]
+    )
+    found = refused(data)
+    assert "the label 'mixed' appears in 'test' but in no training row" in found
+    assert "training has bad, good" in found
+
+
+def test_one_label_alone_is_refused(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", train=[("good", "a")] * 3, dev=[("good", "a")])
+    assert "all training rows have the label 'good'" in refused(data)
+
+
+def test_splits_with_other_numbers_of_sentences_are_refused(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", train=reviews(8, 0))
+    rows = [("good", "a", "b"), ("bad", "c", "d")]
+    write_table(data / "dev.tsv", rows, ("label", "premise", "hypothesis"))
+    found = refused(data)
+    assert "'dev' has 2 sentence(s) a row, the training set 1" in found
+    assert "reader.first" in found
+
+
+def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
+    tables: Path, tmp_path: Path
+) -> None:
+    vectors = vector_file(tmp_path / "vectors.txt", width=4, film=2.0)
+    found = refused(tables, f"vectors.path={vectors}")
+    assert "the vectors have 4 numbers a word, but embedding.word_dim is 6" in found
+    assert "--set embedding.word_dim=4" in found
+    prepare(settings(f"vectors.path={vectors}", "embedding.word_dim=4"), tables)
+
+
+def test_a_split_that_is_not_there_is_refused_with_those_that_are(tables: Path) -> None:
+    assert "no split named 'tset'; found train, dev, test" in refused(tables, "data.test=['tset']")
+    assert "no split named 'val'" in refused(tables, "data.dev=val")
+
+
+# --- Fingerprints --------------------------------------------------------------------------------
+
+
+def fingerprint(given: RunSettings, data: Path) -> int:
+    return prepare(given, data).fingerprint()
+
+
+def test_the_fingerprint_changes_with_words_labels_and_rows(tmp_path: Path) -> None:
+    rows = reviews(8, 0)
+    dev = reviews(4, 1)
+    first = folder_of(tmp_path / "first", train=rows, dev=dev)
+    assert fingerprint(settings(), first) == fingerprint(settings(), first)
+    changes = {
+        "word": [(label, text.replace("a", "the")) for label, text in rows],
+        "label": [("bad", rows[0][1]), *rows[1:]],
+        "order": rows[::-1],
+        "row": rows[:-1],
+    }
+    found = {
+        fingerprint(settings(), folder_of(tmp_path / name, train=changed, dev=dev))
+        for name, changed in changes.items()
+    }
+    found.add(fingerprint(settings(), first))
+    found.add(fingerprint(settings(), folder_of(tmp_path / "dev", train=rows, dev=dev[::-1])))
+    assert len(found) == len(changes) + 2
