@@ -12,6 +12,7 @@ import pickle
 import resource
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -246,9 +247,9 @@ def test_the_folder_of_another_library_is_refused_by_its_model_type(folder: Path
     ("keys", "value", "expected"),
     [
         ("settings.pooling.heads", 3, "pooling.w1 is (2, 4, 6), the settings say (3, 4, 6)"),
-        ("settings.pooling.name", "scalar", "pooling.w1 is (2, 4, 6), the settings say (4, 6)"),
+        ("settings.pooling", {"name": "mean"}, "pooling.w1 is not part of it"),
         ("settings.encoder.layers", 3, "encoder.layers.2.forwards.w is missing"),
-        ("settings.encoder.layers", 1, "encoder.layers.1.forwards.w is not part of it"),
+        ("settings.encoder.layers", 1, "encoder.layers.1.backwards.b is not part of it"),
         ("settings.embedding.word_dim", 5, "words is (16, 4), the settings say (16, 5)"),
         ("settings.embedding.characters", False, "spelling.letters is not part of it"),
         ("settings.classifier.hidden_dim", 6, "mlp.first.bias is (5,), the settings say (6,)"),
@@ -654,10 +655,11 @@ def test_a_link_to_a_folder_stays_one_and_its_target_is_replaced(sentence_encode
 # ---------------------------------------------------------------- saving is all or nothing
 
 
-@pytest.fixture(scope="module")
-def write() -> Callable[[Path, int], None]:
-    """Writes a folder in which every file says the same number."""
+@pytest.fixture
+def write(monkeypatch) -> Callable[[Path, int], None]:
+    """Writes a folder in which every file says the same number; does not wait for the disk."""
     rules = WordTokenizer("whitespace")
+    monkeypatch.setattr(os, "fsync", lambda file: None)
 
     def write(path: Path, number: int) -> None:
         words = {word: place for place, word in enumerate([*SPECIAL_WORDS, f"word{number}"])}
@@ -716,14 +718,14 @@ class Mishap:
         def call(*args: Any, **options: Any) -> Any:
             self.calls += 1
             now = self.calls == self.step or (self.dead and self.step < self.calls)
-            if now and self.error and self.when == "before":
-                raise self.error
-            result = function(*args, **options)
-            if now and self.error:
-                if hasattr(result, "close"):
-                    result.close()
-                raise self.error
-            return result
+            if not now or self.error is None:
+                return function(*args, **options)
+            if self.when == "after":
+                with suppress(OSError):
+                    result = function(*args, **options)
+                    if hasattr(result, "close"):
+                        result.close()
+            raise self.error
 
         return call
 
@@ -767,8 +769,8 @@ def test_a_failing_disk_at_any_step_leaves_the_old_model_or_the_new(tmp_path, wr
         assert found == (1 if failed else 2), f"step {step}"
         outcomes.append(found)
         check_that_all_is_well_again(target, write)
-    # Early failures keep the old model; those of the clean-up behind the new one are no failures.
-    assert outcomes == sorted(outcomes) and set(outcomes) == {1, 2}
+    # A failure while the old model is cleaned away behind the new one does no harm.
+    assert outcomes[0] == 1 and outcomes[-1] == 2 and outcomes.count(1) > 20
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -784,7 +786,7 @@ def test_an_interrupt_at_any_step_leaves_the_old_model_or_the_new(
             write(target, 2)
         outcomes.append(number_of(target))
         check_that_all_is_well_again(target, write)
-    assert outcomes == sorted(outcomes) and set(outcomes) == {1, 2}
+    assert outcomes == sorted(outcomes) and outcomes.count(1) > 20 and outcomes.count(2) > 10
 
 
 def check_that_all_is_well_again(target: Path, write: Callable[[Path, int], None]) -> None:
@@ -831,6 +833,28 @@ def test_what_a_kill_left_half_written_is_never_read(tmp_path, write) -> None:
     assert number_of(target) == 1
     write(target, 2)
     assert number_of(target) == 2 and not half.exists()
+
+
+def test_every_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(
+    folder, monkeypatch
+) -> None:
+    model = load_model(folder)
+    events = []
+    flush, rename = os.fsync, os.rename
+
+    def flushing(file: int) -> None:
+        events.append(Path(f"/proc/self/fd/{file}").readlink().name)
+        flush(file)
+
+    def renaming(old: Path, new: Path) -> None:
+        events.append(f"{old.name} -> {new.name}")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    monkeypatch.setattr(os, "rename", renaming)
+    model.save_pretrained(folder)
+    assert set(events[:4]) == FILES
+    assert events[4:] == ["model -> .model.previous", ".model.saving -> model"]
 
 
 def test_a_relative_path_recovers_like_any_other(tmp_path, write, monkeypatch) -> None:

@@ -105,9 +105,9 @@ def write_folder(
     except (OSError, SafetensorError) as error:
         with suppress(OSError):  # the disk may be gone; reading tries again
             _recover(target)
-        reason = getattr(error, "strerror", None) or str(error)
         raise FolderError(
-            f"{target}: the model could not be saved: {reason}. What was there before is unchanged."
+            f"{target}: the model could not be saved: {_reason(error)}. "
+            "What was there before is unchanged."
         ) from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -221,10 +221,16 @@ def _carry_over(old: Path, fresh: Path) -> None:
     for each in old.iterdir():
         if each.name in OWN_FILES:
             continue
-        if each.is_dir():
+        if each.is_dir() and not each.is_symlink():
             shutil.copytree(each, fresh / each.name, symlinks=True)
         else:
             shutil.copy2(each, fresh / each.name, follow_symlinks=False)
+
+
+def _reason(error: OSError | SafetensorError) -> str:
+    if isinstance(error, shutil.Error):  # a list of (source, target, reason)
+        return "; ".join(str(reason) for _, _, reason in error.args[0])
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _flush(path: Path) -> None:

@@ -93,8 +93,8 @@ def make_pair_classifier(name: str) -> None:
     )
     labels = ["entailment", "neutral", "contradiction"]
     model = PairClassifier(SentenceEncoder(text(settings.text), settings), labels)
-    settled(model, 2)
-    model.notes = {"title": "A golden pair classifier", "seed": 2}
+    settled(model, 103)
+    model.notes = {"title": "A golden pair classifier", "seed": 103}
     model.save_pretrained(HERE / name)
     write(
         name,

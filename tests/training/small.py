@@ -18,7 +18,7 @@ RECIPE = """
 name = "table"
 
 [embedding]
-word_dim = 6
+word_dim = 12
 frozen = false
 character_dim = 3
 character_widths = [1, 2]
@@ -27,7 +27,7 @@ dropout = 0.1
 
 [encoder]
 name = "stacked-bilstm"
-hidden_dim = 5
+hidden_dim = 8
 layers = 1
 
 [pooling]
@@ -42,7 +42,7 @@ dropout = 0.1
 [training]
 epochs = 2
 batch_size = 8
-learning_rate = 0.02
+learning_rate = 0.05
 """
 #: the same sizes for a recipe of the package, as arguments of the command
 SMALL_RULES = (

@@ -184,19 +184,19 @@ def test_a_parameter_penalty_that_sleeps_for_an_epoch_is_told(
         assert "It changes nothing." in warning
     line = metrics(tmp_path / "run")[0]
     assert line["penalty"] == line["penalty_active"] == 0
-    # w1 has 4 x 10 numbers a head, and they were moved apart by 1.
-    assert line["penalty_distance_min"] > 30
+    # w1 has 4 x 16 numbers a head, and they were moved apart by 1.
+    assert line["penalty_distance_min"] > 48
     assert f"mean distance {line['penalty_distance_mean']:.3g}" in warnings[0]
 
 
 def test_a_penalty_that_is_awake_is_in_the_metrics_and_not_warned_of(
     tables: Path, tmp_path: Path, no_pictures, capsys
 ) -> None:
-    run(tables, tmp_path / "run", "penalty.name=attention", "penalty.weight=0.1")
+    run(tables, tmp_path / "run", "penalty.name=attention", "penalty.weight=0.125")
     assert "warning" not in capsys.readouterr().err
     for line in metrics(tmp_path / "run"):
         assert line["penalty_active"] == 1
-        assert 0 < line["penalty"] <= 0.1
+        assert 0 < line["penalty"] <= 0.125
         assert 0 <= line["penalty_distance_min"] <= line["penalty_distance_mean"]
 
 

@@ -131,7 +131,7 @@ def test_the_vocabulary_is_that_of_the_training_rows_alone(tmp_path: Path) -> No
     assert rare.model.text.vocabulary.words[4:] == ("joy",)
 
 
-def vector_file(path: Path, width: int = 6, **vectors: float) -> Path:
+def vector_file(path: Path, width: int = 12, **vectors: float) -> Path:
     lines = [f"{word} {' '.join([str(value)] * width)}" for word, value in vectors.items()]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -228,7 +228,7 @@ def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
 ) -> None:
     vectors = vector_file(tmp_path / "vectors.txt", width=4, film=2.0)
     found = refused(tables, f"vectors.path={vectors}")
-    assert "the vectors have 4 numbers a word, but embedding.word_dim is 6" in found
+    assert "the vectors have 4 numbers a word, but embedding.word_dim is 12" in found
     assert "--set embedding.word_dim=4" in found
     prepare(settings(f"vectors.path={vectors}", "embedding.word_dim=4"), tables)
 

@@ -69,18 +69,20 @@ def run_forward(rows: Tensor, sizes: tuple[int, ...], weights: Weights, reverse:
     gates = torch.addmm(weights.b, rows, weights.w.T)  # (rows, 4 hidden)
     cells = rows.new_empty(len(rows), hidden)
     states = rows.new_empty(len(rows), hidden)
-    h = rows.new_zeros(sizes[0], hidden)
-    c = rows.new_zeros(sizes[0], hidden)
     u_t = weights.u.T.contiguous()
+    last = slice(0, 0)  # the rows of the step before; sentences that begin now have none
     for start, size in _steps(sizes, reverse):
         now = slice(start, start + size)
-        gates[now].addmm_(h[:size], u_t)
+        shared = min(size, last.stop - last.start)
+        last = slice(last.start, last.start + shared)
+        gates[start : start + shared].addmm_(states[last], u_t)
         gates[now, : 3 * hidden].sigmoid_()
         gates[now, 3 * hidden :].tanh_()
         i, f, o, g = gates[now].chunk(4, dim=1)
-        torch.mul(f, c[:size], out=cells[now]).addcmul_(i, g)
+        torch.mul(i, g, out=cells[now])
+        cells[start : start + shared].addcmul_(f[:shared], cells[last])
         torch.mul(o, cells[now].tanh(), out=states[now])
-        c[:size], h[:size] = cells[now], states[now]
+        last = now
     return Saved(gates, cells, states)
 
 
@@ -124,8 +126,9 @@ def run_backward(
         # The three sigmoids are neighbours: d sigmoid = s - s^2, for all of them at once.
         sigmoids = gates[now, : 3 * hidden]
         grad_gates[now, : 3 * hidden].mul_(sigmoids - sigmoids.square())
-        dc.mul_(f)
-        torch.mm(grad_gates[now], weights.u, out=grad_h[:size])
+        if number:
+            dc.mul_(f)
+            torch.mm(grad_gates[now], weights.u, out=grad_h[:size])
     need_rows, need_w, need_u, need_b = needed
     return (
         grad_gates @ weights.w if need_rows else None,

@@ -1,0 +1,212 @@
+"""What a run leaves for people and for other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from genpool import PairClassifier, TextClassifier
+from genpool.evaluation import read_predictions
+from genpool.training import train
+
+from .small import RECIPE, metrics, reviews, run, write_table
+
+KEYS = {
+    "step",
+    "epoch",
+    "train_loss",
+    "train_accuracy",
+    "dev_accuracy",
+    "learning_rate",
+    "tokens_per_second",
+    "idle_positions",
+    "peak_memory_mb",
+}
+PENALTY_KEYS = {"penalty", "penalty_active", "penalty_distance_mean", "penalty_distance_min"}
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def lines_of(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_line_of_metrics_holds_all_that_is_promised(finished: Path) -> None:
+    found = lines_of(finished)
+    assert len(found) == 2
+    for line in found:
+        assert line.keys() == KEYS
+        assert line["tokens_per_second"] > 0
+        assert line["peak_memory_mb"] > 10
+        assert 0 <= line["train_accuracy"] <= 1
+    assert [(line["step"], line["epoch"]) for line in found] == [(6, 1), (12, 2)]
+
+
+def test_with_a_penalty_its_diagnosis_is_in_the_metrics(
+    tables: Path, tmp_path: Path, no_pictures
+) -> None:
+    run(tables, tmp_path / "run", "penalty.name=embedding", "training.epochs=1")
+    assert lines_of(tmp_path / "run")[0].keys() == KEYS | PENALTY_KEYS
+
+
+def test_predictions_are_those_of_the_best_model_in_the_order_of_the_table(
+    finished: Path, tables: Path
+) -> None:
+    model = TextClassifier.from_pretrained(finished / "best")
+    for name in ("dev", "test"):
+        rows = [line.split("\t") for line in (tables / f"{name}.tsv").read_text().splitlines()[1:]]
+        found = read_predictions(finished / "predictions" / f"{name}.tsv")
+        assert list(found.gold) == [label for label, _ in rows]
+        assert list(found.predicted) == model.predict([text for _, text in rows])
+        assert list(found.ids) == [str(number) for number in range(len(rows))]
+        assert found.labels == model.labels
+        expected = model.predict_proba([text for _, text in rows])
+        for given, probabilities in zip(found.probabilities, expected, strict=True):
+            assert given == pytest.approx(probabilities, abs=1e-6)
+
+
+def test_results_agree_with_the_predictions(finished: Path) -> None:
+    results = json.loads((finished / "results.json").read_text())
+    assert results.keys() == {"dev", "test"}
+    for name, result in results.items():
+        found = read_predictions(finished / "predictions" / f"{name}.tsv")
+        right = sum(g == p for g, p in zip(found.gold, found.predicted, strict=True))
+        assert result["accuracy"] == right / len(found.ids)
+    best = max(line["dev_accuracy"] for line in metrics(finished))
+    assert results["dev"]["accuracy"] == best
+
+
+def test_the_report_shows_scores_settings_versions_and_pictures(finished: Path) -> None:
+    import torch
+
+    report = (finished / "report.md").read_text()
+    results = json.loads((finished / "results.json").read_text())
+    for name in ("dev", "test"):
+        assert f"| {name} | {100 * results[name]['accuracy']:.2f} % (95 %:" in report
+        assert f"![confusion](confusion-{name}.png)" in report
+    assert "![learning curve](learning-curve.png)" in report
+    assert "| gold \\ predicted | bad | good |" in report
+    assert (finished / "config.toml").read_text() in report
+    assert f"torch {torch.__version__}" in report
+    assert "12 steps, 2 epochs." in report
+    for picture in ("learning-curve.png", "confusion-dev.png", "confusion-test.png"):
+        assert (finished / picture).read_bytes().startswith(PNG)
+
+
+def test_the_best_model_says_how_it_was_made(finished: Path) -> None:
+    notes = TextClassifier.from_pretrained(finished / "best").notes
+    assert notes["trained on"] == "48 examples, labels bad, good"
+    assert notes["seed"] == 0
+    assert "accuracy on test" in notes
+    assert "48 examples" in (finished / "best" / "README.md").read_text()
+
+
+def test_skipped_rows_are_in_the_report(tmp_path: Path, no_pictures) -> None:
+    write_table(tmp_path / "train.tsv", [*reviews(8, 0), ("good", ""), ("bad", "")])
+    write_table(tmp_path / "dev.tsv", reviews(4, 1))
+    run(tmp_path, tmp_path / "run", "reader.bad_rows=skip", "training.epochs=1")
+    assert "| rows left out | 2 empty side |" in (tmp_path / "run" / "report.md").read_text()
+
+
+def test_tensorboard_gets_the_metrics_if_asked_to(
+    tables: Path, tmp_path: Path, no_pictures
+) -> None:
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    run(tables, tmp_path / "run", "training.tensorboard=true")
+    (events,) = (tmp_path / "run" / "tensorboard").iterdir()
+    found: dict[str, list[tuple[int, float]]] = {}
+    for event in EventFileLoader(str(events)).Load():
+        for value in event.summary.value:
+            number = value.tensor.float_val[0]
+            found.setdefault(value.tag, []).append((event.step, number))
+    lines = lines_of(tmp_path / "run")
+    assert found.keys() == KEYS
+    assert found["dev_accuracy"] == [
+        (line["step"], pytest.approx(line["dev_accuracy"], rel=1e-6)) for line in lines
+    ]
+
+
+def test_without_the_option_there_is_no_tensorboard(finished: Path) -> None:
+    assert not (finished / "tensorboard").exists()
+
+
+# --- MultiNLI ------------------------------------------------------------------------------------
+
+NLI = ("entailment", "neutral", "contradiction")
+
+
+def write_multinli(folder: Path) -> Path:
+    def row(number: int, genre: str) -> dict[str, str]:
+        first = f"( ( A dog ) ( runs word{number % 5} ) )"
+        return {
+            "gold_label": NLI[number % 3],
+            "sentence1_binary_parse": first,
+            "sentence2_binary_parse": f"( It ( is {NLI[number % 3]} ) )",
+            "pairID": f"{genre}-{number}",
+            "genre": genre,
+        }
+
+    sets = {
+        "1.0_train": ("fiction", "slate"),
+        "1.0_dev_matched": ("fiction", "slate"),
+        "1.0_dev_mismatched": ("letters", "verbatim"),
+        "0.9_test_matched_unlabeled": ("fiction", "slate"),
+        "0.9_test_mismatched_unlabeled": ("letters", "verbatim"),
+    }
+    folder.mkdir()
+    for stem, genres in sets.items():
+        rows = [row(number, genres[number % 2]) for number in range(12)]
+        if "test" in stem:
+            rows = [{**each, "gold_label": "hidden"} for each in rows]
+        text = "".join(json.dumps(each) + "\n" for each in rows)
+        (folder / f"multinli_{stem}.jsonl").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def multinli(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from genpool.training import read_settings
+
+    place = tmp_path_factory.mktemp("nli")
+    given = read_settings(RECIPE, ["reader.name=multinli", "training.epochs=1"])
+    train(given, write_multinli(place / "data"), place / "run", show_progress=False)
+    return place / "run"
+
+
+def test_the_in_domain_dev_set_decides_and_the_other_is_scored(multinli: Path) -> None:
+    results = json.loads((multinli / "results.json").read_text())
+    assert results.keys() == {"dev", "dev_mismatched"}
+    genres = {name: [each["genre"] for each in result["genres"]] for name, result in results.items()}
+    assert genres == {"dev": ["fiction", "slate"], "dev_mismatched": ["letters", "verbatim"]}
+    for result in results.values():
+        assert sum(each["total"] for each in result["genres"]) == result["total"] == 12
+        assert sum(each["correct"] for each in result["genres"]) == result["correct"]
+    assert "| letters |" in (multinli / "report.md").read_text()
+
+
+def test_unlabelled_test_sets_give_submission_files(multinli: Path) -> None:
+    for name, genres in (
+        ("test_matched", ("fiction", "slate")),
+        ("test_mismatched", ("letters", "verbatim")),
+    ):
+        path = multinli / "predictions" / f"{name}.submission.csv"
+        with path.open(newline="") as file:
+            header, *rows = csv.reader(file)
+        assert header == ["pairID", "gold_label"]
+        assert [pair for pair, _ in rows] == [f"{genres[at % 2]}-{at}" for at in range(12)]
+        found = read_predictions(multinli / "predictions" / f"{name}.tsv")
+        assert [label for _, label in rows] == list(found.predicted)
+        assert set(found.gold) == {None}
+    assert not (multinli / "predictions" / "dev.submission.csv").exists()
+    assert not (multinli / "confusion-test_matched.png").exists()
+
+
+def test_the_tokens_are_those_of_the_parses_and_the_labels_in_their_official_order(
+    multinli: Path,
+) -> None:
+    model = PairClassifier.from_pretrained(multinli / "best")
+    assert model.labels == NLI
+    assert {"A", "dog", "word3"} <= set(model.text.vocabulary.words)

@@ -1,0 +1,475 @@
+"""The loop: what decides the weights, what stops it, what it keeps."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from genpool import TextClassifier, storage
+from genpool.errors import FolderError, TrainingError
+from genpool.training import checkpoint
+from genpool.training.loop import Run
+from genpool.training.preparation import prepare
+from genpool.training.state import trained_weights
+
+from .small import metrics, outcome, run, settings, weights, write_table
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
+
+# --- What decides the weights --------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_weights_bit_for_bit(
+    tables: Path, finished: Path, tmp_path: Path
+) -> None:
+    torch.manual_seed(99)  # whatever the program did before
+    run(tables, tmp_path / "again")
+    assert outcome(tmp_path / "again") == outcome(finished)
+
+
+def test_another_seed_gives_other_weights(tables: Path, finished: Path, tmp_path: Path) -> None:
+    run(tables, tmp_path / "other", "training.seed=1")
+    assert weights(tmp_path / "other", "last") != weights(finished, "last")
+
+
+def test_the_model_learns(tables: Path, tmp_path: Path) -> None:
+    results = run(tables, tmp_path / "run", "training.epochs=12")
+    assert results["dev"]["accuracy"] >= 0.9
+    assert results["test"]["accuracy"] >= 0.9
+    losses = [line["train_loss"] for line in metrics(tmp_path / "run")]
+    assert losses[-1] < losses[0] / 3
+
+
+def test_how_often_it_is_saved_changes_nothing(
+    tables: Path, finished: Path, tmp_path: Path
+) -> None:
+    run(tables, tmp_path / "often", "training.save_minutes=0")
+    assert outcome(tmp_path / "often") == outcome(finished)
+
+
+def by_hand(data: Path, overrides: tuple[str, ...], clip: float) -> dict[str, np.ndarray]:
+    """The weights after three steps on all rows, by the equations of Adam in 64-bit numbers."""
+    prepared = prepare(settings(*overrides), data)
+    model, rows = prepared.model, list(range(len(prepared.train)))
+    batch = prepared.train.batch(rows, prepared.table)
+    labels = torch.from_numpy(prepared.train.labels)
+    names = [name for name, each in model.named_parameters() if each.requires_grad]
+    first = {name: np.zeros(each.shape) for name, each in model.named_parameters()}
+    second = {name: np.zeros(each.shape) for name, each in model.named_parameters()}
+    for step in (1, 2, 3):
+        model.zero_grad()
+        torch.nn.functional.cross_entropy(model(batch).logits, labels).backward()
+        own = dict(model.named_parameters())
+        gradients = {name: own[name].grad.double().numpy() for name in names}
+        norm = np.sqrt(sum((each**2).sum() for each in gradients.values()))
+        for name in names:
+            gradient = gradients[name] * min(clip / norm, 1.0)
+            first[name] = 0.9 * first[name] + 0.1 * gradient
+            second[name] = 0.999 * second[name] + 0.001 * gradient**2
+            mean = first[name] / (1 - 0.9**step)
+            variance = second[name] / (1 - 0.999**step)
+            change = 1e-3 * mean / (np.sqrt(variance) + 1e-8)
+            own[name].data -= torch.from_numpy(change).float()
+    return {name: each.detach().numpy() for name, each in model.named_parameters()}
+
+
+def test_a_step_is_adam_on_the_clipped_gradient_of_the_mean_loss(
+    tables: Path, tmp_path: Path
+) -> None:
+    overrides = (
+        "training.epochs=3",
+        "training.batch_size=48",
+        "training.clip=0.01",
+        "training.learning_rate=1e-3",
+        "training.schedule=constant",
+        "embedding.dropout=0",
+        "classifier.dropout=0",
+    )
+    run(tables, tmp_path / "run", *overrides)
+    found = saved(tmp_path / "run", "last")
+    expected, unclipped = (by_hand(tables, overrides, clip) for clip in (0.01, 1e9))
+    worst = max(np.abs(found[name].numpy() - each).max() for name, each in expected.items())
+    assert worst < 1e-5
+    assert max(np.abs(unclipped[name] - each).max() for name, each in expected.items()) > 10 * worst
+
+
+# --- Schedule ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Dev accuracies told in advance; what the weights and moments were at each evaluation."""
+
+    class Script:
+        def __init__(self) -> None:
+            self.accuracies: list[float] = []
+            self.seen: list[dict[str, torch.Tensor]] = []
+            self.after: list[dict[str, torch.Tensor]] = []
+            self.moments: list[list[torch.Tensor]] = []
+            self.rates: list[float] = []
+
+    script = Script()
+    evaluate = Run.evaluate
+
+    def moments(run: Run) -> list[torch.Tensor]:
+        return [
+            each["exp_avg"].clone() for each in run.optimizer.state_dict()["state"].values()
+        ]
+
+    def accuracy(run: Run) -> float:
+        script.seen.append(trained_weights(run.model))
+        script.moments.append(moments(run))
+        return script.accuracies[len(script.seen) - 1]
+
+    def watched(run: Run) -> None:
+        evaluate(run)
+        script.after.append(trained_weights(run.model))
+        script.moments.append(moments(run))
+        script.rates.append(run.state.schedule.learning_rate)
+
+    monkeypatch.setattr(Run, "_dev_accuracy", accuracy)
+    monkeypatch.setattr(Run, "evaluate", watched)
+    return script
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def saved(out: Path, model: str) -> dict[str, torch.Tensor]:
+    return load_file(out / model / storage.WEIGHTS)
+
+
+def test_restore_halve_goes_back_to_the_best_weights_and_keeps_the_moments(
+    tables: Path, tmp_path: Path, scripted: Any
+) -> None:
+    scripted.accuracies = [0.5, 0.8, 0.7, 0.8, 0.6]
+    run(tables, tmp_path / "run", "training.epochs=5")
+    seen, after = scripted.seen, scripted.after
+    assert not same(seen[0], seen[1])
+    assert same(after[1], seen[1])  # an improvement: on it goes
+    assert not same(seen[2], seen[1])
+    assert same(after[2], seen[1])  # worse: back to the best
+    assert same(after[3], seen[3])  # a tie: the later one is the best now
+    assert same(after[4], seen[3])
+    assert not same(seen[3], seen[1])
+    for before, afterwards in zip(scripted.moments[::2], scripted.moments[1::2], strict=True):
+        assert all(map(torch.equal, before, afterwards))
+    assert scripted.rates == [0.05, 0.05, 0.025, 0.025, 0.0125]
+    logged = [line["learning_rate"] for line in metrics(tmp_path / "run")]
+    assert logged == [0.05, 0.05, 0.05, 0.025, 0.025]  # the rate of the steps before
+    assert same(seen[3], saved(tmp_path / "run", "best"))
+    assert same(seen[3], saved(tmp_path / "run", "last"))
+
+
+def test_a_halved_rate_is_the_one_that_steps_are_taken_with(
+    tables: Path, tmp_path: Path, scripted: Any
+) -> None:
+    scripted.accuracies = [0.5, 0.4, 0.4]
+    tiny = "training.learning_rate=1e-30"
+    run(tables, tmp_path / "run", "training.epochs=3", tiny)
+    assert scripted.rates == [1e-30, 5e-31, 2.5e-31]
+
+
+def test_it_stops_at_the_last_halving_before_the_epochs_are_over(
+    tables: Path, tmp_path: Path, scripted: Any
+) -> None:
+    scripted.accuracies = [0.5, 0.4, 0.5, 0.4, 0.9]
+    run(tables, tmp_path / "run", "training.epochs=9", "training.halvings=2")
+    assert [line["epoch"] for line in metrics(tmp_path / "run")] == [1, 2, 3, 4]
+
+
+def test_a_constant_schedule_never_restores_and_stops_by_patience(
+    tables: Path, tmp_path: Path, scripted: Any
+) -> None:
+    scripted.accuracies = [0.5, 0.4, 0.4, 0.9]
+    overrides = ("training.schedule=constant", "training.patience=2", "training.epochs=9")
+    run(tables, tmp_path / "run", *overrides)
+    assert [line["epoch"] for line in metrics(tmp_path / "run")] == [1, 2, 3]
+    assert all(map(same, scripted.after, scripted.seen))
+    assert scripted.rates == [0.05] * 3
+    assert same(scripted.seen[0], saved(tmp_path / "run", "best"))
+    assert same(scripted.seen[2], saved(tmp_path / "run", "last"))
+
+
+def test_it_can_be_evaluated_between_the_ends_of_epochs(tables: Path, tmp_path: Path) -> None:
+    run(tables, tmp_path / "run", "training.evaluate_every=4", "training.epochs=2")
+    found = [(line["step"], line["epoch"]) for line in metrics(tmp_path / "run")]
+    assert found == [(4, 0), (6, 1), (8, 1), (12, 2)]
+
+
+# --- The word table ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_frozen_word_table_is_the_same_at_the_end_and_another_is_not(
+    tables: Path, tmp_path: Path, frozen: bool
+) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("".join(f"{word}{' 0.5 2.0' * 6}\n" for word in ("film", "joy")))
+    overrides = (f"embedding.frozen={str(frozen).lower()}", f"vectors.path={vectors}")
+    before = prepare(settings(*overrides), tables).model.encoder.embedding.words
+    run(tables, tmp_path / "run", *overrides)
+    name = "encoder.embedding.words"
+    for model in ("best", "last"):
+        assert torch.equal(saved(tmp_path / "run", model)[name], before) is frozen
+
+
+# --- Idle positions ------------------------------------------------------------------------------
+
+
+def test_generalized_pooling_computes_no_position_for_nothing(finished: Path) -> None:
+    for line in metrics(finished):
+        assert 0 <= line["idle_positions"] <= 0.05
+
+
+def test_padding_is_reported_where_it_is_computed(tables: Path, tmp_path: Path) -> None:
+    """48 rows of one batch: the padding can be counted by hand."""
+    run(
+        tables,
+        tmp_path / "run",
+        "training.batch_size=48",
+        "training.epochs=1",
+        "penalty.name=attention",
+    )
+    lengths = prepare(settings(), tables).train.lengths.ravel()
+    expected = 1 - lengths.sum() / (len(lengths) * lengths.max())
+    assert expected > 0.1
+    assert metrics(tmp_path / "run")[0]["idle_positions"] == pytest.approx(expected)
+
+
+# --- What stops it -------------------------------------------------------------------------------
+
+
+def poison(monkeypatch: pytest.MonkeyPatch, at: int) -> list[list[int]]:
+    """From step `at` on a weight is NaN; gives the batches of all steps."""
+    batches: list[list[int]] = []
+    step = Run.step
+
+    def poisoned(run: Run, examples: Any) -> None:
+        batches.append(examples.tolist())
+        if len(batches) == at:
+            with torch.no_grad():
+                next(iter(run.model.mlp.parameters()))[0] = float("nan")
+        step(run, examples)
+
+    monkeypatch.setattr(Run, "step", poisoned)
+    return batches
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model_kept(
+    tables: Path, tmp_path: Path, monkeypatch
+) -> None:
+    run(tables, tmp_path / "one", "training.epochs=1")
+    batches = poison(monkeypatch, at=8)
+    with pytest.raises(TrainingError) as error:
+        run(tables, tmp_path / "run", "training.epochs=3")
+    message = str(error.value)
+    assert "the loss is nan at step 8 (epoch 2," in message
+    assert f"training rows {', '.join(map(str, batches[-1]))})" in message
+    assert f"kept in {tmp_path / 'run' / 'best'}" in message
+    assert "training.learning_rate" in message
+    assert len(batches) == 8
+    assert weights(tmp_path / "run") == weights(tmp_path / "one")
+    TextClassifier.from_pretrained(tmp_path / "run" / "best")
+
+
+def test_before_the_first_evaluation_no_best_model_is_promised(
+    tables: Path, tmp_path: Path, monkeypatch
+) -> None:
+    poison(monkeypatch, at=2)
+    with pytest.raises(TrainingError, match="the loss is nan at step 2") as error:
+        run(tables, tmp_path / "run")
+    assert "kept" not in str(error.value)
+
+
+def test_a_learning_rate_without_bounds_is_found_out(tables: Path, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="is nan at step 2"):
+        run(tables, tmp_path / "run", "training.learning_rate=1e38")
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run(
+    tables: Path, tmp_path: Path, monkeypatch
+) -> None:
+    def infinite(self, *given: Any) -> torch.Tensor:
+        return torch.tensor(float("inf"))
+
+    monkeypatch.setattr("accelerate.Accelerator.clip_grad_norm_", infinite)
+    with pytest.raises(TrainingError, match="the gradient is inf at step 1"):
+        run(tables, tmp_path / "run")
+
+
+# --- Going on ------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """As good as a kill: nothing in the package catches it."""
+
+
+def killing(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int) -> None:
+    """The call of that number never returns."""
+    calls = 0
+    original = getattr(module, name)
+
+    def call(*given: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise Killed
+        return original(*given, **options)
+
+    monkeypatch.setattr(module, name, call)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 17, 22, 27])
+def test_killed_at_any_write_it_goes_on_to_the_same_end(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch, at: int
+) -> None:
+    out = tmp_path / "run"
+    killing(monkeypatch, os, "fsync", at)
+    with pytest.raises(Killed):
+        run(tables, out)
+    monkeypatch.undo()
+    assert not (out / "results.json").exists()
+    run_without_pictures(monkeypatch, tables, out)
+    assert outcome(out) == outcome(finished)
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_killed_at_any_renaming_it_goes_on_to_the_same_end(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch, at: int
+) -> None:
+    out = tmp_path / "run"
+    killing(monkeypatch, Path, "rename", at)
+    with pytest.raises(Killed):
+        run(tables, out)
+    monkeypatch.undo()
+    run_without_pictures(monkeypatch, tables, out)
+    assert outcome(out) == outcome(finished)
+
+
+def run_without_pictures(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path) -> None:
+    for name in ("confusion_picture", "learning_curve_picture"):
+        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *given: None)
+    run(tables, out, resume=True)
+
+
+def stopped_after(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path, steps: int) -> None:
+    killing(monkeypatch, Run, "step", steps + 1)
+    with pytest.raises(Killed):
+        run(tables, out, "training.save_minutes=0")
+    monkeypatch.undo()
+
+
+def test_a_truncated_checkpoint_is_passed_over_with_a_message(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    out = tmp_path / "run"
+    stopped_after(monkeypatch, tables, out, steps=9)
+    assert sorted(each.name for each in (out / "checkpoints").iterdir()) == [
+        "step-000000008",
+        "step-000000009",
+    ]
+    newest = out / "checkpoints" / "step-000000009" / "state.safetensors"
+    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
+    run(tables, out, "training.save_minutes=0", resume=True)
+    said = capsys.readouterr().err
+    assert "step-000000009 cannot be used" in said
+    assert "continuing after step 8" in said
+    assert outcome(out) == outcome(finished)
+
+
+def test_a_run_is_not_continued_on_other_data(
+    tables: Path, tmp_path: Path, monkeypatch
+) -> None:
+    out = tmp_path / "run"
+    stopped_after(monkeypatch, tables, out, steps=3)
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("train", "dev", "test"):
+        rows = [line.split("\t") for line in (tables / f"{name}.tsv").read_text().splitlines()[1:]]
+        write_table(other / f"{name}.tsv", [(label, text + " indeed") for label, text in rows])
+    with pytest.raises(TrainingError, match=r"the data are not those.*run\.json.*--data"):
+        run(other, out, "training.save_minutes=0", resume=True)
+
+
+def test_the_checkpoints_of_a_finished_run_are_removed(finished: Path) -> None:
+    assert not (finished / "checkpoints").exists()
+
+
+def test_a_full_disk_while_saving_the_best_model_leaves_the_one_before_it(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch
+) -> None:
+    out = tmp_path / "run"
+    save_file = storage.save_file
+    calls = 0
+
+    def full(given: Any, path: Path, **options: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            Path(path).write_bytes(b"half a file")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save_file(given, path, **options)
+
+    monkeypatch.setattr(storage, "save_file", full)
+    with pytest.raises(FolderError, match="No space left on device"):
+        run(tables, out)
+    TextClassifier.from_pretrained(out / "best").predict(["joy"])
+    monkeypatch.undo()
+    run_without_pictures(monkeypatch, tables, out)
+    assert outcome(out) == outcome(finished)
+
+
+def test_a_full_disk_while_saving_a_checkpoint_can_be_continued_from(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch
+) -> None:
+    out = tmp_path / "run"
+    save_file = checkpoint.save_file
+    calls = 0
+
+    def full(given: Any, path: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save_file(given, path)
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(TrainingError, match=r"step 4 could not be written.*--resume"):
+        run(tables, out, "training.save_minutes=0")
+    monkeypatch.undo()
+    monkeypatch.setattr("genpool.training.finish.confusion_picture", lambda *given: None)
+    monkeypatch.setattr("genpool.training.finish.learning_curve_picture", lambda *given: None)
+    run(tables, out, "training.save_minutes=0", resume=True)
+    assert outcome(out) == outcome(finished)
+
+
+# --- Precision -----------------------------------------------------------------------------------
+
+
+def test_two_precisions_in_one_process_are_refused_in_words(tables: Path, tmp_path: Path) -> None:
+    run(tables, tmp_path / "first", "training.epochs=1")
+    with pytest.raises(TrainingError, match=r"training.precision is 'bfloat16'.*start a new one"):
+        run(tables, tmp_path / "second", "training.epochs=1", "training.precision=bfloat16")
+    assert not (tmp_path / "second").exists()
+
+
+def test_what_is_printed_is_one_line_however_long(tables: Path, tmp_path: Path, capsys) -> None:
+    from genpool.training import train
+
+    out = tmp_path / ("a-long-name-" * 12)
+    train(settings("training.epochs=1"), tables, out, resume=True)
+    said = capsys.readouterr().err.splitlines()
+    assert f"{out}: no checkpoint yet, starting from the beginning" in said
+    assert "rows: train 48, dev 20, test 16" in said
+    assert json.loads((out / "run.json").read_text())["data"] == str(tables)
