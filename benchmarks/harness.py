@@ -57,7 +57,7 @@ def ratios(theirs: list[float], ours: list[float]) -> tuple[float, tuple[float, 
 
 
 def sgemm_work(rows: int = 2048, inner: int = 1200, columns: int = 2400) -> tuple[Work, float]:
-    """A large multiplication of the shape that the layers have, and its floating-point operations."""
+    """A large multiplication of the shape that the layers have, and how many operations it is."""
     a, b = torch.randn(rows, inner), torch.randn(inner, columns)
     out = torch.empty(rows, columns)
     return lambda: torch.mm(a, b, out=out), 2.0 * rows * inner * columns

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from genpool.encoder.lstm import torch_gate_order
 from genpool.model import Classifier
 from genpool.text import Batch
 
@@ -138,7 +139,7 @@ def copy_weights(source: Classifier, target: TextbookModel) -> None:
                     ("weight_hh", direction.u),
                     ("bias_ih", direction.b),
                 ):
-                    getattr(lstm, f"{name}_l0{suffix}").copy_(torch_gates(each))
+                    getattr(lstm, f"{name}_l0{suffix}").copy_(torch_gate_order(each))
                 getattr(lstm, f"bias_hh_l0{suffix}").zero_()
         for head, (first, second) in enumerate(zip(target.first, target.second, strict=True)):
             first.weight.copy_(pooling.w1[head])
@@ -146,9 +147,3 @@ def copy_weights(source: Classifier, target: TextbookModel) -> None:
             second.weight.copy_(pooling.w2[head])
             second.bias.copy_(pooling.b2[head])
         target.mlp.load_state_dict(source.mlp.state_dict())
-
-
-def torch_gates(weights: Tensor) -> Tensor:
-    """The gates i, f, o, g in torch's order i, f, g, o."""
-    i, f, o, g = weights.chunk(4)
-    return torch.cat([i, f, g, o])

@@ -19,6 +19,7 @@ from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoded, Encoder
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.explanation import Explanation, pooling_weights
+from genpool.fast import fast
 from genpool.inference import evaluating, in_order
 from genpool.packing import Packing
 from genpool.pooling import POOLINGS, Pooled, Pooling
@@ -90,7 +91,7 @@ class SentenceEncoder(SavedModel):
 
     def forward(self, batch: Batch, weights: bool = False) -> Pooled:
         """Pooled sentences. Unless the weights are asked for, no padded tensor is ever made."""
-        if weights:
+        if weights or not fast():
             return self._pool(self._states(batch), batch.mask)
         packing = Packing.from_mask(batch.mask)
         rows = self.embedding.rows(batch, packing)  # (rows, embedding)

@@ -318,7 +318,7 @@ class Run:
         best = self.folder.best
         kept = f"The best model so far is kept in {best}. " if best.is_dir() else ""
         raise TrainingError(
-            f"{what} is {float(value)} at step {self.state.step + 1} (epoch {self.state.epoch + 1},"
+            f"{what} is {value.item()} at step {self.state.step + 1} (epoch {self.state.epoch + 1},"
             f" training rows {ids}{' ...' if len(examples) > 8 else ''}); the run stops. {kept}"
             "Try a lower training.learning_rate or training.clip."
         )

@@ -1,0 +1,104 @@
+"""Runs in processes of their own that are stopped, politely or not, and go on to the same end."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genpool.recipes import recipe_text
+from genpool.training import read_settings, train
+
+from .small import SMALL_RULES, outcome, sets, start
+
+STEPS_PER_EPOCH, EPOCHS = 12, 8
+LAST_STEP = STEPS_PER_EPOCH * EPOCHS
+OVERRIDES = (
+    *SMALL_RULES,
+    "reader.sizes=[96, 48, 24]",
+    "training.batch_size=8",
+    f"training.epochs={EPOCHS}",
+    "training.halvings=8",
+    "training.learning_rate=0.02",
+    "training.save_minutes=0",  # a checkpoint after every step
+    "penalty.name=parameter",  # its sums are part of a checkpoint, too
+)
+
+
+@pytest.fixture(scope="module")
+def never_stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("never-stopped") / "run"
+    train(read_settings(recipe_text("rules"), OVERRIDES), None, out, show_progress=False)
+    found = outcome(out)
+    assert found["metrics"][-1]["step"] == LAST_STEP
+    rates = {line["learning_rate"] for line in found["metrics"]}
+    assert len(rates) > 1, "best weights must have been restored, or less is shown"
+    return found
+
+
+def begin(out: Path, *more: str) -> subprocess.Popen[str]:
+    return start("train", "rules", "--out", out, *sets(OVERRIDES), *more)
+
+
+def newest(out: Path) -> int:
+    """The step of the newest checkpoint, -1 without one."""
+    names = [each.name for each in (out / "checkpoints").glob("step-*")]
+    return max((int(name.removeprefix("step-")) for name in names), default=-1)
+
+
+def wait_until(process: subprocess.Popen[str], happened: Any) -> None:
+    while process.poll() is None and not happened():
+        time.sleep(0.002)
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    said, _ = process.communicate()
+    return said
+
+
+def test_killed_at_ten_random_moments_it_ends_with_the_same_weights(
+    tmp_path: Path, never_stopped: dict[str, Any]
+) -> None:
+    out = tmp_path / "run"
+    chance = random.Random(20180)
+    steps = sorted(chance.sample(range(1, LAST_STEP * 2 // 3), 8))
+    moments: list[Any] = [lambda step=step: newest(out) >= step for step in steps]
+    moments.insert(4, lambda: True)  # while it is starting
+    moments.append((out / "last").is_dir)  # while it is finishing
+    for number, moment in enumerate(moments):
+        process = begin(out, *(["--resume"] if number else []))
+        wait_until(process, moment)
+        time.sleep(chance.uniform(0, 0.04))
+        process.kill()
+        said = ended(process)
+        assert process.returncode == -signal.SIGKILL, said
+    assert not (out / "results.json").exists()
+    process = begin(out, "--resume")
+    said = ended(process)
+    assert process.returncode == 0, said
+    assert f"continuing after step {LAST_STEP}" in said
+    assert outcome(out) == never_stopped
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on_and_it_ends_with_the_same_weights(
+    tmp_path: Path, never_stopped: dict[str, Any]
+) -> None:
+    out = tmp_path / "run"
+    process = begin(out)
+    wait_until(process, lambda: newest(out) >= 5)
+    process.send_signal(signal.SIGINT)
+    said = ended(process)
+    assert process.returncode == 130
+    stopped = newest(out)
+    assert f"stopped after step {stopped}; continue with the same command and --resume" in said
+    assert "Traceback" not in said
+    process = begin(out, "--resume")
+    said = ended(process)
+    assert process.returncode == 0, said
+    assert f"continuing after step {stopped}" in said
+    assert outcome(out) == never_stopped
