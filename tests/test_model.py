@@ -14,6 +14,7 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import EmbeddingSettings, ModelSettings, Part, TextSettings
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
+from genpool.fast import fast_paths
 from genpool.model import load_model
 from genpool.pooling import POOLINGS, Pooled
 from genpool.text import Batch
@@ -26,7 +27,7 @@ SENTENCES = [
     "dog",
     "   ",
     "unknown words 🐕 rest",
-    "the the the the the the the the the the the the the the the the the the",
+    "a red man , two dogs , not the red one : the man rests , a dog sleeps",
     "two red men",
 ]
 EMPTY = [place for place, sentence in enumerate(SENTENCES) if not sentence.strip()]
@@ -112,27 +113,57 @@ def test_same_vector_with_padding_in_the_batch_itself(make_encoder, pooling, enc
             assert difference(model(padded, weights=True).vector, expected) <= TOLERANCE
 
 
+PATHS = {
+    "packed rows": (True, False),
+    "padded, with weights": (True, True),
+    "the equations as written": (False, False),
+}
+
+
 @every_pair
-def test_packed_and_padded_path_agree_with_their_gradients(make_encoder, pooling, encoder) -> None:
+def test_every_path_gives_the_same_vectors_and_gradients(make_encoder, pooling, encoder) -> None:
     embedding = EmbeddingSettings(
         word_dim=4, character_dim=3, character_widths=(1, 2), character_maps=2, frozen=False
     )
     model = make_encoder(pooling, encoder, embedding=embedding)
-    batch = model.text.batch(words_of(model))
+    vectors, gradients = {}, {}
+    for path, (fast, weights) in PATHS.items():
+        with fast_paths(fast):
+            vectors[path], gradients[path] = vectors_and_gradients(model, weights)
+    for path in PATHS:
+        assert difference(vectors[path], vectors["packed rows"]) <= TOLERANCE, path
+        for name, gradient in gradients["packed rows"].items():
+            assert difference(gradients[path][name], gradient) <= 1e-5, (path, name)
+    assert gradients["packed rows"]["embedding.words"].abs().max() > 1e-3
+
+
+def vectors_and_gradients(
+    model: SentenceEncoder, weights: bool = False
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Vectors of the sentences, and gradients of a weighted sum of their numbers."""
     random = torch.Generator().manual_seed(5)
     probe = torch.randn(len(SENTENCES), model.output_dim, generator=random)
-    vectors, gradients = [], []
-    for weights in (False, True):
-        model.zero_grad()
-        pooled = model(batch, weights=weights)
-        assert torch.equal(pooled.heads.flatten(1), pooled.vector)
-        (pooled.vector * probe).sum().backward()
-        vectors.append(pooled.vector.detach())
-        gradients.append({name: each.grad for name, each in model.named_parameters()})
-    assert difference(*vectors) <= TOLERANCE
-    for name, one in gradients[0].items():
-        assert difference(one, gradients[1][name]) <= 1e-5, name
-    assert gradients[0]["embedding.words"].abs().max() > 1e-3
+    model.zero_grad()
+    pooled = model(model.text.batch(words_of(model)), weights=weights)
+    assert torch.equal(pooled.heads.flatten(1), pooled.vector)
+    (pooled.vector * probe).sum().backward()
+    found = {name: each.grad for name, each in model.named_parameters() if each.requires_grad}
+    return pooled.vector.detach(), found
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_two_threads_give_the_same_vectors_and_gradients(make_encoder, encoder: str) -> None:
+    model = make_encoder("generalized", encoder)
+    vectors, gradients = vectors_and_gradients(model)
+    torch.set_num_threads(2)
+    try:
+        threaded, threaded_gradients = vectors_and_gradients(model)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert difference(threaded, vectors) <= TOLERANCE
+    for name, gradient in gradients.items():
+        assert difference(threaded_gradients[name], gradient) <= 1e-5, name
 
 
 @every_pair
@@ -327,7 +358,7 @@ def test_dropout_of_the_classifier_works_in_training_only(pair_classifier) -> No
 @pytest.mark.parametrize("training", [True, False])
 def test_using_a_model_leaves_its_mode_as_it_was(make_encoder, training: bool) -> None:
     model = PairClassifier(make_encoder(), ["yes", "no"]).train(training)
-    model.encoder.embedding.eval()
+    model.encoder.pooling.eval()
     before = {name: each.training for name, each in model.named_modules()}
     vectors = model.encoder.encode(SENTENCES)
     assert np.array_equal(model.encoder.encode(SENTENCES), vectors)  # no dropout inside
@@ -427,6 +458,22 @@ def test_pairs_of_empty_and_very_unlike_sentences_have_probabilities(pair_classi
     pairs = [("", ""), ("", "dog"), ("dog " * 500, ""), ("🐕", "dog " * 300)]
     found = pair_classifier.predict_proba(pairs)
     assert np.isfinite(found).all() and difference(found.sum(axis=1), np.ones(4)) <= TOLERANCE
+
+
+def test_batches_of_pairs_are_bounded_by_the_longer_side(pair_classifier, monkeypatch) -> None:
+    shapes = []
+    forward = pair_classifier.forward
+
+    def watched(batch: Batch, weights: bool = False):
+        shapes.append(tuple(batch.mask.shape))
+        return forward(batch, weights)
+
+    monkeypatch.setattr(pair_classifier, "forward", watched)
+    pairs = [("dog", "dog " * length) for length in (1, 300, 2, 200, 3, 250)]
+    assert pair_classifier.predict_proba(pairs, batch_size=2).shape == (6, 3)
+    assert sum(rows for rows, _ in shapes) == 12
+    assert all(rows * time <= 2 * 2 * 128 or rows == 2 for rows, time in shapes)
+    assert sorted(time for _, time in shapes) == [2, 3, 200, 250, 300]
 
 
 def test_no_examples_give_no_rows(pair_classifier, text_classifier) -> None:

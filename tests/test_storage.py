@@ -267,7 +267,8 @@ def test_sizes_that_do_not_agree_are_refused_with_both(folder, keys, value, expe
 def test_differences_are_counted_and_not_all_listed(folder: Path) -> None:
     change_json(folder / "config.json", "settings.encoder.hidden_dim", 4)
     message = refusal(folder)
-    assert "(25 differences)" in message and message.count("the settings say") == 5
+    # 2 layers x 2 directions x (w, u, b), then w1, w2 and b2 of the pooling, and two of the MLP.
+    assert "(17 differences)" in message and message.count("the settings say") == 5
     assert "Were files of two models mixed?" in message
 
 
@@ -765,12 +766,13 @@ def test_a_failing_disk_at_any_step_leaves_the_old_model_or_the_new(tmp_path, wr
             except FolderError as error:
                 failed = True
                 assert "No space left on device. What was there before is unchanged" in str(error)
+        assert dead or target.is_dir()  # even before reading, which recovers what a kill left
         found = number_of(target)
         assert found == (1 if failed else 2), f"step {step}"
         outcomes.append(found)
         check_that_all_is_well_again(target, write)
     # A failure while the old model is cleaned away behind the new one does no harm.
-    assert outcomes[0] == 1 and outcomes[-1] == 2 and outcomes.count(1) > 20
+    assert outcomes.count(1) > 20 and outcomes.count(2) > 10
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

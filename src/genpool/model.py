@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from genpool import storage
 from genpool.classifier import MLP, pair_features
@@ -25,6 +25,7 @@ from genpool.packing import Packing
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.progress import progress
 from genpool.saved_model import SavedModel
+from genpool.sentence_vectors import SentenceVectors, as_many, as_text
 from genpool.text import Batch, TextPipeline, Token
 from genpool.text.vocabulary import BEGIN, END
 
@@ -53,7 +54,7 @@ def build_pooling(settings: ModelSettings, encoder: Encoder) -> Pooling:
     return cls(encoder.output_dim, **settings.pooling.options)
 
 
-class SentenceEncoder(SavedModel):
+class SentenceEncoder(SavedModel, SentenceVectors):
     """Sentences in, vectors out.
 
     Example:
@@ -108,63 +109,10 @@ class SentenceEncoder(SavedModel):
         pooled: Pooled = self.pooling(encoded.states, mask, **more)
         return pooled
 
-    def encode(
-        self,
-        sentences: str | Sequence[str],
-        batch_size: int = 64,
-        show_progress_bar: bool = False,
-        normalize_embeddings: bool = False,
-        convert_to_tensor: bool = False,
-    ) -> Vectors | Tensor:
-        """Vectors (sentences, output_dim), in the order given; one string gives one vector."""
-        given = [sentences] if isinstance(sentences, str) else list(as_many(sentences))
-        with progress("encoding", len(given), shown=show_progress_bar) as done:
-            chunks = list(self.encode_stream(given, batch_size, done))
-        vectors = torch.cat(chunks) if chunks else torch.zeros(0, self.output_dim)
-        if normalize_embeddings:
-            vectors = nn.functional.normalize(vectors, dim=1)
-        if isinstance(sentences, str):
-            vectors = vectors[0]
-        return vectors if convert_to_tensor else vectors.float().cpu().numpy()
-
-    def encode_stream(
-        self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
-    ) -> Iterator[Tensor]:
-        """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
-
-        def run(group: list[list[str]]) -> Tensor:
-            with evaluating(self):
-                vectors: Tensor = self(self.text.batch(group).to(self.device)).vector
-                return vectors
-
-        words = (self.text.words(as_text(sentence)) for sentence in sentences)
-        return in_order(words, len, run, batch_size, done)
-
-    def similarity(
-        self,
-        first: str | Sequence[str] | NDArray[Any] | Tensor,
-        second: str | Sequence[str] | NDArray[Any] | Tensor,
-    ) -> Tensor:
-        """Cosines (first, second) of all pairs; sentences are encoded. Zeros have cosine 0."""
-        sides = [nn.functional.normalize(self._vectors(side), dim=1) for side in (first, second)]
-        return sides[0] @ sides[1].T
-
-    def _vectors(self, given: Any) -> Tensor:
-        """Sentences or vectors as vectors (n, output_dim), of the model's type."""
-        texts = [given] if isinstance(given, str) else given
-        if not isinstance(texts, Tensor | np.ndarray):
-            return cast(Tensor, self.encode(texts, convert_to_tensor=True))
-        if isinstance(texts, np.ndarray) and texts.dtype.kind not in "fiu":
-            raise InputError(f"got an array of {texts.dtype}; expected vectors or a list of texts.")
-        # A copy: PyTorch warns of arrays that it must not write to, such as those of np.load.
-        made = torch.tensor(texts) if isinstance(texts, np.ndarray) else texts
-        vectors: Tensor = made.to(next(self.parameters()))
-        vectors = vectors.unsqueeze(0) if vectors.dim() == 1 else vectors
-        if vectors.dim() != 2 or vectors.shape[1] != self.output_dim:
-            raise InputError(
-                f"got vectors of shape {tuple(texts.shape)}; expected (n, {self.output_dim})."
-            )
-        return vectors
+    def vectors_of(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        with evaluating(self):
+            vectors: Tensor = self(self.text.batch(sentences).to(self.device)).vector
+            return vectors
 
     def explain(self, sentence: str) -> Explanation:
         """What each head looked at: weights per token, and per dimension."""
@@ -324,17 +272,3 @@ def load_model(path: str | Path) -> SentenceEncoder | TextClassifier | PairClass
         raise FolderError(f"{path} holds {kind!r}; expected one of {', '.join(kinds)}.")
     model: SentenceEncoder | TextClassifier | PairClassifier = kinds[kind].from_pretrained(path)
     return model
-
-
-def as_many(given: Any) -> Iterable[Any]:
-    if not isinstance(given, Iterable):
-        raise InputError(f"got {given!r} ({type(given).__name__}); expected a list of sentences.")
-    return given
-
-
-def as_text(sentence: object) -> str:
-    if not isinstance(sentence, str):
-        raise InputError(
-            f"got {sentence!r} ({type(sentence).__name__}); expected a sentence (str)."
-        )
-    return sentence

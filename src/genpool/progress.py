@@ -30,13 +30,13 @@ def progress(what: str, total: int | None, shown: bool = True, unit: str = "/s")
         yield lambda count, note="": None
     elif console.is_terminal:
         with Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[rate]}", markup=False),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=console,
         ) as bar:
             task = bar.add_task(what, total=total, rate="", note="")

@@ -44,6 +44,10 @@ class SavedModel(nn.Module):
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
     def save_pretrained(self, path: str | Path) -> None:
         """Writes the model as a folder; an earlier model there stays whole until this is done."""
         vocabulary, kind = self.text.vocabulary, type(self).__name__

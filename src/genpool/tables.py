@@ -33,6 +33,7 @@ from genpool.model import (
     TextClassifier,
     load_model,
 )
+from genpool.training.dataset import words_of
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,7 @@ def predict_table(
                 f"{model.sentences_per_example}. Name the columns: first, second",
                 file,
             )
-        inputs.append(
-            [text.split() if example.tokenized else model.text.words(text) for text in sides]
-        )
+        inputs.append([words_of(model.text, side, example.tokenized) for side in sides])
         ids.append(example.id or str(row))
         gold.append(example.label)
         genres.append(example.genre)

@@ -54,6 +54,8 @@ SMALL_RULES = (
     "pooling.hidden_dim=4",
     "classifier.hidden_dim=6",
 )
+#: the environment of processes that are compared with this one, whose tests have one thread
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 TIME_AND_MEMORY = ("tokens_per_second", "peak_memory_mb")
 DECISIVE = {"good": ("joy", "love", "best"), "bad": ("waste", "hate", "worst")}
 OTHERS = ("the", "film", "was", "a", "plot", "and", "this", "music", ",", "scene")
@@ -122,7 +124,7 @@ def start(*arguments: object, launcher: Sequence[str] = ()) -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=ONE_THREAD,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,7 +59,7 @@ def test_sentences_of_like_length_come_together() -> None:
     assert padding(batches, longest) < padding(as_they_come, longest) / 20
     # Within a buffer the order is by length, so each batch begins where another ends.
     spans = sorted((int(longest[batch].min()), int(longest[batch].max())) for batch in batches)
-    assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
 
 
 def test_the_longer_side_of_a_pair_decides_its_place() -> None:
@@ -73,7 +75,7 @@ def test_short_and_long_batches_come_in_no_order_of_length() -> None:
     longest = [
         int(lengths_of(800, 1)[batch].max()) for batch in epoch_batches(lengths_of(800, 1), 8, 0, 0)
     ]
-    rises = sum(after > before for before, after in zip(longest, longest[1:], strict=False))
+    rises = sum(after > before for before, after in pairwise(longest))
     assert 0.3 < rises / len(longest) < 0.7
 
 

@@ -36,7 +36,8 @@ def table() -> WordTable:
 def words_of(split: Split, types: Types) -> list[list[str]]:
     names = list(types.numbers)
     return [
-        [names[number] for number in split.sentence(place)] for place in range(len(split.starts) - 1)
+        [names[number] for number in split.sentence(place)]
+        for place in range(len(split.starts) - 1)
     ]
 
 
@@ -154,5 +155,6 @@ def test_a_batch_of_pairs_holds_all_first_sides_and_then_all_second_ones(
     ids = [[words.vocabulary.id(word) for word in side] for side in sides]
     if sentence_ends:
         ids = [[BEGIN, *side, END] for side in ids]
-    assert [row[row_mask].tolist() for row, row_mask in zip(batch.ids, batch.mask, strict=True)] == ids
+    found = [row[mask].tolist() for row, mask in zip(batch.ids, batch.mask, strict=True)]
+    assert found == ids
     assert batch.lengths.tolist() == [len(side) for side in ids]

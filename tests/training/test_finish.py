@@ -179,7 +179,7 @@ def multinli(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_in_domain_dev_set_decides_and_the_other_is_scored(multinli: Path) -> None:
     results = json.loads((multinli / "results.json").read_text())
     assert results.keys() == {"dev", "dev_mismatched"}
-    genres = {name: [each["genre"] for each in result["genres"]] for name, result in results.items()}
+    genres = {name: [each["genre"] for each in found["genres"]] for name, found in results.items()}
     assert genres == {"dev": ["fiction", "slate"], "dev_mismatched": ["letters", "verbatim"]}
     for result in results.values():
         assert sum(each["total"] for each in result["genres"]) == result["total"] == 12

@@ -121,9 +121,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
     evaluate = Run.evaluate
 
     def moments(run: Run) -> list[torch.Tensor]:
-        return [
-            each["exp_avg"].clone() for each in run.optimizer.state_dict()["state"].values()
-        ]
+        return [each["exp_avg"].clone() for each in run.optimizer.state_dict()["state"].values()]
 
     def accuracy(run: Run) -> float:
         script.seen.append(trained_weights(run.model))
@@ -172,12 +170,19 @@ def test_restore_halve_goes_back_to_the_best_weights_and_keeps_the_moments(
 
 
 def test_a_halved_rate_is_the_one_that_steps_are_taken_with(
-    tables: Path, tmp_path: Path, scripted: Any
+    tables: Path, tmp_path: Path, scripted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted.accuracies = [0.5, 0.4, 0.4]
-    tiny = "training.learning_rate=1e-30"
-    run(tables, tmp_path / "run", "training.epochs=3", tiny)
-    assert scripted.rates == [1e-30, 5e-31, 2.5e-31]
+    used: list[float] = []
+    step = torch.optim.Adam.step
+
+    def watched(optimizer: torch.optim.Adam, *given: Any, **options: Any) -> Any:
+        used.append(optimizer.param_groups[0]["lr"])
+        return step(optimizer, *given, **options)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", watched)
+    scripted.accuracies = [0.5, 0.4, 0.5, 0.4, 0.4]
+    run(tables, tmp_path / "run", "training.epochs=5", "training.batch_size=24")
+    assert used == [0.05] * 4 + [0.025] * 4 + [0.0125] * 2
 
 
 def test_it_stops_at_the_last_halving_before_the_epochs_are_over(
@@ -388,9 +393,7 @@ def test_a_truncated_checkpoint_is_passed_over_with_a_message(
     assert outcome(out) == outcome(finished)
 
 
-def test_a_run_is_not_continued_on_other_data(
-    tables: Path, tmp_path: Path, monkeypatch
-) -> None:
+def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monkeypatch) -> None:
     out = tmp_path / "run"
     stopped_after(monkeypatch, tables, out, steps=3)
     other = tmp_path / "other"

@@ -1,4 +1,4 @@
-"""From data and settings to a model: which rows, which words, which vectors, and what is refused."""
+"""From data and settings to a model: which rows, words and vectors, and what is refused."""
 
 from __future__ import annotations
 

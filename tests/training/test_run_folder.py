@@ -44,9 +44,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tables: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_another_run_is_refused_with_the_remedy(
-    tables: Path, finished: Path, resume: bool
-) -> None:
+def test_another_run_is_refused_with_the_remedy(tables: Path, finished: Path, resume: bool) -> None:
     before = contents(finished)
     with pytest.raises(TrainingError, match=r"another run.*config\.toml.*--out"):
         run(tables, finished, "training.epochs=3", resume=resume)

@@ -137,10 +137,10 @@ def test_a_selection_is_a_setting_and_its_values() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["penalty.weight", "penalty.weight=", "penalty.weight=1", "weight=1,2", "a.b.c=1,2", "=1,2", ""],
+    ["penalty.weight", "penalty.weight=", "penalty.weight=1", "weight=1,2", "a.b.c=1,2", "=1,2"],
 )
 def test_a_bad_selection_is_told_with_what_is_expected(text: str) -> None:
-    with pytest.raises(ConfigError, match="expected section.key=value,value") as error:
+    with pytest.raises(ConfigError, match=r"expected section\.key=value,value") as error:
         parse_selection(text)
     assert repr(text) in str(error.value)
 

@@ -66,7 +66,7 @@ def test_all_mistakes_of_a_recipe_are_told_together() -> None:
 
 def test_the_message_names_the_recipe_and_lists_every_mistake() -> None:
     text = "[training]\nepochs = 0\nclip = -1.0\n"
-    with pytest.raises(ConfigError, match="mine.toml: 2 settings are wrong") as error:
+    with pytest.raises(ConfigError, match=r"mine\.toml: 2 settings are wrong") as error:
         read_settings(text, source="mine.toml")
     assert str(error.value).count("\n  - ") == 2
 

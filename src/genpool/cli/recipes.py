@@ -10,12 +10,12 @@ import typer
 from genpool.errors import FolderError
 from genpool.recipes import recipe_names, recipe_text, recipe_title
 
-app = typer.Typer(invoke_without_command=True, help="List, show or copy the training recipes.")
+app = typer.Typer(invoke_without_command=True)
 
 
 @app.callback(invoke_without_command=True)
 def list_recipes(context: typer.Context) -> None:
-    """List the training recipes of the package.
+    """List, show or copy the training recipes of the package.
 
     Example: genpool recipes
     """

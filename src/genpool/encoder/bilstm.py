@@ -59,6 +59,10 @@ class BiLSTMStack(Encoder):
         """The rows of layer len(below) + 1, from the token vectors and all states below."""
         raise NotImplementedError
 
+    def word_columns(self) -> list[int]:
+        """How many leading columns of each layer's input are the token vectors."""
+        return [self.input_dim] * len(self.layers)
+
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
@@ -80,6 +84,9 @@ class BiLSTMEncoder(BiLSTMStack):
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
         later = [(2 * hidden_dim, hidden_dim)] * (layers - 1)
         super().__init__(input_dim, [(input_dim, hidden_dim), *later])
+
+    def word_columns(self) -> list[int]:
+        return [self.input_dim] + [0] * (len(self.layers) - 1)
 
     def layer_rows(self, embedded: Tensor, below: list[BothWays]) -> BothWays:
         states = torch.cat(below[-1], dim=1)  # (rows, 2 hidden)

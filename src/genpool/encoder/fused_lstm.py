@@ -33,12 +33,16 @@ class Saved(NamedTuple):
 
 
 def run_forward(rows: Tensor, sizes: tuple[int, ...], weights: Weights, reverse: bool) -> Saved:
-    """All steps of one direction, with activations written over the gates."""
-    hidden = weights.u.shape[1]
-    gates = torch.addmm(weights.b, rows, weights.w.T)  # (rows, 4 hidden)
-    cells = rows.new_empty(len(rows), hidden)
-    states = rows.new_empty(len(rows), hidden)
-    u_t = weights.u.T.contiguous()
+    """All steps of one direction."""
+    return run_steps(torch.addmm(weights.b, rows, weights.w.T), sizes, weights.u, reverse)
+
+
+def run_steps(gates: Tensor, sizes: tuple[int, ...], u: Tensor, reverse: bool) -> Saved:
+    """All steps, from the projected inputs W x + b (rows, 4 hidden), which are overwritten."""
+    hidden = u.shape[1]
+    cells = gates.new_empty(len(gates), hidden)
+    states = gates.new_empty(len(gates), hidden)
+    u_t = u.T.contiguous()
     last = slice(0, 0)  # the rows of the step before; sentences that begin now have none
     for start, size in steps_of(sizes, reverse):
         now = slice(start, start + size)

@@ -27,7 +27,7 @@ from genpool.text import (
     vector_table,
     wanted_words,
 )
-from genpool.training.dataset import Split, Types, Words, read_split
+from genpool.training.dataset import Split, Types, Words, read_split, words_of
 from genpool.training.settings import DataSettings, RunSettings
 
 
@@ -104,7 +104,7 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
     cutter = TextPipeline(
         tokenizer, Vocabulary.build({}), Characters(""), False, settings.text.max_length
     )
-    words = partial(_words, cutter)
+    words = partial(words_of, cutter)
     train, labels = _read_train(reader, names.train, types, words)
     train = _select(train, settings, notes)
     if not len(train):
@@ -136,17 +136,6 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
     return Prepared(
         model, table, ready[0], ready[1], dict(zip(tests, ready[2:], strict=True)), notes
     )
-
-
-def _words(cutter: TextPipeline, sentence: str, tokenized: bool) -> list[str]:
-    if not tokenized:
-        return cutter.words(sentence)
-    words = sentence.split()
-    more = len(words) - (cutter.max_length or len(words))
-    if more > 0:
-        cutter.cut.sentences += 1
-        cutter.cut.tokens += more
-    return words[: cutter.max_length]
 
 
 def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> None:

@@ -1,0 +1,107 @@
+"""What everything that encodes sentences can do: encode, encode a stream, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from genpool.errors import InputError
+from genpool.inference import in_order
+from genpool.progress import progress
+from genpool.text import TextPipeline
+
+Vectors = NDArray[np.float32]
+
+
+class SentenceVectors:
+    """A mixin: all that a class has to bring is `text`, `output_dim` and `vectors_of`."""
+
+    text: TextPipeline
+
+    @property
+    def output_dim(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def device(self) -> torch.device:
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> torch.dtype:
+        raise NotImplementedError
+
+    def vectors_of(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        """Vectors (sentences, output_dim) of tokenised sentences: one batch."""
+        raise NotImplementedError
+
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+    ) -> Vectors | Tensor:
+        """Vectors (sentences, output_dim), in the order given; one string gives one vector."""
+        given = [sentences] if isinstance(sentences, str) else list(as_many(sentences))
+        with progress("encoding", len(given), shown=show_progress_bar) as done:
+            chunks = list(self.encode_stream(given, batch_size, done))
+        vectors = torch.cat(chunks) if chunks else torch.zeros(0, self.output_dim)
+        if normalize_embeddings:
+            vectors = nn.functional.normalize(vectors, dim=1)
+        if isinstance(sentences, str):
+            vectors = vectors[0]
+        return vectors if convert_to_tensor else vectors.float().cpu().numpy()
+
+    def encode_stream(
+        self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
+    ) -> Iterator[Tensor]:
+        """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
+
+        words = (self.text.words(as_text(sentence)) for sentence in sentences)
+        return in_order(words, len, self.vectors_of, batch_size, done)
+
+    def similarity(
+        self,
+        first: str | Sequence[str] | NDArray[Any] | Tensor,
+        second: str | Sequence[str] | NDArray[Any] | Tensor,
+    ) -> Tensor:
+        """Cosines (first, second) of all pairs; sentences are encoded. Zeros have cosine 0."""
+        sides = [nn.functional.normalize(self._vectors(side), dim=1) for side in (first, second)]
+        return sides[0] @ sides[1].T
+
+    def _vectors(self, given: Any) -> Tensor:
+        """Sentences or vectors as vectors (n, output_dim), of the model's type."""
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, Tensor | np.ndarray):
+            return cast(Tensor, self.encode(texts, convert_to_tensor=True))
+        if isinstance(texts, np.ndarray) and texts.dtype.kind not in "fiu":
+            raise InputError(f"got an array of {texts.dtype}; expected vectors or a list of texts.")
+        # A copy: PyTorch warns of arrays that it must not write to, such as those of np.load.
+        made = torch.tensor(texts) if isinstance(texts, np.ndarray) else texts
+        vectors: Tensor = made.to(self.device, self.dtype)
+        vectors = vectors.unsqueeze(0) if vectors.dim() == 1 else vectors
+        if vectors.dim() != 2 or vectors.shape[1] != self.output_dim:
+            raise InputError(
+                f"got vectors of shape {tuple(texts.shape)}; expected (n, {self.output_dim})."
+            )
+        return vectors
+
+
+def as_many(given: Any) -> Iterable[Any]:
+    if not isinstance(given, Iterable):
+        raise InputError(f"got {given!r} ({type(given).__name__}); expected a list of sentences.")
+    return given
+
+
+def as_text(sentence: object) -> str:
+    if not isinstance(sentence, str):
+        raise InputError(
+            f"got {sentence!r} ({type(sentence).__name__}); expected a sentence (str)."
+        )
+    return sentence

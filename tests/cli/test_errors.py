@@ -1,0 +1,114 @@
+"""A user's mistake: exit code 2, one clear message, no traceback, nothing half-written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..training.small import ONE_THREAD
+from .conftest import Command
+
+MODEL = "runs/rules/best"
+LATIN = b"A dog\ncaf\xe9\n"
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+MISTAKES: list[tuple[list[str], str]] = [
+    (words("train snil"), "unknown recipe 'snil'. Did you mean 'snli'?"),
+    (words("train none.toml"), "there is no recipe file none.toml"),
+    (words("train rules --set training.epoch=1"), "Did you mean 'training.epochs'?"),
+    (words("train rules --set epochs"), "'epochs' is not an override"),
+    (words("train rules --set reader.sizes=3"), "reader.sizes is 3; expected a list"),
+    (words("train rules --bad-rows ignore"), "unknown reader.bad_rows 'ignore'"),
+    (words("train rules --select training.epochs=1"), "two values or more"),
+    (words("train rules --set penalty.name=scalar"), "needs scalar pooling"),
+    (words("train sick"), "needs the place of the data: --data"),
+    (words("train sick --data nowhere"), "nowhere: there is no such file or folder"),
+    (words("train sick --data sentences.txt"), "is not a table by its name"),
+    (words("train rules --out pairs.tsv"), "pairs.tsv is a file"),
+    (words("train rules --out ."), "holds something that is not a run"),
+    (words(f"predict {MODEL} nowhere.tsv -o out.tsv"), "there is no such file or folder"),
+    (words(f"predict {MODEL} bad.tsv -o out.tsv"), "bad.tsv, line 3: is not UTF-8"),
+    (words(f"predict {MODEL} pairs.tsv -o no/out.tsv"), "no/out.tsv: cannot be written"),
+    (words("predict nowhere pairs.tsv -o out.tsv"), "nowhere: there is no such folder"),
+    (words(f"evaluate {MODEL}"), "expected MODEL FILE"),
+    (words(f"evaluate {MODEL} pairs.tsv --probe --similarity"), "at most one of"),
+    (words(f"evaluate {MODEL} pairs.tsv --json no/out.json"), "no/out.json: cannot be written"),
+    (words(f"evaluate {MODEL} unlabelled.tsv"), "rows without a label"),
+    (words(f"evaluate {MODEL} pairs.tsv --similarity"), "without a score"),
+    (words("evaluate --compare pairs.tsv pairs.tsv"), "expected a tab-separated header"),
+    (words(f"encode {MODEL} sentences.txt -o out.txt"), "expected .npy, .parquet, .jsonl"),
+    (words(f"encode {MODEL} latin.txt -o out.npy"), "latin.txt, line 2: is not UTF-8"),
+    (words(f"encode {MODEL} latin.txt -o out.parquet"), "latin.txt, line 2: is not UTF-8"),
+    (words(f"encode {MODEL} latin.txt -o out.jsonl"), "latin.txt, line 2: is not UTF-8"),
+    (words(f"encode {MODEL} nowhere.txt -o out.npy"), "there is no such file"),
+    (words(f"encode {MODEL} pairs.tsv --column x -o out.npy"), "unknown column 'x'"),
+    (words(f"encode {MODEL} - --column x -o out.npy"), "a column needs a file"),
+    (words(f"encode {MODEL} a b -o out.npy"), "expected [MODEL] FILE"),
+    (words("encode runs sentences.txt -o out.npy"), "it is not a genpool model"),
+    (words("similarity a b --model nowhere"), "there is no such folder"),
+    (words(f"explain a --model {MODEL} --html no/out.html"), "no/out.html: cannot be written"),
+    (words("recipes show snil"), "Did you mean 'snli'?"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=lambda each: str(each)[:60])
+def test_a_mistake_is_told_in_one_message_and_leaves_nothing(
+    genpool: Command, place: Path, arguments: list[str], message: str
+) -> None:
+    (place / "latin.txt").write_bytes(LATIN)
+    (place / "unlabelled.tsv").write_text("premise\thypothesis\na\tb\n")
+    (place / "bad.tsv").write_bytes(b"premise\thypothesis\na\tb\ncaf\xe9\tb\n")
+    before = sorted(place.rglob("*"))
+    said = genpool(*arguments)
+    assert said.code == 2
+    assert said.err.startswith("error: ")
+    assert said.err.count("error: ") == 1
+    assert message in said.err
+    assert sorted(place.rglob("*")) == before
+
+
+def test_all_mistakes_of_a_recipe_are_printed(genpool: Command, place: Path) -> None:
+    (place / "mine.toml").write_text("[training]\nepochs = 0\nbatch = 3\n[encoder]\nname = 'x'\n")
+    said = genpool("train", "mine.toml", "--set", "pooling.heads=none")
+    assert said.code == 2
+    assert "mine.toml: 4 settings are wrong:" in said.err
+    assert said.err.count("\n  - ") == 4
+    assert not (place / "runs" / "mine").exists()
+
+
+def test_a_wrong_option_is_told_with_the_usage(genpool: Command) -> None:
+    said = genpool("encode", "--nonsense")
+    assert said.code == 2
+    assert "Usage:" in said.err
+    assert "--nonsense" in said.err
+
+
+def test_an_encoder_is_no_classifier(genpool: Command, place: Path) -> None:
+    from genpool.tables import load_encoder
+
+    load_encoder(place / MODEL).save_pretrained(place / "encoder")
+    said = genpool("predict", "encoder", "pairs.tsv", "-o", "out.tsv")
+    assert said.code == 2
+    assert "holds a SentenceEncoder; expected a classifier" in said.err
+
+
+def test_as_a_process_a_mistake_ends_with_two_and_no_traceback(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "genpool", "train", "snil"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=ONE_THREAD,
+    )
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert found.stderr.startswith("error: unknown recipe 'snil'.")
+    assert "Traceback" not in found.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,99 @@
+"""Every command explains itself, with an example that works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from genpool import demo
+from genpool.cli import app
+
+from ..training.small import ONE_THREAD, SMALL_RULES, sets
+from .conftest import Command
+
+COMMANDS = (
+    "train",
+    "evaluate",
+    "predict",
+    "encode",
+    "similarity",
+    "explain",
+    "demo",
+    "recipes",
+    "recipes show",
+    "recipes copy",
+)
+
+
+def example(text: str) -> list[str]:
+    """The words of the example in a help text, which may be broken over lines."""
+    found = re.search(r"Example: (.+?)\n\s*\n", text, re.DOTALL)
+    assert found, text
+    return shlex.split(found[1])
+
+
+def test_these_are_all_commands() -> None:
+    names = {each.name for each in app.registered_commands}
+    names |= {each.name for each in app.registered_groups}
+    assert names == {command.split()[0] for command in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command: str) -> None:
+    said = genpool(*command.split(), "--help")
+    assert said.code == 0
+    assert example(said.out)[: 1 + len(command.split())] == ["genpool", *command.split()]
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each not in ("train", "demo")])
+def test_the_example_works(genpool: Command, place: Path, command: str) -> None:
+    words = example(genpool(*command.split(), "--help").out)
+    said = genpool(*words[1:])
+    assert said.code == 0, said.err
+    assert said.out
+
+
+def test_the_example_of_train_works(
+    genpool: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = example(genpool("train", "--help").out)
+    smaller = sets([*SMALL_RULES, "reader.sizes=[30, 6, 6]"])
+    said = genpool(*words[1:], *smaller)
+    assert said.code == 0, said.err
+    assert "model:  runs/rules/best" in said.out
+    assert (tmp_path / "runs" / "rules" / "best" / "config.json").is_file()
+
+
+def test_the_demo_shows_the_whole_way(genpool: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    smaller = (*SMALL_RULES, "reader.sizes=[30, 6, 6]", "training.epochs=1")
+    monkeypatch.setattr(demo, "OVERRIDES", smaller)
+    said = genpool("demo")
+    assert said.code == 0, said.err
+    for heading in ("1. Train", "2. Encode", "3. Compare", "4. Explain", "5. Classify"):
+        assert heading in said.out
+    assert "3 sentences -> (3, 20)" in said.out
+    assert "head 2" in said.out
+
+
+def test_no_command_gives_the_list_of_them(genpool: Command) -> None:
+    said = genpool()
+    for command in COMMANDS:
+        assert command.split()[0] in said.out + said.err
+
+
+def test_python_m_genpool_is_the_same() -> None:
+    commands = ([sys.executable, "-m", "genpool"], [str(Path(sys.executable).with_name("genpool"))])
+    found = [
+        subprocess.run(
+            [*command, "recipes"], capture_output=True, text=True, check=True, env=ONE_THREAD
+        ).stdout
+        for command in commands
+    ]
+    assert found[0] == found[1]
+    assert "snli-small" in found[0]

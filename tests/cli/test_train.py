@@ -1,0 +1,98 @@
+"""The command `train`: a recipe and data in, a run out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ..training.small import RECIPE, SMALL_RULES, metrics, reviews, sets, start, write_table
+from .conftest import Command
+
+SMALL = sets([*SMALL_RULES, "reader.sizes=[24, 6, 6]", "training.epochs=1"])
+
+
+@pytest.fixture
+def films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a recipe and tables of one's own."""
+    (tmp_path / "films.toml").write_text(RECIPE)
+    (tmp_path / "data").mkdir()
+    for seed, (name, count) in enumerate({"train": 16, "dev": 8, "test": 6}.items()):
+        write_table(tmp_path / "data" / f"{name}.tsv", reviews(count, seed))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_recipe_of_your_own_trains_on_your_tables(genpool: Command, films: Path) -> None:
+    said = genpool("train", "films.toml", "--data", "data", "--out", "run")
+    assert said.code == 0, said.err
+    results = json.loads((films / "run" / "results.json").read_text())
+    assert said.out.splitlines() == [
+        f"dev accuracy: {100 * results['dev']['accuracy']:.2f} %",
+        f"test accuracy: {100 * results['test']['accuracy']:.2f} %",
+        "report: run/report.md",
+        "model:  run/best",
+    ]
+    for line in ("rows: train 16, dev 8, test 6", "epoch 1: 16/16", "step 2: train loss"):
+        assert line in said.err
+
+
+def test_the_run_goes_to_runs_and_the_name_of_the_recipe(genpool: Command, films: Path) -> None:
+    assert genpool("train", "films.toml", "--data", "data", "--quiet").code == 0
+    assert (films / "runs" / "films" / "report.md").is_file()
+
+
+def test_quiet_says_nothing_but_the_result(genpool: Command, films: Path) -> None:
+    said = genpool("train", "films.toml", "--data", "data", "--out", "run", "--quiet")
+    assert said.err == ""
+    assert said.out.startswith("dev accuracy:")
+
+
+def test_settings_can_be_changed_by_name(genpool: Command, films: Path) -> None:
+    changes = sets(["training.epochs=3", "pooling.name=scalar"])
+    assert genpool("train", "films.toml", "--data", "data", "--out", "run", *changes).code == 0
+    assert len(metrics(films / "run")) == 3
+    assert 'name = "scalar"' in (films / "run" / "config.toml").read_text()
+
+
+def test_bad_rows_can_be_skipped_and_are_counted(genpool: Command, films: Path) -> None:
+    write_table(films / "data" / "train.tsv", [*reviews(16, 0), ("good", "")])
+    arguments = ("train", "films.toml", "--data", "data", "--out", "run")
+    said = genpool(*arguments)
+    assert said.code == 2
+    assert "train.tsv, line 18: column 'text' is empty" in said.err
+    assert 'bad_rows="skip"' in said.err
+    said = genpool(*arguments, "--bad-rows", "skip")
+    assert said.code == 0, said.err
+    assert "rows left out: 1 empty side" in said.err
+
+
+def test_select_trains_each_value_and_reports_the_choice(genpool: Command, films: Path) -> None:
+    said = genpool(
+        *("train", "films.toml", "--data", "data", "--out", "choice", "--quiet"),
+        *("--select", "pooling.heads=1,3"),
+    )
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[-1] == "report: choice/selection.md"
+    assert {each.name for each in (films / "choice").iterdir()} == {
+        "pooling.heads=1",
+        "pooling.heads=3",
+        "selection.md",
+    }
+
+
+def test_resume_of_a_run_that_never_began_begins_it(genpool: Command, films: Path) -> None:
+    said = genpool("train", "films.toml", "--data", "data", "--out", "run", "--resume")
+    assert said.code == 0
+    assert "no checkpoint yet, starting from the beginning" in said.err
+
+
+def test_bfloat16_trains_where_the_device_has_it(tmp_path: Path) -> None:
+    """In a process of its own: a process keeps its precision."""
+    out = tmp_path / "run"
+    half = sets(["training.precision=bfloat16"])
+    process = start("train", "rules", "--out", out, "--quiet", *SMALL, *half)
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    assert json.loads((out / "results.json").read_text())["test"]["total"] == 6

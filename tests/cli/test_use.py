@@ -1,0 +1,287 @@
+"""Predict, evaluate, encode, similarity, explain, recipes: what they print and write."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from genpool import PairClassifier
+from genpool.evaluation import read_predictions
+from genpool.recipes import recipe_names, recipe_text
+
+from .conftest import Command
+
+MODEL = "runs/rules/best"
+PAIRS = [("A dog runs.", "An animal runs."), ("An animal runs.", "A dog runs.")]
+
+
+@pytest.fixture
+def model(place: Path) -> PairClassifier:
+    return PairClassifier.from_pretrained(place / MODEL)
+
+
+# --- predict and evaluate ------------------------------------------------------------------------
+
+
+def test_predict_writes_a_label_for_every_row(
+    genpool: Command, place: Path, model: PairClassifier
+) -> None:
+    said = genpool("predict", MODEL, "pairs.tsv", "-o", "labels.tsv")
+    assert (said.code, said.out) == (0, "2 rows: labels.tsv\n")
+    found = read_predictions(place / "labels.tsv")
+    assert list(found.predicted) == model.predict(PAIRS)
+    assert found.gold == ("entailment", "neutral")
+
+
+def test_predict_needs_no_labels_and_takes_columns_by_name(
+    genpool: Command, place: Path, model: PairClassifier
+) -> None:
+    rows = [{"id": f"p{at}", "p": p, "h": h} for at, (p, h) in enumerate(PAIRS)]
+    (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = genpool("predict", MODEL, "rows.jsonl", "-o", "l.tsv", "--first", "p", "--second", "h")
+    assert said.code == 0, said.err
+    found = read_predictions(place / "l.tsv")
+    assert found.ids == ("p0", "p1")
+    assert list(found.predicted) == model.predict(PAIRS)
+
+
+def test_evaluate_prints_accuracy_per_class_and_confusion(
+    genpool: Command, place: Path, model: PairClassifier
+) -> None:
+    said = genpool("evaluate", MODEL, "pairs.tsv", "--json", "numbers.json")
+    assert said.code == 0
+    right = sum(
+        label == gold
+        for label, gold in zip(model.predict(PAIRS), ("entailment", "neutral"), strict=True)
+    )
+    assert f"Accuracy **{50 * right:.2f} %** ({right} of 2;" in said.out
+    assert "| class | precision | recall | F1 | rows |" in said.out
+    assert "| gold \\ predicted | entailment | neutral | contradiction |" in said.out
+    numbers = json.loads((place / "numbers.json").read_text())
+    assert numbers["accuracy"]["correct"] == right
+
+
+def test_evaluate_agrees_with_the_scores_of_the_run(
+    genpool: Command, place: Path, rules_run: Path
+) -> None:
+    """The same pairs as a table give the accuracy that training reported."""
+    from genpool.data import RulesReader
+
+    rows = [
+        "\t".join((str(each.label), each.first, str(each.second), str(each.genre)))
+        for each in RulesReader(sizes=(60, 12, 9)).read("test")
+    ]
+    header = "label\tpremise\thypothesis\tgenre"
+    (place / "test.tsv").write_text("\n".join([header, *rows]) + "\n")
+    assert genpool("evaluate", MODEL, "test.tsv", "--json", "numbers.json").code == 0
+    reported = json.loads((rules_run / "results.json").read_text())["test"]
+    assert json.loads((place / "numbers.json").read_text())["accuracy"] == reported
+
+
+def test_compare_asks_whether_a_is_better_than_b(genpool: Command, place: Path) -> None:
+    header = "id\tgold\tpredicted\n"
+    a = "".join(f"{row}\tx\t{'x' if row < 9 else 'y'}\n" for row in range(10))
+    b = "".join(f"{row}\tx\t{'x' if row < 2 else 'y'}\n" for row in range(10))
+    (place / "a.tsv").write_text(header + a)
+    (place / "b.tsv").write_text(header + b)
+    said = genpool("evaluate", "--compare", "a.tsv", "b.tsv", "--json", "numbers.json")
+    assert said.code == 0
+    assert "a minus b = +70.00 points" in said.out
+    numbers = json.loads((place / "numbers.json").read_text())["comparison"]
+    assert (numbers["only_a"], numbers["only_b"]) == (7, 0)
+    assert numbers["mcnemar_p_value"] == pytest.approx(2 / 2**7)
+    assert numbers["t_p_value"] < 0.01
+
+
+def sentence(chance: random.Random) -> str:
+    words = ("A", "dog", "runs", "sleeps", "man", "the", "animal", "park")
+    return " ".join(chance.choice(words) for _ in range(chance.randint(1, 6)))
+
+
+def test_evaluate_similarity_correlates_and_regresses(genpool: Command, place: Path) -> None:
+    chance = random.Random(0)
+    (place / "sts").mkdir()
+    for name, count in {"train": 20, "test": 12}.items():
+        rows = [
+            f"{chance.uniform(0, 5):.2f}\t{sentence(chance)}\t{sentence(chance)}"
+            for _ in range(count)
+        ]
+        text = "\n".join(["gold\ts\tt", *rows]) + "\n"
+        (place / "sts" / f"{name}.tsv").write_text(text)
+    columns = ("--score", "gold", "--first", "s", "--second", "t")
+    said = genpool("evaluate", MODEL, "sts", "--similarity", *columns, "--json", "n.json")
+    assert said.code == 0, said.err
+    assert "| cosine | 12 |" in said.out
+    assert "| regression | 12 |" in said.out
+    numbers = json.loads((place / "n.json").read_text())
+    assert numbers.keys() == {"similarity", "regression"}
+    alone = genpool("evaluate", MODEL, "sts/test.tsv", "--similarity", *columns)
+    assert "| cosine | 12 |" in alone.out
+    assert "regression" not in alone.out
+
+
+def test_evaluate_probe_fits_a_classifier_on_frozen_vectors(genpool: Command, place: Path) -> None:
+    chance = random.Random(0)
+    rows = [f"{('dog', 'man')[at % 2]}\t{sentence(chance)}" for at in range(40)]
+    (place / "probe.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
+    said = genpool("evaluate", MODEL, "probe.tsv", "--probe", "--json", "n.json")
+    assert said.code == 0, said.err
+    assert "(10 folds)" in said.out
+    numbers = json.loads((place / "n.json").read_text())["probe"]
+    assert numbers["accuracy"]["total"] == 40
+
+
+# --- encode --------------------------------------------------------------------------------------
+
+
+def expected(model: PairClassifier) -> np.ndarray:
+    return np.asarray(model.encoder.encode(["A dog runs.", "", "An animal sleeps."]))
+
+
+@pytest.mark.parametrize("suffix", ["npy", "parquet", "jsonl"])
+def test_encode_writes_every_line_in_order_empty_ones_too(
+    genpool: Command, place: Path, model: PairClassifier, suffix: str
+) -> None:
+    out = place / f"vectors.{suffix}"
+    said = genpool("encode", MODEL, "sentences.txt", "-o", out)
+    assert said.code == 0, said.err
+    assert said.out == f"3 vectors of 20 numbers: {out}\n"
+    if suffix == "npy":
+        found = np.load(out)
+    elif suffix == "parquet":
+        found = np.array(parquet.read_table(out)["vector"].to_pylist())
+    else:
+        found = np.array([json.loads(line)["vector"] for line in out.read_text().splitlines()])
+    assert np.abs(found - expected(model)).max() < 1e-6
+
+
+def test_encode_reads_standard_input(genpool: Command, place: Path, model: PairClassifier) -> None:
+    data = (place / "sentences.txt").read_bytes()
+    said = genpool("encode", MODEL, "-", "-o", "vectors.npy", stdin=data)
+    assert said.code == 0, said.err
+    assert np.abs(np.load("vectors.npy") - expected(model)).max() < 1e-6
+
+
+def test_encode_takes_a_column_and_normalizes(genpool: Command, place: Path) -> None:
+    said = genpool(
+        "encode", MODEL, "pairs.tsv", "--column", "hypothesis", "--normalize", "-o", "v.jsonl"
+    )
+    assert said.code == 0, said.err
+    rows = [json.loads(line) for line in (place / "v.jsonl").read_text().splitlines()]
+    assert [row["sentence"] for row in rows] == ["An animal runs.", "A dog runs."]
+    for row in rows:
+        assert np.linalg.norm(row["vector"]) == pytest.approx(1, abs=1e-5)
+
+
+# --- similarity and explain ----------------------------------------------------------------------
+
+
+def test_similarity_of_two_sentences_is_their_cosine(
+    genpool: Command, place: Path, model: PairClassifier
+) -> None:
+    said = genpool("similarity", "A dog runs.", "An animal runs.", "--model", MODEL)
+    one, other = np.asarray(model.encoder.encode(["A dog runs.", "An animal runs."]), np.float64)
+    cosine = one @ other / np.sqrt((one @ one) * (other @ other))
+    assert (said.code, said.out) == (0, f"{cosine:.4f}\n")
+
+
+def test_a_sentence_longer_than_any_file_name_is_a_sentence(genpool: Command, place: Path) -> None:
+    long = "dog " * 2000
+    said = genpool("similarity", long, long, "--model", MODEL)
+    assert (said.code, said.out) == (0, "1.0000\n")
+
+
+def test_similarity_of_two_files_goes_line_by_line(
+    genpool: Command, place: Path, model: PairClassifier
+) -> None:
+    chance = random.Random(0)
+    sides = [[sentence(chance) for _ in range(1030)] for _ in range(2)]  # more than one chunk
+    sides[0][3] = sides[1][3] = ""
+    for name, lines in zip("ab", sides, strict=True):
+        (place / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    said = genpool("similarity", "a.txt", "b.txt", "--model", MODEL)
+    assert said.code == 0
+    found = [float(line) for line in said.out.splitlines()]
+    left, right = (np.asarray(model.encoder.encode(lines), np.float64) for lines in sides)
+    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    cosines = (left * right).sum(axis=1) / np.where(norms > 0, norms, 1)
+    assert len(found) == 1030
+    assert np.abs(np.array(found) - cosines).max() < 1e-4
+    assert found[3] == 0
+
+
+def test_files_of_different_length_are_told(genpool: Command, place: Path) -> None:
+    (place / "short.txt").write_text("A dog runs.\n")
+    said = genpool("similarity", "sentences.txt", "short.txt", "--model", MODEL)
+    assert said.code == 2
+    assert "different numbers of lines: sentences.txt, short.txt" in said.err
+
+
+def test_one_file_and_one_sentence_are_taken_for_a_slip(genpool: Command, place: Path) -> None:
+    said = genpool("similarity", "sentences.txt", "sentence.txt", "--model", MODEL)
+    assert said.code == 2
+    assert "sentences.txt is a file and the other is not" in said.err
+
+
+def test_explain_prints_a_line_per_token_and_a_column_per_head(
+    genpool: Command, place: Path, model: PairClassifier
+) -> None:
+    said = genpool("explain", "A dog runs.", "--model", MODEL, "--html", "page.html")
+    assert said.code == 0
+    head, *lines = said.out.splitlines()
+    assert head.split() == ["head", "1", "head", "2"]
+    assert [line.split()[0] for line in lines[:4]] == ["A", "dog", "runs", "."]
+    weights = model.encoder.explain("A dog runs.").token_weights
+    found = np.array([re.findall(r"\d\.\d+", line) for line in lines[:4]], dtype=float)
+    assert np.abs(found.T - weights).max() < 1e-3
+    assert lines[4] == "page: page.html"
+    page = (place / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert page.count("<th>head") == 2
+
+
+def test_explain_of_nothing_says_so(genpool: Command, place: Path) -> None:
+    said = genpool("explain", "", "--model", MODEL)
+    assert (said.code, said.out) == (0, "(no tokens)\n")
+
+
+# --- recipes -------------------------------------------------------------------------------------
+
+
+def test_recipes_lists_every_recipe_with_its_title(genpool: Command) -> None:
+    lines = genpool("recipes").out.splitlines()
+    assert [line.split()[0] for line in lines] == recipe_names()
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_recipes_show_prints_a_recipe_as_it_is(genpool: Command) -> None:
+    assert genpool("recipes", "show", "snli").out == recipe_text("snli")
+
+
+def test_recipes_copy_writes_a_file_of_your_own_and_never_over_another(
+    genpool: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    said = genpool("recipes", "copy", "sst5", path)
+    assert said.code == 0
+    assert f"genpool train {path}" in said.out
+    assert path.read_text() == recipe_text("sst5")
+    path.write_text("changed")
+    said = genpool("recipes", "copy", "snli", path)
+    assert said.code == 2
+    assert "exists already" in said.err
+    assert path.read_text() == "changed"
+
+
+def test_recipes_copy_into_a_folder_that_is_not_there_is_told(
+    genpool: Command, tmp_path: Path
+) -> None:
+    said = genpool("recipes", "copy", "snli", tmp_path / "no" / "mine.toml")
+    assert said.code == 2
+    assert "cannot be written" in said.err

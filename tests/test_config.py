@@ -1,0 +1,324 @@
+"""Settings: read from plain dictionaries, all mistakes reported at once."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import FrozenInstanceError, dataclass, field
+from typing import Any, Literal
+
+import pytest
+
+from genpool.config import (
+    ClassifierSettings,
+    EmbeddingSettings,
+    ModelSettings,
+    Part,
+    PartKind,
+    TextSettings,
+    complete,
+    from_dict,
+    module_kind,
+    to_dict,
+)
+from genpool.encoder import ENCODERS
+from genpool.errors import ConfigError, GenpoolError
+from genpool.pooling import POOLINGS
+from genpool.saved_model import PARTS
+
+
+def read(given: dict[str, Any]) -> ModelSettings:
+    return from_dict(ModelSettings, given, PARTS)
+
+
+def problems_of(given: dict[str, Any]) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read(given)
+    assert all(problem in str(caught.value) for problem in caught.value.problems)
+    return caught.value.problems
+
+
+def test_nothing_given_is_the_papers_model() -> None:
+    settings = read({})
+    assert settings == ModelSettings()
+    assert settings.embedding == EmbeddingSettings(300, True, True, 15, (1, 3, 5), 100, 0.5)
+    assert settings.classifier == ClassifierSettings(300, 0.5)
+    assert (settings.encoder.name, settings.pooling.name) == ("stacked-bilstm", "generalized")
+
+
+FULL = ModelSettings(
+    text=TextSettings("whitespace", True, 40),
+    embedding=EmbeddingSettings(7, False, False, 3, (2,), 9, 0.25),
+    encoder=Part("shortcut-stacked", {"hidden_dims": (4, 5)}),
+    pooling=Part("generalized", {"heads": 3, "hidden_dim": None}),
+    classifier=ClassifierSettings(11, 0.0),
+)
+
+
+def test_settings_come_back_from_their_dictionary() -> None:
+    assert read(to_dict(FULL)) == FULL
+    assert read(to_dict(ModelSettings())) == ModelSettings()
+
+
+def test_settings_come_back_from_json() -> None:
+    assert read(json.loads(json.dumps(to_dict(FULL)))) == FULL
+
+
+def test_a_part_is_its_name_and_its_options_side_by_side() -> None:
+    as_dict = to_dict(FULL)
+    assert as_dict["pooling"] == {"name": "generalized", "heads": 3, "hidden_dim": None}
+    assert as_dict["embedding"]["character_widths"] == [2]
+    assert as_dict["text"] == {"rules": "whitespace", "sentence_ends": True, "max_length": 40}
+
+
+def test_settings_can_be_read_from_toml() -> None:
+    given = tomllib.loads("""
+        pooling = "max"
+        [text]
+        max_length = 5
+        [encoder]
+        name = "cnn"
+        widths = [2, 3]
+        [embedding]
+        dropout = 0
+    """)
+    settings = read(given)
+    assert settings.pooling == Part("max")
+    assert settings.encoder == Part("cnn", {"widths": (2, 3)})
+    assert settings.text.max_length == 5 and settings.embedding.dropout == 0
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        ModelSettings().text.rules = "whitespace"
+
+
+def test_reading_leaves_the_given_dictionary_alone() -> None:
+    given = {"encoder": {"name": "cnn", "widths": [2]}, "text": {"max_length": 3}}
+    before = json.dumps(given)
+    read(given)
+    assert json.dumps(given) == before
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    problems = problems_of(
+        {
+            "txet": {},
+            "text": {"rules": "pen", "max_length": 0, "sentence_end": True},
+            "embedding": {"word_dim": "300", "dropout": 1, "character_widths": [1, 0]},
+            "encoder": {"name": "bilsm"},
+            "pooling": {"name": "generalized", "heads": 0},
+            "classifier": 300,
+        }
+    )
+    assert problems == [
+        "unknown setting 'txet'. Did you mean 'text'? "
+        "Known: classifier, embedding, encoder, pooling, text.",
+        "unknown text.rules 'pen'. Did you mean 'penn'? Known: penn, whitespace.",
+        "text.max_length is 0; expected 1 or more.",
+        "unknown setting 'text.sentence_end'. Did you mean 'text.sentence_ends'? "
+        "Known: text.max_length, text.rules, text.sentence_ends.",
+        "embedding.word_dim is '300'; expected a whole number.",
+        "embedding.dropout is 1; expected a number below 1.0.",
+        "embedding.character_widths is [1, 0]; expected 1 or more.",
+        "unknown encoder 'bilsm'. Did you mean 'bilstm'? Known: "
+        + ", ".join(sorted(ENCODERS))
+        + ".",
+        "pooling: heads is 0; expected a whole number of 1 or more.",
+        "classifier is 300; expected a section of settings.",
+    ]
+
+
+def test_the_message_lists_the_mistakes_under_their_number_and_source() -> None:
+    given = {"text": {"max_length": 0}, "embedding": {"word_dim": 0}}
+    with pytest.raises(ConfigError) as caught:
+        from_dict(ModelSettings, given, PARTS, "my.toml")
+    assert str(caught.value) == (
+        "my.toml: 2 settings are wrong:\n"
+        "  - text.max_length is 0; expected 1 or more.\n"
+        "  - embedding.word_dim is 0; expected 1 or more."
+    )
+    assert isinstance(caught.value, GenpoolError) and isinstance(caught.value, ValueError)
+
+
+def test_a_single_mistake_stands_on_one_line() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_dict(ModelSettings, {"text": {"max_length": 0}}, PARTS, "my.toml")
+    assert str(caught.value) == "my.toml: text.max_length is 0; expected 1 or more."
+
+
+@pytest.mark.parametrize(
+    ("given", "nearest"),
+    [
+        ({"pooling": "generalised"}, "'generalized'"),
+        ({"pooling": {"name": "source2token"}}, "'source-to-token'"),
+        ({"pooling": {"name": "generalized", "head": 3}}, "'heads'"),
+        ({"encoder": {"name": "stacked-bilstm", "shortcuts": "both"}}, "'shortcut'"),
+        ({"encoder": {"name": "stacked-bilstm", "shortcut": "bth"}}, "'both'"),
+        ({"encoder": "stacked_bilstm"}, "'stacked-bilstm'"),
+        ({"embeding": {}}, "'embedding'"),
+        ({"embedding": {"dropuot": 0.5}}, "'embedding.dropout'"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(given, nearest: str) -> None:
+    (problem,) = problems_of(given)
+    assert f"Did you mean {nearest}?" in problem and "Known: " in problem
+
+
+def test_a_name_near_to_none_is_answered_with_all_of_them() -> None:
+    (problem,) = problems_of({"pooling": "qqqq"})
+    assert "Did you mean" not in problem and all(name in problem for name in POOLINGS)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "expected"),
+    [
+        ("text", "sentence_ends", 1, "expected true or false"),
+        ("text", "sentence_ends", "yes", "expected true or false"),
+        ("text", "max_length", 2.0, "expected a whole number or nothing"),
+        ("text", "max_length", True, "expected a whole number or nothing"),
+        ("text", "max_length", -5, "expected 1 or more"),
+        ("text", "rules", 5, "unknown text.rules 5"),
+        ("text", "rules", ["penn"], "unknown text.rules ['penn']"),
+        ("embedding", "word_dim", 300.0, "expected a whole number"),
+        ("embedding", "word_dim", None, "expected a whole number"),
+        ("embedding", "word_dim", 0, "expected 1 or more"),
+        ("embedding", "dropout", "0.5", "expected a number"),
+        ("embedding", "dropout", True, "expected a number"),
+        ("embedding", "dropout", -0.1, "expected 0.0 or more"),
+        ("embedding", "dropout", 1.0, "expected a number below 1.0"),
+        ("embedding", "dropout", float("nan"), "expected 0.0 or more"),
+        ("embedding", "dropout", float("inf"), "expected a number below 1.0"),
+        ("embedding", "character_widths", 3, "expected a list, each a whole number"),
+        ("embedding", "character_widths", [1, "3"], "expected a list, each a whole number"),
+        ("embedding", "character_widths", [[1]], "expected a list, each a whole number"),
+        ("embedding", "character_widths", [], "expected one number or more"),
+        ("classifier", "hidden_dim", {}, "expected a whole number"),
+        ("pooling", "heads", 2.5, "expected a whole number"),
+        ("pooling", "heads", True, "expected a whole number"),
+        ("pooling", "heads", -1, "expected a whole number of 1 or more"),
+        ("pooling", "hidden_dim", "4", "expected a whole number or nothing"),
+        ("pooling", "hidden_dim", 0, "hidden_dim is 0; expected a whole number of 1 or more"),
+        ("encoder", "layers", 0, "expected 1 or more"),
+        ("encoder", "hidden_dim", 10**30, "no tensor can be so large"),
+        ("pooling", "heads", 10**18, "no tensor can be so large"),
+    ],
+)
+def test_a_value_of_the_wrong_type_or_range_is_refused(section, key, value, expected) -> None:
+    part = {"pooling": {"name": "generalized"}, "encoder": {"name": "bilstm"}}
+    (problem,) = problems_of({section: {**part.get(section, {}), key: value}})
+    assert expected in problem
+    assert problem.startswith((f"{section}.{key}", f"{section}: ", f"unknown {section}.{key}"))
+
+
+def test_a_whole_number_will_do_for_a_number() -> None:
+    assert read({"embedding": {"dropout": 0}}).embedding.dropout == 0
+
+
+def test_the_bounds_themselves_are_allowed() -> None:
+    settings = read({"text": {"max_length": 1}, "embedding": {"dropout": 0.0, "word_dim": 1}})
+    assert (settings.text.max_length, settings.embedding.word_dim) == (1, 1)
+
+
+@pytest.mark.parametrize("given", [5, None, [], {}, {"heads": 5}, True])
+def test_a_part_without_a_name_is_refused(given: object) -> None:
+    (problem,) = problems_of({"pooling": given})
+    assert problem == f"pooling is {given!r}; expected a section with a name."
+
+
+@pytest.mark.parametrize("name", [5, None, ["max"], {"max": 1}, True], ids=repr)
+def test_a_name_that_is_no_text_is_refused(name: object) -> None:
+    (problem,) = problems_of({"pooling": {"name": name}})
+    assert f"unknown pooling {name!r}" in problem
+
+
+def test_options_of_another_part_are_refused() -> None:
+    problems = problems_of({"pooling": {"name": "mean", "heads": 3, "hidden_dim": 4}})
+    assert len(problems) == 2
+    assert "unknown option of pooling 'mean' 'heads'" in problems[0]
+
+
+def test_the_input_width_is_no_option() -> None:
+    (problem,) = problems_of({"pooling": {"name": "generalized", "input_dim": 4}})
+    assert "unknown option of pooling 'generalized' 'input_dim'" in problem
+
+
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [("encoder", name) for name in ENCODERS] + [("pooling", name) for name in POOLINGS],
+)
+def test_every_part_can_be_chosen_by_its_name_alone(section: str, name: str) -> None:
+    assert getattr(read({section: name}), section) == Part(name)
+    assert getattr(read({section: {"name": name}}), section) == Part(name)
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "classes"),
+    [
+        *(("encoder", name, ENCODERS) for name in ENCODERS),
+        *(("pooling", name, POOLINGS) for name in POOLINGS),
+    ],
+)
+def test_a_completed_part_can_be_read_again_and_is_complete(section, name, classes) -> None:
+    whole = complete(section, Part(name), classes)
+    assert "input_dim" not in whole.options
+    assert complete(section, whole, classes) == whole
+    assert getattr(read({section: {"name": name, **whole.options}}), section) == whole
+
+
+def test_completing_writes_defaults_out_and_keeps_what_was_chosen() -> None:
+    chosen = Part("stacked-bilstm", {"layers": 2})
+    expected = {"hidden_dim": 300, "layers": 2, "shortcut": "direction"}
+    assert complete("encoder", chosen, ENCODERS) == Part("stacked-bilstm", expected)
+    assert chosen.options == {"layers": 2}
+
+
+def test_completing_an_unknown_part_or_option_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"unknown encoder 'gruu'\. Did you mean 'gru'"):
+        complete("encoder", Part("gruu"), ENCODERS)
+    with pytest.raises(ConfigError) as caught:
+        complete("encoder", Part("gru", {"layer": 1, "input_dim": 5}), ENCODERS)
+    assert len(caught.value.problems) == 2
+
+
+@dataclass(frozen=True)
+class Inner:
+    speed: float = field(default=1.0, metadata={"minimum": 0.0})
+    names: tuple[str, ...] = ()
+    mode: Literal["slow", "fast"] = "slow"
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner = Inner()
+    tool: Part = Part("saw")
+
+
+class Saw:
+    def __init__(self, input_dim: int, teeth: int = 10, mode: Literal["rip", "cross"] = "rip"):
+        self.teeth = teeth
+
+
+TOOLS = {"tool": module_kind({"saw": Saw})}
+
+
+def test_any_frozen_dataclass_can_be_read() -> None:
+    given = {"inner": {"speed": 2, "names": ["a"], "mode": "fast"}, "tool": {"name": "saw"}}
+    settings = from_dict(Outer, given, TOOLS)
+    assert settings == Outer(Inner(2, ("a",), "fast"), Part("saw"))
+    assert from_dict(Outer, to_dict(settings), TOOLS) == settings
+
+
+def test_types_and_literals_of_a_parts_options_are_checked() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_dict(Outer, {"tool": {"name": "saw", "teeth": "many", "mode": "crss"}}, TOOLS)
+    assert caught.value.problems == [
+        "tool.teeth is 'many'; expected a whole number.",
+        "unknown tool.mode 'crss'. Did you mean 'cross'? Known: cross, rip.",
+    ]
+
+
+def test_a_kind_of_part_may_check_options_in_its_own_way() -> None:
+    kind = PartKind(["saw"], lambda section, name, options: [f"{section} {name} {sorted(options)}"])
+    with pytest.raises(ConfigError, match=r"tool saw \['a', 'b'\]"):
+        from_dict(Outer, {"tool": {"name": "saw", "b": 1, "a": 2}}, {"tool": kind})

@@ -1,0 +1,184 @@
+"""Vectors of whole files: every format, in order, and nothing half-written."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from genpool import SentenceEncoder
+from genpool.encoding import encode_file, read_sentences
+from genpool.errors import DataError, InputError
+from genpool.inference import WINDOW
+
+#: of all lengths, an empty one among them, and one twice
+SENTENCES = ["a dog runs .", "", "the man", "two red dogs rest , the man sleeps .", "dog", "dog"]
+FORMATS = (".npy", ".parquet", ".jsonl")
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    path = tmp_path / "sentences.txt"
+    path.write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
+    return path
+
+
+def read_back(path: Path) -> tuple[list[str] | None, np.ndarray]:
+    if path.suffix == ".npy":
+        return None, np.load(path)
+    if path.suffix == ".parquet":
+        columns = parquet.read_table(path).to_pydict()
+        return columns["sentence"], np.array(columns["vector"], dtype=np.float32)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    vectors = np.array([row["vector"] for row in rows], dtype=np.float32)
+    return [row["sentence"] for row in rows], vectors
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_every_line_gets_its_vector_in_order(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"vectors{suffix}"
+    assert encode_file(sentence_encoder, sentences, out, show_progress=False) == 6
+    texts, vectors = read_back(out)
+    assert texts in (None, SENTENCES)
+    expected = sentence_encoder.encode(SENTENCES)
+    assert vectors.shape == (6, sentence_encoder.output_dim)
+    assert np.abs(vectors - expected).max() < 1e-6
+    assert not vectors[1].any()
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_without_a_line_gives_no_vectors(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, suffix: str
+) -> None:
+    (tmp_path / "empty.txt").write_bytes(b"")
+    out = tmp_path / f"vectors{suffix}"
+    assert encode_file(sentence_encoder, tmp_path / "empty.txt", out, show_progress=False) == 0
+    assert len(read_back(out)[1]) == 0
+
+
+def test_more_sentences_than_are_held_at_once_stay_in_order(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    many = [" ".join(["dog"] * (number * 7 % 5)) + f" {number}" for number in range(2 * WINDOW + 3)]
+    (tmp_path / "many.txt").write_text("\n".join(many))
+    out = tmp_path / "vectors.jsonl"
+    encode_file(sentence_encoder, tmp_path / "many.txt", out, batch_size=1, show_progress=False)
+    texts, vectors = read_back(out)
+    assert texts == many
+    assert np.abs(vectors - sentence_encoder.encode(many)).max() < 1e-6
+
+
+def test_the_stream_is_never_in_memory_as_a_whole(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = written = ahead = 0
+
+    def sentences(source: Path, column: str | None) -> Iterator[str]:
+        nonlocal read, ahead
+        for _ in range(5 * WINDOW):
+            read += 1
+            ahead = max(ahead, read - written)
+            yield "a dog"
+
+    def written_row(row: dict[str, object], **options: bool) -> str:
+        nonlocal written
+        written += 1
+        return str(row["sentence"])
+
+    monkeypatch.setattr("genpool.encoding.read_sentences", sentences)
+    monkeypatch.setattr("genpool.encoding.json.dumps", written_row)
+    out = tmp_path / "vectors.jsonl"
+    assert encode_file(sentence_encoder, "x", out, batch_size=1, show_progress=False) == 5 * WINDOW
+    assert written == 5 * WINDOW
+    assert ahead <= WINDOW + 1
+
+
+def test_normalized_vectors_have_length_one(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "vectors.npy"
+    encode_file(sentence_encoder, sentences, out, normalize=True, show_progress=False)
+    lengths = np.linalg.norm(np.load(out), axis=1)
+    assert np.abs(lengths - [1, 0, 1, 1, 1, 1]).max() < 1e-6
+
+
+def test_a_column_of_a_table_can_be_encoded(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    (tmp_path / "table.csv").write_text('body,stars\n"a dog, runs",3\nthe man,4\n')
+    out = tmp_path / "vectors.jsonl"
+    encode_file(sentence_encoder, tmp_path / "table.csv", out, column="body", show_progress=False)
+    assert read_back(out)[0] == ["a dog, runs", "the man"]
+
+
+def test_compressed_files_bom_and_windows_line_ends_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "sentences.txt.xz"
+    path.write_bytes(lzma.compress("\ufeffa dog\r\n\r\nthe man\u2028sleeps".encode()))
+    assert list(read_sentences(path)) == ["a dog", "", "the man\u2028sleeps"]
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes, encoding: str = "utf-8") -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding=encoding))
+
+
+def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "\ufeffnaïve\r\n\na\rb\u2028c\n"
+    stdin(monkeypatch, text.encode(), encoding="ascii")
+    assert list(read_sentences("-")) == ["naïve", "", "a\rb\u2028c"]
+
+
+def test_bytes_that_are_not_utf8_are_told_with_their_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "latin.txt").write_bytes(b"a dog\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"latin\.txt, line 2: is not UTF-8"):
+        list(read_sentences(tmp_path / "latin.txt"))
+    stdin(monkeypatch, b"a dog\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"standard input, line 2: is not UTF-8"):
+        list(read_sentences("-"))
+
+
+def test_a_column_of_standard_input_is_refused() -> None:
+    with pytest.raises(InputError, match="a column needs a file"):
+        list(read_sentences("-", column="body"))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_an_error_on_the_way_leaves_the_output_as_it_was(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, suffix: str
+) -> None:
+    bad = tmp_path / "latin.txt"
+    bad.write_bytes(b"a dog\n" * (WINDOW + 5) + b"caf\xe9\n")
+    out = tmp_path / f"vectors{suffix}"
+    with pytest.raises(DataError):
+        encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+    assert [each.name for each in tmp_path.iterdir()] == ["latin.txt"]
+    out.write_bytes(b"an earlier result")
+    with pytest.raises(DataError):
+        encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+    assert out.read_bytes() == b"an earlier result"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["latin.txt", out.name]
+
+
+def test_another_kind_of_output_is_refused_before_anything_is_read(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"'\.txt'; expected \.npy, \.parquet, \.jsonl"):
+        encode_file(sentence_encoder, tmp_path / "none", tmp_path / "vectors.txt")
+
+
+def test_an_output_folder_that_is_not_there_is_told(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path
+) -> None:
+    for suffix in FORMATS:
+        with pytest.raises(DataError, match="cannot be written"):
+            encode_file(sentence_encoder, sentences, tmp_path / "no" / f"v{suffix}")

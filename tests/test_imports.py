@@ -1,0 +1,180 @@
+"""The layout of the source: imports point one way, files are short, and some things are absent."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import genpool
+
+ROOT = Path(genpool.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+#: from the bottom to the top: a unit imports from lower lines, and a folder from itself
+LAYERS = [
+    {"errors", "fast", "files", "packing", "progress", "recipes", "threads"},
+    {"text"},
+    {"embedding"},
+    {"encoder"},
+    {"pooling"},
+    {"classifier"},
+    {"card", "config", "explanation", "inference", "saved_model", "storage", "model"},
+    {"__init__"},
+    {"data", "evaluation"},
+    {"training"},
+    {"demo", "encoding", "tables"},
+    {"cli"},
+    {"__main__"},
+]
+HEIGHT = {unit: height for height, units in enumerate(LAYERS) for unit in units}
+
+
+def unit_of(path: Path) -> str:
+    """The folder of the package that a file is in, or its own name."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def is_unit(name: str) -> bool:
+    return (ROOT / name).is_dir() or (ROOT / f"{name}.py").is_file()
+
+
+def imported_modules(tree: ast.AST, package: str) -> Iterator[str]:
+    """Every module that a file imports, wherever in it, by its full name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: -node.level + 1 or None] if node.level else []
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+            # `from genpool import storage` imports a module, `from genpool.text import Batch` not.
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def units_imported(source: str, package: str = "genpool") -> set[str]:
+    """The units of genpool that a source text imports."""
+    found = set()
+    for name in imported_modules(ast.parse(source), package):
+        first, *rest = name.split(".")
+        if first == "genpool":
+            found.add(rest[0] if rest and is_unit(rest[0]) else "__init__")
+    return found
+
+
+def package_of(path: Path) -> str:
+    return ".".join(["genpool", *path.relative_to(ROOT).parent.parts])
+
+
+IMPORTS: dict[str, set[str]] = {}
+for each in FILES:
+    used = units_imported(each.read_text(encoding="utf-8"), package_of(each))
+    IMPORTS.setdefault(unit_of(each), set()).update(used - {unit_of(each)})
+
+
+def test_imports_are_found_however_they_are_written() -> None:
+    source = """
+import os, genpool.text.penn
+from genpool import storage, __version__
+from genpool.data.base import Reader
+def later():
+    import genpool.cli as commands
+    from . import model
+    from .pooling import masking
+"""
+    expected = {"text", "storage", "__init__", "data", "cli", "model", "pooling"}
+    assert units_imported(source) == expected
+    assert units_imported("from ..errors import InputError", "genpool.text") == {"errors"}
+    assert units_imported("from .batch import Batch", "genpool.text") == {"text"}
+
+
+def test_every_part_of_the_package_has_its_place() -> None:
+    assert set(IMPORTS) == set(HEIGHT)
+
+
+@pytest.mark.parametrize("unit", sorted(IMPORTS))
+def test_imports_point_one_way(unit: str) -> None:
+    for other in IMPORTS[unit]:
+        assert HEIGHT[other] <= HEIGHT[unit], f"{unit} imports {other}, which is above it"
+
+
+def test_no_two_parts_import_each_other() -> None:
+    order = list(TopologicalSorter(IMPORTS).static_order())  # raises CycleError, which names them
+    assert order.index("text") < order.index("embedding") < order.index("model")
+
+
+def test_poolings_know_nothing_of_where_states_come_from() -> None:
+    assert IMPORTS["pooling"] <= {"errors", "fast", "packing"}
+
+
+def test_a_room_knows_only_the_rooms_that_it_must() -> None:
+    basics = {"errors", "fast", "files", "packing", "threads"}
+    assert IMPORTS["text"] <= basics
+    assert IMPORTS["embedding"] <= basics | {"text"}
+    assert IMPORTS["encoder"] <= basics
+    assert IMPORTS["classifier"] <= basics
+
+
+def test_readers_and_measures_know_no_model() -> None:
+    assert IMPORTS["data"] <= {"errors", "files"}
+    assert IMPORTS["evaluation"] <= {"errors", "files"}
+
+
+def test_nothing_below_the_commands_knows_the_command_line() -> None:
+    for path in FILES:
+        names = set(imported_modules(ast.parse(path.read_text(encoding="utf-8")), package_of(path)))
+        if unit_of(path) not in ("cli", "__main__"):
+            assert not any(name.split(".")[0] in ("typer", "click") for name in names), path
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_has_more_than_400_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+#: modules that turn bytes into objects by running them
+RUNNING = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"}
+
+
+def dangers(source: str) -> list[str]:
+    """What has no place in the package: assert, pickles and what opens them."""
+    tree = ast.parse(source)
+    found = [name for name in imported_modules(tree, "genpool") if name.split(".")[0] in RUNNING]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            found.append("assert")
+        elif isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name in ("eval", "exec", "torch.load", "torch.save", "__import__"):
+                found.append(name)
+            found += [key.arg for key in node.keywords if key.arg == "allow_pickle"]
+    return found
+
+
+def test_dangers_are_found() -> None:
+    source = """
+import pickle
+from joblib import load
+assert True
+torch.load("x")
+np.load("x", allow_pickle=True)
+"""
+    found = ["pickle", "joblib.load", "assert", "torch.load", "allow_pickle"]
+    assert sorted(dangers(source)) == sorted(found)
+    assert dangers("raise AssertionError\nsafe_open('x')\n# assert pickle") == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_asserts_or_opens_pickles(path: Path) -> None:
+    assert dangers(path.read_text(encoding="utf-8")) == []
+
+
+def test_importing_genpool_loads_none_of_the_heavy_packages() -> None:
+    heavy = {"scipy", "sklearn", "matplotlib", "accelerate", "typer", "pyarrow", "datasets"}
+    # In a process of its own: this one has loaded them for other tests.
+    code = f"import sys, genpool; print(sorted({heavy} & set(sys.modules)), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] True"

@@ -1,0 +1,156 @@
+"""The public names: what `__all__` says is what is there, and what was promised stays."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from types import ModuleType
+
+import pytest
+import torch
+import typer.main
+
+import genpool
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.cli import app
+from genpool.pooling import POOLINGS, GeneralizedPooling, Pooled, penalties
+
+PACKAGES = [
+    "genpool",
+    "genpool.classifier",
+    "genpool.data",
+    "genpool.embedding",
+    "genpool.encoder",
+    "genpool.evaluation",
+    "genpool.pooling",
+    "genpool.text",
+    "genpool.training",
+]
+
+
+def public_names(module: ModuleType) -> set[str]:
+    """Names without an underscore that are no modules; a name from __future__ is none of ours."""
+    return {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and getattr(value, "__module__", "genpool") != "__future__"
+    }
+
+
+def arguments(function: object) -> dict[str, object]:
+    """Arguments by name with their defaults, `self` left out; `...` where there is none."""
+    parameters = inspect.signature(function).parameters.values()
+    empty = inspect.Parameter.empty
+    return {
+        each.name: ... if each.default is empty else each.default
+        for each in parameters
+        if each.name != "self"
+    }
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_all_and_reality_agree(name: str) -> None:
+    module = importlib.import_module(name)
+    listed = module.__all__
+    assert len(listed) == len(set(listed))
+    assert all(hasattr(module, each) for each in listed)
+    modules = {each for each in listed if isinstance(getattr(module, each), ModuleType)}
+    assert set(listed) - modules - {"__version__"} == public_names(module)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_everything_can_be_imported_with_a_star(name: str) -> None:
+    found: dict[str, object] = {}
+    exec(f"from {name} import *", found)
+    assert set(importlib.import_module(name).__all__) <= set(found)
+
+
+def test_the_names_of_the_package_are_the_frozen_ones() -> None:
+    frozen = {"SentenceEncoder", "TextClassifier", "PairClassifier", "pooling"}
+    assert frozen <= set(genpool.__all__)
+    assert isinstance(genpool.__version__, str)
+
+
+def test_the_names_of_the_poolings_are_the_frozen_ones() -> None:
+    frozen = """GeneralizedPooling ScalarAttentionPooling InnerAttentionPooling GatedPooling
+        SourceToTokenPooling MaxPooling MeanPooling LastPooling POOLINGS Pooled"""
+    assert set(frozen.split()) <= set(genpool.pooling.__all__)
+    assert POOLINGS["generalized"] is GeneralizedPooling
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["parameter_penalty", "attention_penalty", "embedding_penalty", "scalar_attention_penalty"],
+)
+def test_the_penalties_have_their_frozen_names(name: str) -> None:
+    assert callable(getattr(penalties, name))
+
+
+def test_encoders_are_found_by_name() -> None:
+    assert "stacked-bilstm" in importlib.import_module("genpool.encoder").ENCODERS
+
+
+@pytest.mark.parametrize("kind", [SentenceEncoder, TextClassifier, PairClassifier])
+def test_every_model_loads_and_saves_by_path(kind: type) -> None:
+    assert arguments(kind.from_pretrained) == {"path": None}
+    assert arguments(kind.save_pretrained) == {"path": ...}
+
+
+def test_encode_has_its_frozen_arguments() -> None:
+    assert arguments(SentenceEncoder.encode) == {
+        "sentences": ...,
+        "batch_size": 64,
+        "show_progress_bar": False,
+        "normalize_embeddings": False,
+        "convert_to_tensor": False,
+    }
+
+
+def test_similarity_and_explain_have_their_frozen_arguments() -> None:
+    assert list(arguments(SentenceEncoder.similarity).values()) == [..., ...]
+    assert arguments(SentenceEncoder.explain) == {"sentence": ...}
+
+
+@pytest.mark.parametrize("kind", [TextClassifier, PairClassifier])
+def test_classifiers_predict_from_one_argument(kind: type) -> None:
+    for method in (kind.predict, kind.predict_proba):
+        first, *others = arguments(method).values()
+        assert first is ... and ... not in others
+
+
+def test_classifiers_hold_a_sentence_encoder(text_classifier, pair_classifier) -> None:
+    assert isinstance(text_classifier.encoder, SentenceEncoder)
+    assert isinstance(pair_classifier.encoder, SentenceEncoder)
+
+
+def test_generalized_pooling_has_its_frozen_arguments_first() -> None:
+    parameters = inspect.signature(GeneralizedPooling).parameters
+    frozen = {"input_dim": ..., "heads": 5, "hidden_dim": None}
+    assert list(arguments(GeneralizedPooling).items())[:3] == list(frozen.items())
+    # Whatever is added must not be in the way of arguments given by place.
+    assert all(each.kind is each.KEYWORD_ONLY for each in list(parameters.values())[3:])
+
+
+def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
+    pooling = GeneralizedPooling(6, heads=2, hidden_dim=4)
+    assert {name: tuple(each.shape) for name, each in pooling.named_parameters()} == {
+        "w1": (2, 4, 6),
+        "b1": (2, 4),
+        "w2": (2, 6, 4),
+        "b2": (2, 6),
+    }
+    assert (pooling.input_dim, pooling.output_dim) == (6, 12)
+    pooled = pooling(torch.zeros(3, 5, 6), torch.ones(3, 5, dtype=torch.bool))
+    assert isinstance(pooled, Pooled) and Pooled._fields == ("vector", "heads", "weights")
+    assert [tuple(each.shape) for each in pooled] == [(3, 12), (3, 2, 6), (3, 2, 5, 6)]
+
+
+def test_the_commands_have_their_frozen_names() -> None:
+    frozen = "train evaluate predict encode similarity explain recipes demo"
+    assert set(frozen.split()) <= set(typer.main.get_command(app).commands)
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    assert importlib.util.find_spec("genpool.__main__") is not None

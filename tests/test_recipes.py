@@ -1,0 +1,117 @@
+"""Every recipe of the package loads; the paper's have exactly the paper's settings."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from genpool.errors import ConfigError
+from genpool.recipes import recipe_names, recipe_text, recipe_title
+from genpool.training import read_settings
+
+NAMES = {
+    "snli",
+    "multinli",
+    "age",
+    "yelp",
+    "snli-small",
+    "sick",
+    "reviews-stars",
+    "reviews-age",
+    "sst5",
+    "trec",
+    "rules",
+}
+#: section 4.2 of the paper, number by number
+PAPER = {
+    "snli": {"layers": 3, "hidden": 600, "rate": 4e-4, "clip": 10, "batch": 128, "d_a": 600},
+    "multinli": {"layers": 3, "hidden": 300, "rate": 4e-4, "clip": 10, "batch": 32, "d_a": 300},
+    "age": {"layers": 1, "hidden": 300, "rate": 2e-3, "clip": 0.5, "batch": 32, "d_a": 300},
+    "yelp": {"layers": 1, "hidden": 300, "rate": 1e-3, "clip": 0.5, "batch": 32, "d_a": 300},
+}
+FROZEN = {"snli": True, "multinli": True, "age": False, "yelp": False}
+#: the best of section 5.3: attention matrices for Age, parameter matrices for the rest
+PENALTY = {"snli": "parameter", "multinli": "parameter", "age": "attention", "yelp": "parameter"}
+
+
+def test_the_recipes_are_these() -> None:
+    assert set(recipe_names()) == NAMES
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_recipe_loads_and_is_headed_by_the_command_that_runs_it(name: str) -> None:
+    text = recipe_text(name)
+    settings = read_settings(text, source=name)
+    assert settings.model.pooling.name == "generalized"
+    head = text.split("\n\n[")[0].splitlines()
+    assert all(line.startswith("#") for line in head)
+    assert 10 < len(recipe_title(name)) <= 100
+    command = next(line for line in head if "genpool train" in line)
+    words = shlex.split(command.removeprefix("#"))
+    assert words[:3] == ["genpool", "train", name]
+    # What the command sets must be settings that exist.
+    read_settings(text, [after for word, after in pairwise(words) if word == "--set"])
+
+
+@pytest.mark.parametrize("name", sorted(PAPER))
+def test_a_recipe_of_the_paper_has_its_settings(name: str) -> None:
+    paper, settings = PAPER[name], read_settings(recipe_text(name))
+    encoder, pooling = settings.encoder, settings.pooling
+    assert settings.reader.name == name
+    assert encoder.name == "stacked-bilstm"
+    assert encoder.options["layers"] == paper["layers"]
+    assert encoder.options["hidden_dim"] == settings.classifier.hidden_dim == paper["hidden"]
+    assert encoder.options["shortcut"] == "direction"  # Eq. 1-2
+    assert pooling.name == "generalized"
+    assert pooling.options == {"heads": 5, "hidden_dim": paper["d_a"]}
+    assert settings.embedding.word_dim == 300
+    assert settings.embedding.frozen is FROZEN[name]
+    assert settings.embedding.character_dim == 15
+    assert settings.embedding.character_widths == (1, 3, 5)
+    assert settings.embedding.character_maps == 100
+    assert settings.training.learning_rate == paper["rate"]
+    assert settings.training.clip == paper["clip"]
+    assert settings.training.batch_size == paper["batch"]
+    assert settings.penalty.name == PENALTY[name]
+    assert settings.penalty.threshold == 1
+    assert settings.penalty.weight in (1, 1e-1, 1e-2, 1e-3, 1e-4)
+    assert settings.penalty.average == "sentence"
+    # What the paper leaves out is as in its released program.
+    assert settings.embedding.dropout == settings.classifier.dropout == 0.5
+    assert (settings.training.schedule, settings.training.halvings) == ("restore-halve", 8)
+    assert settings.data.train_rows is None
+
+
+def test_the_points_where_program_and_paper_differ_can_be_set() -> None:
+    text = recipe_text("snli")
+    head = " ".join(line.removeprefix("#").strip() for line in text.split("\n\n[")[0].splitlines())
+    asked = re.findall(r"--set (\S+?=\w+)", head.split("for the program's:")[1])
+    assert len(asked) == 4
+    settings = read_settings(text, asked)
+    assert settings.encoder.options["shortcut"] == "both"
+    assert settings.text.sentence_ends is True
+    assert settings.penalty.average == "batch"
+    assert settings.data.drop_length == 100
+
+
+def test_a_recipe_of_your_own_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[training]\nepochs = 3\n")
+    assert recipe_text(str(path)) == "[training]\nepochs = 3\n"
+
+
+def test_an_unknown_recipe_is_told_with_the_nearest_one() -> None:
+    with pytest.raises(ConfigError, match=r"unknown recipe 'snil'. Did you mean 'snli'\?"):
+        recipe_text("snil")
+
+
+def test_a_recipe_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no recipe file"):
+        recipe_text(str(tmp_path / "none.toml"))
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.toml cannot be read.*utf-8"):
+        recipe_text(str(tmp_path / "latin.toml"))
