@@ -25,7 +25,7 @@ def softmax_pool(logits: Tensor, rows: Tensor, packing: Packing) -> Tensor:
     heads, _, dim = logits.shape
     pooled = rows.new_zeros(packing.shape[0], heads, dim)
     if not packing.sizes:
-        return pooled + rows.sum()  # nothing, but with a gradient
+        return pooled + logits.sum()  # the sum of nothing: zero, but with a gradient
     by_rank: Tensor = _SoftmaxPool.apply(logits, rows, packing.sizes)  # type: ignore[no-untyped-call]
     owners = packing.sentence[: packing.sizes[0]]  # (sentences that have a token,)
     return pooled.index_copy(0, owners, by_rank.transpose(0, 1))
