@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, dataclass, field
 from typing import Any, Literal
 
 import pytest
+import torch
 
 from genpool.config import (
     ClassifierSettings,
@@ -322,3 +323,17 @@ def test_a_kind_of_part_may_check_options_in_its_own_way() -> None:
     kind = PartKind(["saw"], lambda section, name, options: [f"{section} {name} {sorted(options)}"])
     with pytest.raises(ConfigError, match=r"tool saw \['a', 'b'\]"):
         from_dict(Outer, {"tool": {"name": "saw", "b": 1, "a": 2}}, {"tool": kind})
+
+
+def test_options_are_tried_without_taking_memory() -> None:
+    places = []
+
+    class Vast:
+        def __init__(self, input_dim: int, size: int = 1) -> None:
+            places.append(torch.empty(size, input_dim).device.type)
+
+    settings = from_dict(
+        Outer, {"tool": {"name": "vast", "size": 10**12}}, {"tool": module_kind({"vast": Vast})}
+    )
+    assert settings.tool == Part("vast", {"size": 10**12})
+    assert places == ["meta"]

@@ -56,7 +56,7 @@ SMALL_RULES = (
 )
 #: the environment of processes that are compared with this one, whose tests have one thread
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
-TIME_AND_MEMORY = ("tokens_per_second", "peak_memory_mb")
+TIME_AND_MEMORY = ("seconds", "tokens_per_second", "peak_memory_mb")
 DECISIVE = {"good": ("joy", "love", "best"), "bad": ("waste", "hate", "worst")}
 OTHERS = ("the", "film", "was", "a", "plot", "and", "this", "music", ",", "scene")
 

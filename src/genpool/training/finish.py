@@ -100,7 +100,7 @@ def _write_report(
     parts += [f"| {name} | {text} |" for name, text in summary.items()]
     last = lines[-1]
     parts.append(
-        f"\n{last['step']:,} steps, {last['epoch']} epochs. "
+        f"\n{last['step']:,} steps, {last['epoch']} epochs, {last['seconds']:,.0f} s. "
         f"{last['tokens_per_second']:,.0f} tokens/s, "
         f"{100 * last['idle_positions']:.1f} % of the computed positions idle, "
         f"{last['peak_memory_mb']:,.0f} MB at the peak.\n"

@@ -202,11 +202,13 @@ class Run:
             sums.tokens += int(batch.mask.sum())
             sums.computed += self._computed_positions(batch)
         sums.seconds += time.monotonic() - began
+        state.seconds += time.monotonic() - began
 
     def evaluate(self) -> None:
         """Scores dev, logs a line, and does what the schedule says."""
-        state = self.state
+        state, began = self.state, time.monotonic()
         accuracy, watch = self._dev_accuracy(), self._watched()
+        state.seconds += time.monotonic() - began
         line = self._metrics(accuracy, watch)
         decision = state.schedule.after(accuracy, self.settings.training)
         if decision.is_best:
@@ -300,6 +302,7 @@ class Run:
             "dev_accuracy": accuracy,
             "learning_rate": state.schedule.learning_rate,
             **watch.report(),
+            "seconds": state.seconds,
             "tokens_per_second": totals["tokens"] / max(sums.seconds, 1e-9),
             "idle_positions": 1 - totals["tokens"] / max(totals["computed"], 1),
             "peak_memory_mb": peak_memory_mb(),

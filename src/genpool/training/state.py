@@ -26,7 +26,7 @@ class Sums:
 
 @dataclass
 class RunState:
-    """epoch and step_in_epoch: what comes next; step: optimizer steps taken so far.
+    """epoch and step_in_epoch: what comes next; step and seconds: done so far.
 
     data: a fingerprint of what is trained on, so that a run is not continued on something else.
     """
@@ -36,6 +36,7 @@ class RunState:
     epoch: int = 0
     step_in_epoch: int = 0
     step: int = 0
+    seconds: float = 0.0
     stopped: bool = False
     metrics_length: int = 0
     sums: Sums = field(default_factory=Sums)
