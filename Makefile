@@ -10,7 +10,7 @@ demo: $(VENV)/base
 	$(BIN)/genpool demo
 
 test: $(VENV)/dev
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

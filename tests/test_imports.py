@@ -23,8 +23,9 @@ LAYERS = [
     {"encoder"},
     {"pooling"},
     {"classifier"},
-    {"card", "config", "explanation", "inference", "saved_model", "storage", "model"},
-    {"__init__"},
+    {"card", "config", "explanation", "inference", "saved_model", "sentence_vectors", "storage"},
+    {"model"},
+    {"__init__", "quick"},
     {"data", "evaluation"},
     {"training"},
     {"demo", "encoding", "tables"},
@@ -92,12 +93,13 @@ def later():
 
 
 def test_every_part_of_the_package_has_its_place() -> None:
+    """A new file or folder is entered in LAYERS above, where it belongs."""
     assert set(IMPORTS) == set(HEIGHT)
 
 
-@pytest.mark.parametrize("unit", sorted(IMPORTS))
+@pytest.mark.parametrize("unit", sorted(HEIGHT))
 def test_imports_point_one_way(unit: str) -> None:
-    for other in IMPORTS[unit]:
+    for other in IMPORTS[unit] & set(HEIGHT):
         assert HEIGHT[other] <= HEIGHT[unit], f"{unit} imports {other}, which is above it"
 
 

@@ -218,6 +218,18 @@ def test_a_table_without_scores_is_told(
 # --- Probes --------------------------------------------------------------------------------------
 
 
+def test_tokenised_sentences_are_encoded_as_they_are_split(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    rows = scored_rows(sentence_encoder, 12, seed=3)
+    glued = [(score, f"{first}, dog", second) for score, first, second in rows]
+    table = write(tmp_path / "glued.tsv", glued, "score sentence1 sentence2")
+    split, _ = evaluate_similarity(sentence_encoder, table)
+    kept, _ = evaluate_similarity(sentence_encoder, table, tokenized=True)
+    # "sleeps," is two tokens as text, and one unknown word as it stands.
+    assert split.pearson != kept.pearson
+
+
 def dog_or_man(count: int, seed: int) -> list[tuple[str, ...]]:
     """A word decides: what the vectors of any encoder still tell."""
     chance = random.Random(seed)

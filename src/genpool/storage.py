@@ -92,6 +92,7 @@ def write_folder(
         # safetensors wants every tensor whole and on its own memory.
         whole = {name: each.detach().cpu().contiguous() for name, each in weights.items()}
         save_file(whole, fresh / WEIGHTS, metadata={"format": "pt"})
+        shutil.copymode(fresh / CONFIG, fresh / WEIGHTS)  # safetensors keeps it from other users
         (fresh / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
         (fresh / CARD).write_text(card, encoding="utf-8")
         for name in OWN_FILES:

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
-from genpool.data import TableReader
+from genpool.data import Example, TableReader
 from genpool.data.base import Reader
 from genpool.errors import DataError, FolderError
 from genpool.evaluation import (
     AccuracyReport,
+    Encode,
     LabelledVectors,
     Predictions,
     ProbeReport,
@@ -27,6 +30,7 @@ from genpool.evaluation import (
     scored_pairs,
     similarity_report,
 )
+from genpool.inference import in_order
 from genpool.model import (
     PairClassifier,
     SentenceEncoder,
@@ -152,7 +156,9 @@ def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs
             "score, first, second",
             reader.place,
         )
-    return scored_pairs(_encode(encoder), scores, [each.first for each in examples], seconds)
+    return scored_pairs(
+        _encode(encoder, examples), scores, [each.first for each in examples], seconds
+    )
 
 
 def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledVectors:
@@ -162,8 +168,17 @@ def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledV
     if len(labels) < len(examples):
         raise DataError(f"{split!r} has rows without a label", reader.place)
     firsts = [each.first for each in examples]
-    return labelled_vectors(_encode(encoder), labels, firsts, seconds or None)
+    return labelled_vectors(_encode(encoder, examples), labels, firsts, seconds or None)
 
 
-def _encode(encoder: SentenceEncoder) -> Any:
-    return lambda sentences: np.asarray(encoder.encode(sentences))
+def _encode(encoder: SentenceEncoder, examples: list[Example]) -> Encode:
+    """A function that encodes sentences as these examples give them: as text, or as tokens."""
+    if not any(each.tokenized for each in examples):
+        return lambda sentences: np.asarray(encoder.encode(sentences))
+
+    def encode(sentences: list[str]) -> NDArray[Any]:
+        tokens = (words_of(encoder.text, sentence, tokenized=True) for sentence in sentences)
+        chunks = list(in_order(tokens, len, encoder.vectors_of, batch_size=64))
+        return torch.cat(chunks).float().cpu().numpy()
+
+    return encode
