@@ -605,6 +605,30 @@ def test_saving_over_a_file_is_refused(sentence_encoder, tmp_path: Path) -> None
     assert content_of(tmp_path) == {"notes.txt": b"mine"}
 
 
+@pytest.mark.parametrize("path", [".", "..", "sub/.."])
+def test_saving_in_place_of_the_working_folder_is_refused(
+    sentence_encoder, tmp_path: Path, monkeypatch, path: str
+) -> None:
+    inside = tmp_path / "mine" / "deep"
+    (inside / "sub").mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    with pytest.raises(FolderError, match="is the working folder, or holds it"):
+        sentence_encoder.save_pretrained(path)
+    assert Path.cwd() == inside  # which is gone if the folder was replaced
+    sentence_encoder.save_pretrained("model")
+    assert isinstance(load_model("model"), SentenceEncoder)
+
+
+def test_a_working_folder_that_is_gone_is_no_obstacle(
+    sentence_encoder, tmp_path: Path, monkeypatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    sentence_encoder.save_pretrained(tmp_path / "model")
+    assert isinstance(load_model(tmp_path / "model"), SentenceEncoder)
+
+
 def test_saving_below_a_file_is_refused(sentence_encoder, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(FolderError, match="could not be saved"):

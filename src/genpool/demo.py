@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import torch
+
 from genpool.model import PairClassifier
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
@@ -16,6 +18,7 @@ SENTENCES = ["A dog runs in the park.", "An animal runs in the park.", "A woman 
 
 
 def run() -> None:
+    torch.set_num_threads(1)  # tensors this small gain nothing from a second thread
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         print("1. Train: sentence pairs made by rules; does the first sentence imply the second?\n")

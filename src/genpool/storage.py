@@ -194,6 +194,12 @@ def _check_target(target: Path) -> None:
     """Only an empty place or an earlier genpool model may be written over."""
     if target.is_file():
         raise FolderError(f"{target} is a file; expected a folder to save the model in.")
+    with suppress(FileNotFoundError):  # the working folder may itself be gone
+        if Path.cwd().is_relative_to(target):
+            raise FolderError(
+                f"{target} is the working folder, or holds it; saving puts a new folder in its "
+                "place. Save beside it or below it."
+            )
     if target.is_dir() and any(target.iterdir()):
         try:
             _read_config(target)
