@@ -17,7 +17,7 @@ ROOT = Path(genpool.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: from the bottom to the top: a unit imports from lower lines, and a folder from itself
 LAYERS = [
-    {"errors", "fast", "files", "packing", "progress", "recipes", "threads"},
+    {"errors", "fast", "files", "meta", "packing", "progress", "recipes", "threads"},
     {"text"},
     {"embedding"},
     {"encoder"},
@@ -113,7 +113,7 @@ def test_poolings_know_nothing_of_where_states_come_from() -> None:
 
 
 def test_a_room_knows_only_the_rooms_that_it_must() -> None:
-    basics = {"errors", "fast", "files", "packing", "threads"}
+    basics = {"errors", "fast", "files", "meta", "packing", "threads"}
     assert IMPORTS["text"] <= basics
     assert IMPORTS["embedding"] <= basics | {"text"}
     assert IMPORTS["encoder"] <= basics

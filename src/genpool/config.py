@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
-import torch
-
 from genpool.errors import ConfigError, InputError, unknown_name
+from genpool.meta import without_memory
 
 Settings = TypeVar("Settings")
 
@@ -207,7 +206,7 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
                 problems.append(problem)
         if not problems:
             try:
-                with torch.device("meta"):  # sizes only, no memory: just to see whether it can be
+                with without_memory():  # sizes only, no memory: just to see whether it can be
                     classes[name](4, **options)
             except InputError as error:
                 problems.append(f"{section}: {error}")

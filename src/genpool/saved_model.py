@@ -14,6 +14,7 @@ from genpool.card import model_card
 from genpool.config import ModelSettings, TextSettings, complete, from_dict, module_kind, to_dict
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
+from genpool.meta import without_memory
 from genpool.pooling import POOLINGS
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.tokenizer import STORED
@@ -92,7 +93,7 @@ class SavedModel(nn.Module):
                 f"{folder.path} holds a {kind}; expected a {cls.__name__}. "
                 f"Load it with genpool.{kind}.from_pretrained."
             )
-        with torch.device("meta"):  # sizes only: memory is taken when they are known to agree
+        with without_memory():  # sizes only: memory is taken when they are known to agree
             model = cls._from_folder(folder)
         expected = {name: tuple(each.shape) for name, each in model.state_dict().items()}
         model.load_state_dict(folder.load_weights(expected), assign=True)
