@@ -25,7 +25,7 @@ def terminal(monkeypatch) -> io.StringIO:
     """What a wide terminal would show."""
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=200, color_system=None)
-    monkeypatch.setattr(module, "Console", lambda stderr: console)
+    monkeypatch.setattr("rich.console.Console", lambda stderr: console)
     return shown
 
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 #: seconds between plain lines
 PLAIN_EVERY = 10.0
@@ -25,31 +20,41 @@ Done = Callable[..., None]
 @contextmanager
 def progress(what: str, total: int | None, shown: bool = True, unit: str = "/s") -> Iterator[Done]:
     """Gives a function `done(count, note="")`: so many more are done; a note such as a score."""
-    console = Console(stderr=True)
     if not shown:
         yield lambda count, note="": None
-    elif console.is_terminal:
-        with Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}", markup=False),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}", markup=False),
-            console=console,
-        ) as bar:
-            task = bar.add_task(what, total=total, rate="", note="")
-            began = time.monotonic()
+        return
+    # Imported where it is needed: `import genpool` should cost little more than torch does.
+    from rich.console import Console
 
-            def advance(count: int, note: str = "") -> None:
-                finished = bar.tasks[task].completed + count
-                rate = finished / max(time.monotonic() - began, 1e-9)
-                bar.update(task, advance=count, rate=f"{rate:,.0f}{unit}", note=note)
-
-            yield advance
-    else:
+    console = Console(stderr=True)
+    if not console.is_terminal:
         yield _plain_lines(console, what, total, unit)
+        return
+    with _bar(console) as bar:
+        task = bar.add_task(what, total=total, rate="", note="")
+        began = time.monotonic()
+
+        def advance(count: int, note: str = "") -> None:
+            finished = bar.tasks[task].completed + count
+            rate = finished / max(time.monotonic() - began, 1e-9)
+            bar.update(task, advance=count, rate=f"{rate:,.0f}{unit}", note=note)
+
+        yield advance
+
+
+def _bar(console: Console) -> Progress:
+    from rich import progress as rich
+
+    return rich.Progress(
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[rate]}", markup=False),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[note]}", markup=False),
+        console=console,
+    )
 
 
 def _plain_lines(console: Console, what: str, total: int | None, unit: str) -> Done:
