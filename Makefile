@@ -19,6 +19,7 @@ lint: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/poolings.py
+	$(BIN)/python -m benchmarks
 
 # The constraints pin every version; torch comes first, from its CPU build where one is offered.
 $(VENV)/base: pyproject.toml constraints.txt
