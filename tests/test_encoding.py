@@ -182,3 +182,12 @@ def test_an_output_folder_that_is_not_there_is_told(
     for suffix in FORMATS:
         with pytest.raises(DataError, match="cannot be written"):
             encode_file(sentence_encoder, sentences, tmp_path / "no" / f"v{suffix}")
+
+
+def test_a_table_is_not_encoded_line_by_line(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    table = tmp_path / "rows.csv.gz"
+    table.write_bytes(b"")
+    with pytest.raises(InputError, match="say which column holds the sentences: --column"):
+        encode_file(sentence_encoder, table, tmp_path / "out.npy")

@@ -577,5 +577,5 @@ def test_each_kind_of_folder_opens_as_its_kind_only(
 
 
 def test_without_a_path_the_missing_pretrained_model_is_explained() -> None:
-    with pytest.raises(FolderError, match=r"give the path of a folder that PairClassifier\.save"):
+    with pytest.raises(FolderError, match=r"one that you trained, PairClassifier\.from_pretrained"):
         PairClassifier.from_pretrained()

@@ -25,6 +25,8 @@ NAMES = {
     "sst5",
     "trec",
     "rules",
+    "texts",
+    "pairs",
 }
 #: section 4.2 of the paper, number by number
 PAPER = {

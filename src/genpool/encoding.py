@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from genpool.data import TableReader
 from genpool.errors import DataError, InputError, MissingExtraError
-from genpool.files import raw_lines, replacing
+from genpool.files import bare_name, raw_lines, replacing
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
 
@@ -43,6 +43,8 @@ def encode_file(
     kinds = {".npy": _npy, ".parquet": _parquet, ".jsonl": _jsonl}
     if target.suffix not in kinds:
         raise InputError(f"{target} ends in {target.suffix!r}; expected {', '.join(kinds)}.")
+    if column is None and _is_table(source):
+        raise InputError(f"{source} is a table; say which column holds the sentences: --column.")
     waiting: list[str] = []
 
     def remembered() -> Iterator[str]:
@@ -63,6 +65,11 @@ def encode_file(
             del waiting[: len(vectors)]
             count += len(vectors)
     return count
+
+
+def _is_table(source: str | Path) -> bool:
+    name = Path(bare_name(Path(source)))
+    return name.suffix.lower() in (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")
 
 
 def read_sentences(source: str | Path, column: str | None = None) -> Iterator[str]:

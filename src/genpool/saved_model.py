@@ -83,15 +83,17 @@ class SavedModel(nn.Module):
         """Loads a folder that `save_pretrained` wrote. Nothing in it is ever run as code."""
         if path is None:
             raise FolderError(
-                "this version of genpool has no pretrained model inside; give the path of a folder "
-                f"that {cls.__name__}.save_pretrained wrote."
+                "no model was given, and genpool has no pretrained one inside: give the folder of "
+                f"one that you trained, {cls.__name__}.from_pretrained(FOLDER). On the command "
+                "line: --model FOLDER, or MODEL before FILE."
             )
         folder = storage.read_folder(path)
         kind = folder.config.get("kind")
         if kind != cls.__name__:
             raise FolderError(
                 f"{folder.path} holds a {kind}; expected a {cls.__name__}. "
-                f"Load it with genpool.{kind}.from_pretrained."
+                f"Load it with genpool.{kind}.from_pretrained; a classifier has its encoder in "
+                ".encoder."
             )
         with without_memory():  # sizes only: memory is taken when they are known to agree
             model = cls._from_folder(folder)

@@ -139,8 +139,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not path.is_file():
         there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
+        hint = f" Did you mean {folder / 'best'}?" if (folder / "best" / CONFIG).is_file() else ""
         raise FolderError(
-            f"{folder} has no {CONFIG}, so it is not a genpool model. It has: {there}."
+            f"{folder} has no {CONFIG}, so it is not a genpool model. It has: {there}.{hint}"
         )
     try:
         config = json.loads(path.read_text(encoding="utf-8"))

@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from genpool.errors import GenpoolError, InputError
-from genpool.pooling import GatedPooling, GeneralizedPooling, LastPooling, ScalarAttentionPooling
+from genpool.pooling import (
+    POOLINGS,
+    GatedPooling,
+    GeneralizedPooling,
+    LastPooling,
+    ScalarAttentionPooling,
+)
 from genpool.pooling.penalties import (
     attention_penalty,
     embedding_penalty,
@@ -148,3 +154,9 @@ def test_attention_penalty_of_a_pooling_that_has_no_weights(penalty):
 def test_embedding_penalty_of_vectors_instead_of_heads():
     text = message(embedding_penalty, torch.zeros(2, 15))
     assert_says(text, "heads", "(2, 15)", "(batch, heads, dim)")
+
+
+@pytest.mark.parametrize("name", ["generalized", "scalar", "inner", "source-to-token"])
+def test_states_of_another_floating_point_type(name):
+    text = message(pool, POOLINGS[name](4), STATES.bfloat16(), MASK, GATES)
+    assert_says(text, "torch.bfloat16", "pooling.to(states.dtype)")

@@ -152,3 +152,9 @@ def test_all_values_are_checked_before_the_first_is_trained(
         select(RECIPE, [], "training.batch_size=4,many", tables, tmp_path / "runs")
     assert trained == []
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_weight_is_not_chosen_for_a_penalty_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"penalty\.name is 'none'"):
+        select(RECIPE, [], "penalty.weight=1,0.1", tmp_path / "data", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

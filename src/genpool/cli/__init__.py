@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from genpool import __version__
 from genpool.cli import demo, encode, evaluate, explain, predict, recipes, similarity, train
 from genpool.errors import GenpoolError
 
 app = typer.Typer(
     name="genpool",
-    help="Sentence vectors by generalized pooling: train, evaluate, predict, encode, explain.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -26,6 +27,22 @@ app.command("similarity")(similarity.similarity)
 app.command("explain")(explain.explain)
 app.add_typer(recipes.app, name="recipes")
 app.command("demo")(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"genpool {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def genpool(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="The version."),
+    ] = False,
+) -> None:
+    """Sentence vectors by generalized pooling: train, evaluate, predict, encode, explain."""
 
 
 def main() -> None:

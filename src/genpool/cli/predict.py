@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from genpool.errors import InputError
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder of a classifier.")],
@@ -25,6 +27,8 @@ def predict(
 
     Example: genpool predict runs/rules/best pairs.tsv -o labels.tsv
     """
+    if output.suffix != ".tsv":
+        raise InputError(f"{output} ends in {output.suffix!r}; predictions are written as .tsv.")
     from genpool.evaluation import write_predictions
     from genpool.tables import load_classifier, predict_table
 

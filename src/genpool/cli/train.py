@@ -53,6 +53,7 @@ def train(
     for name, each in results.items():
         typer.echo(f"{name} accuracy: {100 * each['accuracy']:.2f} %")
     if results:
+        # The report of a selection names the model that was chosen.
         where = folder / "selection.md" if select else folder / "report.md"
         typer.echo(f"report: {where}")
         if not select:

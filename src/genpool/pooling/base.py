@@ -55,6 +55,13 @@ class Pooling(nn.Module):
 
     def check(self, states: Tensor, mask: Tensor) -> None:
         check_states(states, mask, self.input_dim)
+        own = next(self.parameters(), None)
+        mixed = own is not None and own.dtype is not states.dtype
+        if mixed and not torch.is_autocast_enabled(states.device.type):
+            raise InputError(
+                f"states have type {states.dtype}, this pooling another; expected the same: "
+                "pooling.to(states.dtype), or states.to(...)."
+            )
 
     def extra_repr(self) -> str:
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"

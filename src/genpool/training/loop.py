@@ -129,7 +129,7 @@ class Run:
         sizes = {"train": self.prepared.train, "dev": self.prepared.dev, **self.prepared.tests}
         rows = ", ".join(f"{name} {len(split):,}" for name, split in sizes.items())
         count = sum(each.numel() for each in self.model.parameters() if each.requires_grad)
-        lines = {"rows": rows, "trained numbers": f"{count:,}", **self.prepared.notes}
+        lines = {"rows": rows, "trained parameters": f"{count:,}", **self.prepared.notes}
         if self.shown:
             self.say("\n".join(f"{name}: {text}" for name, text in lines.items()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,9 +59,17 @@ def select(
     every = {  # all of them are checked before the first is trained
         value: read_settings(recipe, [*overrides, f"{key}={value}"]) for value in values
     }
+    first = next(iter(every.values()))
+    if key in ("penalty.weight", "penalty.threshold") and first.penalty.name == "none":
+        raise ConfigError(
+            f"--select {key}: penalty.name is 'none', so all values would give the same model. "
+            "Choose a penalty: --set penalty.name=parameter (or attention, embedding)."
+        )
     candidates = []
     for value, settings in every.items():
         folder = RunFolder(Path(out) / f"{key}={value}")
+        if show_progress:
+            print(f"{key} = {value}", file=sys.stderr, flush=True)
         if resume and folder.results.is_file():
             folder.check_settings(settings)
         else:
@@ -91,10 +100,12 @@ def _write_choice(
     for each in candidates:
         mark = " (chosen)" if each is best else ""
         lines.append(f"| {each.value}{mark} | {100 * each.dev_accuracy:.2f} % |")
-    lines += ["", "Scored once, after the choice:", ""]
-    lines += [
+    lines += ["", f"The model: `{best.folder.best}`"]
+    scores = [
         f"- {name}: {100 * each['accuracy']:.2f} %"
         for name, each in results.items()
         if name != "dev"
     ]
+    if scores:
+        lines += ["", "Scored once, after the choice:", "", *scores]
     best.folder.write(out / "selection.md", "\n".join(lines) + "\n")
