@@ -20,7 +20,7 @@ HEAD = """# Trained models: test accuracy
 Each row is a run of the command below it, scored once on test with the model that was best on dev.
 The vectors are 33,860 words of GloVe 840B, in the folder `DATA` with the data sets. "Majority" is
 the accuracy of always answering the most frequent label of the test set. Times are those of a
-machine of two cores that did other work beside; quiet, they are about a third.
+machine of two cores that did other work beside.
 
 | recipe | dev | test | 95 % interval | majority | seed | time | threads |
 |---|---|---|---|---|---|---|---|
