@@ -17,7 +17,7 @@ ROOT = Path(genpool.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: from the bottom to the top: a unit imports from lower lines, and a folder from itself
 LAYERS = [
-    {"errors", "fast", "files", "meta", "packing", "progress", "recipes", "threads"},
+    {"errors", "fast", "files", "int8", "meta", "packing", "progress", "recipes", "threads"},
     {"text"},
     {"embedding"},
     {"encoder"},
@@ -25,10 +25,11 @@ LAYERS = [
     {"classifier"},
     {"card", "config", "explanation", "inference", "saved_model", "sentence_vectors", "storage"},
     {"model"},
-    {"__init__", "quick"},
+    {"__init__", "quick", "quick_bilstm", "quick_pooling"},
     {"data", "evaluation"},
     {"training"},
     {"demo", "encoding", "tables"},
+    {"distillation"},
     {"cli"},
     {"__main__"},
 ]

@@ -4,6 +4,7 @@ text        how a sentence becomes tokens
 embedding   how a token becomes a vector
 encoder     a name of ENCODERS and its options
 pooling     a name of POOLINGS and its options
+projection  a linear map of the pooled vector to another width, if any
 classifier  the MLP on top
 """
 
@@ -57,6 +58,13 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True)
+class ProjectionSettings:
+    """A linear map of the pooled vector: width of the sentence vector; None leaves it as it is."""
+
+    dim: int | None = field(default=None, metadata={"minimum": 1})
+
+
+@dataclass(frozen=True)
 class ClassifierSettings:
     """The MLP: width of its two hidden layers, and dropout after each."""
 
@@ -80,6 +88,7 @@ class ModelSettings:
     embedding: EmbeddingSettings = EmbeddingSettings()
     encoder: Part = Part("stacked-bilstm")
     pooling: Part = Part("generalized")
+    projection: ProjectionSettings = ProjectionSettings()
     classifier: ClassifierSettings = ClassifierSettings()
 
 

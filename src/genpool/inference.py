@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.threads import side_by_side
 
 Item = TypeVar("Item")
 
@@ -43,22 +44,41 @@ def in_order(
     run: Callable[[list[Item]], Tensor],
     batch_size: int,
     done: Callable[[int], object] = lambda count: None,
+    threads: int = 1,
 ) -> Iterator[Tensor]:
     """`run` over groups of like length; yields its rows in the order of the items, in chunks.
 
-    done: told how many items each group had, for a progress bar.
+    done: told how many items each group had, for a progress bar. threads: how many groups `run`
+    works at side by side, each on one thread.
     """
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
     stream = iter(items)
     while window := list(islice(stream, WINDOW * batch_size)):
-        rows: list[Tensor | None] = [None] * len(window)
-        for group in length_groups([length(item) for item in window], batch_size):
-            results = run([window[position] for position in group])
-            for position, row in zip(group, results, strict=True):
-                rows[position] = row
-            done(len(group))
-        yield torch.stack([row for row in rows if row is not None])
+        yield _window(window, length, run, batch_size, done, threads)
+
+
+def _window(
+    window: list[Item],
+    length: Callable[[Item], int],
+    run: Callable[[list[Item]], Tensor],
+    batch_size: int,
+    done: Callable[[int], object],
+    threads: int,
+) -> Tensor:
+    groups = list(length_groups([length(item) for item in window], batch_size))
+    given = ([window[position] for position in group] for group in groups)
+    rows: Tensor | None = None
+    for group, results in zip(groups, side_by_side(run, given, threads), strict=True):
+        if len(results) != len(group):
+            raise ValueError(f"{len(group)} sentences went in, {len(results)} rows came out")
+        if rows is None:
+            rows = results.new_empty(len(window), *results.shape[1:])
+        rows[torch.tensor(group, device=rows.device)] = results
+        done(len(group))
+    if rows is None:
+        raise ValueError("an empty window has no rows")
+    return rows
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from genpool import storage
 from genpool.classifier import MLP, pair_features
@@ -79,6 +79,10 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         encoder = self.settings.encoder
         self.encoder = ENCODERS[encoder.name](self.embedding.output_dim, **encoder.options)
         self.pooling = build_pooling(self.settings, self.encoder)
+        width = self.settings.projection.dim
+        # Without a bias: a sentence with no token stays zeros.
+        joined = self.pooling.output_dim
+        self.projection = nn.Linear(joined, width, bias=False) if width else None
 
     @classmethod
     def _assemble(
@@ -88,16 +92,22 @@ class SentenceEncoder(SavedModel, SentenceVectors):
 
     @property
     def output_dim(self) -> int:
-        return self.pooling.output_dim
+        return self.settings.projection.dim or self.pooling.output_dim
 
     def forward(self, batch: Batch, weights: bool = False) -> Pooled:
         """Pooled sentences. Unless the weights are asked for, no padded tensor is ever made."""
         if weights or not fast():
-            return self._pool(self._states(batch), batch.mask)
+            return self.project(self._pool(self._states(batch), batch.mask))
         packing = Packing.from_mask(batch.mask)
         rows = self.embedding.rows(batch, packing)  # (rows, embedding)
         states, gates = self.encoder.encode_rows(rows, packing, self.pooling.needs_gates)
-        return self.pooling.pool_rows(states, packing, gates)
+        return self.project(self.pooling.pool_rows(states, packing, gates))
+
+    def project(self, pooled: Pooled) -> Pooled:
+        """Gives the vector its final width; the heads stay as they are."""
+        if self.projection is None:
+            return pooled
+        return pooled._replace(vector=self.projection(pooled.vector))
 
     def _states(self, batch: Batch) -> Encoded:
         vectors = self.embedding(batch)  # (batch, time, embedding)

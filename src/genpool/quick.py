@@ -8,21 +8,27 @@ size: known words, and unknown ones, which are computed from their letters.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack, BothWays
-from genpool.encoder.fused_lstm import run_steps
+from genpool.encoder.bilstm import BiLSTMStack
 from genpool.errors import InputError
 from genpool.inference import evaluating
+from genpool.int8 import Int8Product
 from genpool.model import SentenceEncoder
 from genpool.packing import Packing
+from genpool.pooling import GeneralizedPooling, Pooled
+from genpool.quick_bilstm import ProjectedStack
+from genpool.quick_pooling import Int8GeneralizedPooling
 from genpool.sentence_vectors import SentenceVectors
 from genpool.text import WordTable
-from genpool.threads import both
+
+Places = NDArray[np.int32]
 
 
 class QuickEncoder(SentenceVectors):
@@ -33,20 +39,37 @@ class QuickEncoder(SentenceVectors):
 
     Args:
         capacity: words in the table at the most; a full table is emptied and filled anew.
+        int8: round the weights of BiLSTM layers, generalized pooling and projection to 8 bits.
+            Faster on CPUs that multiply such numbers; the vectors differ a little.
 
     Example:
         >>> quick = QuickEncoder(SentenceEncoder.from_pretrained("my-model"))
         >>> vectors = quick.encode(sentences)
     """
 
-    def __init__(self, model: SentenceEncoder, capacity: int = 50_000) -> None:
+    def __init__(self, model: SentenceEncoder, capacity: int = 50_000, int8: bool = False) -> None:
         if capacity < 1:
             raise InputError(f"capacity is {capacity}; expected 1 word or more.")
-        self.model, self.capacity = model, capacity
+        self.model, self.capacity, self.int8 = model, capacity, int8
         self.text = model.text
         # Gated pooling needs the inputs of the top layer, so there the vectors are kept instead.
         stacked = isinstance(model.encoder, BiLSTMStack) and not model.pooling.needs_gates
-        self._stack = _ProjectedStack(cast(BiLSTMStack, model.encoder)) if stacked else None
+        if int8 and (not stacked or model.device.type != "cpu"):
+            raise InputError(
+                "int8 is for BiLSTM encoders (with any pooling but gated) on a CPU; this model has "
+                f"the encoder {model.settings.encoder.name!r}, {model.settings.pooling.name} "
+                f"pooling, on {model.device}. Leave int8 out."
+            )
+        self._stack = ProjectedStack(cast(BiLSTMStack, model.encoder), int8) if stacked else None
+        rounds_pooling = int8 and isinstance(model.pooling, GeneralizedPooling)
+        self._pooling = (
+            Int8GeneralizedPooling(cast(GeneralizedPooling, model.pooling))
+            if rounds_pooling
+            else model.pooling
+        )
+        project = model.projection
+        self._project = Int8Product(project.weight) if int8 and project is not None else None
+        self._lock = Lock()
         self._forget()
 
     @property
@@ -61,27 +84,42 @@ class QuickEncoder(SentenceVectors):
     def dtype(self) -> torch.dtype:
         return self.model.dtype
 
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        """Where the model itself is not used, any number of threads may use its numbers."""
+        return torch.get_num_threads() if self._stack and self.device.type == "cpu" else 1
+
     def vectors_of(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        if len(self._words) > self.capacity:
-            self._forget()
-        rows = [self._words.row(words, self.text.sentence_ends) for words in sentences]
+        with self._lock, evaluating(self.model):
+            table, rows = self._look_up(sentences)
         lengths = torch.tensor([len(row) for row in rows])  # (batch,)
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (batch, time)
         places = torch.zeros(mask.shape, dtype=torch.long)
         places[mask] = torch.from_numpy(np.concatenate(rows)).long()
         packing = Packing.from_mask(mask.to(self.device))
-        with evaluating(self.model):
-            self._fill()
-            index = places.to(self.device).flatten().index_select(0, packing.index)  # (rows,)
-            known = self._table.index_select(0, index)  # (rows, width of the table)
-            states, gates = self._states(known, packing)
-            return self.model.pooling.pool_rows(states, packing, gates).vector
-
-    def _states(self, known: Tensor, packing: Packing) -> tuple[Tensor, Tensor | None]:
+        index = places.to(self.device).flatten().index_select(0, packing.index)  # (rows,)
         if self._stack is not None:
-            return self._stack(known, packing), None
-        needs_gates = self.model.pooling.needs_gates
-        return self.model.encoder.encode_rows(known, packing, needs_gates)
+            with torch.no_grad():
+                states = self._stack(table, index, packing)
+                return self._projected(self._pooling.pool_rows(states, packing))
+        with evaluating(self.model):
+            needs_gates = self.model.pooling.needs_gates
+            known = table.index_select(0, index)  # (rows, embedding)
+            states, gates = self.model.encoder.encode_rows(known, packing, needs_gates)
+            return self._projected(self._pooling.pool_rows(states, packing, gates))
+
+    def _look_up(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, list[Places]]:
+        """The table, with all words of the sentences in it, and where they are."""
+        if len(self._words) > self.capacity:
+            self._forget()
+        rows = [self._words.row(words, self.text.sentence_ends) for words in sentences]
+        self._fill()
+        return self._table, rows
+
+    def _projected(self, pooled: Pooled) -> Tensor:
+        if self._project is not None:
+            return self._project(pooled.vector)
+        return self.model.project(pooled).vector
 
     def _forget(self) -> None:
         self._words: WordTable = self.text.table()
@@ -97,62 +135,3 @@ class QuickEncoder(SentenceVectors):
         if self._stack is not None:
             fresh = self._stack.project(fresh)
         self._table = torch.cat([self._table, fresh]) if begin else fresh
-
-
-class _ProjectedStack:
-    """The layers of a BiLSTM stack, with W e + b of all of them as one product per word."""
-
-    def __init__(self, encoder: BiLSTMStack) -> None:
-        self.encoder = encoder
-        self.layers = cast("list[BiLSTMLayer]", list(encoder.layers))
-        directions = [each for layer in self.layers for each in (layer.forwards, layer.backwards)]
-        self.hidden = [4 * each.hidden_dim for each in directions]
-        columns = encoder.word_columns()
-        seen = [
-            each.w[:, : columns[number // 2]].detach() for number, each in enumerate(directions)
-        ]
-        # A layer that does not see the words has no columns for them, only a bias.
-        self.from_words = torch.cat(
-            [torch.nn.functional.pad(each, (0, encoder.input_dim - each.shape[1])) for each in seen]
-        )  # (all gates, embedding)
-        self.biases = torch.cat([each.b.detach() for each in directions])  # (all gates,)
-        self.from_states = [
-            each.w[:, columns[number // 2] :].detach().T.contiguous()
-            for number, each in enumerate(directions)
-        ]
-
-    def project(self, vectors: Tensor) -> Tensor:
-        """Word vectors (words, embedding) -> (words, all gates)"""
-        return torch.addmm(self.biases, vectors, self.from_words.T)
-
-    def __call__(self, known: Tensor, packing: Packing) -> Tensor:
-        """Projected rows (rows, all gates) -> states of the top layer (rows, 2 hidden)."""
-        gates = torch.split(known, self.hidden, dim=1)
-        nothing = known.new_empty(len(known), 0)
-        below: list[BothWays] = []
-        for number, layer in enumerate(self.layers):
-            given = self.encoder.layer_rows(nothing, below) if below else (nothing, nothing)
-            below.append(self._layer(number, layer, given, gates, packing))
-        return torch.cat(below[-1], dim=1)
-
-    def _layer(
-        self,
-        number: int,
-        layer: BiLSTMLayer,
-        given: BothWays,
-        gates: tuple[Tensor, ...],
-        packing: Packing,
-    ) -> BothWays:
-        if not packing.sizes:
-            empty = given[0].new_empty(0, layer.forwards.hidden_dim)
-            return empty, empty
-
-        def direction(side: int) -> Tensor:
-            place = 2 * number + side
-            own = (layer.forwards, layer.backwards)[side]
-            start = gates[place].contiguous()
-            if given[side].shape[1]:
-                start = torch.addmm(start, given[side], self.from_states[place])
-            return run_steps(start, packing.sizes, own.u, bool(side)).states
-
-        return both(lambda: direction(0), lambda: direction(1), given[0].device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.inference import in_order
+from genpool.inference import WINDOW, in_order
 from genpool.progress import progress
 from genpool.text import TextPipeline
 
@@ -22,6 +23,8 @@ class SentenceVectors:
     """A mixin: all that a class has to bring is `text`, `output_dim` and `vectors_of`."""
 
     text: TextPipeline
+    #: batches that `vectors_of` can work at side by side
+    threads: int = 1
 
     @property
     def output_dim(self) -> int:
@@ -51,20 +54,26 @@ class SentenceVectors:
         given = [sentences] if isinstance(sentences, str) else list(as_many(sentences))
         with progress("encoding", len(given), shown=show_progress_bar) as done:
             chunks = list(self.encode_stream(given, batch_size, done))
-        vectors = torch.cat(chunks) if chunks else torch.zeros(0, self.output_dim)
+        vectors = chunks[0] if len(chunks) == 1 else torch.cat(chunks or [self._none()])
         if normalize_embeddings:
             vectors = nn.functional.normalize(vectors, dim=1)
         if isinstance(sentences, str):
             vectors = vectors[0]
         return vectors if convert_to_tensor else vectors.float().cpu().numpy()
 
+    def _none(self) -> Tensor:
+        return torch.zeros(0, self.output_dim)
+
     def encode_stream(
         self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
     ) -> Iterator[Tensor]:
         """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
+        words = self._split(map(as_text, sentences), WINDOW * batch_size)
+        return in_order(words, len, self.vectors_of, batch_size, done, self.threads)
 
-        words = (self.text.words(as_text(sentence)) for sentence in sentences)
-        return in_order(words, len, self.vectors_of, batch_size, done)
+    def _split(self, texts: Iterator[str], together: int) -> Iterator[list[str]]:
+        while some := list(islice(texts, together)):
+            yield from self.text.words_of_many(some)
 
     def similarity(
         self,

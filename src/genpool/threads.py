@@ -1,4 +1,4 @@
-"""Two pieces of work at once, each on a thread of its own.
+"""Pieces of work at once, each on a thread of its own.
 
 The two directions of an LSTM are equal work that never meets. On two threads they need no
 synchronisation until the end, where splitting every small operation over two cores would need one
@@ -7,13 +7,16 @@ each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
 import torch
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 First = TypeVar("First")
 Second = TypeVar("Second")
 
@@ -37,6 +40,36 @@ def both(
             return first(), other.result()
     finally:
         torch.set_num_threads(threads)
+
+
+def side_by_side(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """The results of all items, in order; each item is worked at by one thread alone.
+
+    Many small operations gain nothing from being split; whole batches side by side do. Few results
+    wait at a time, however many items there are.
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            try:
+                for item in items:
+                    waiting.append(pool.submit(work, item))
+                    if len(waiting) > 2 * threads:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:  # an error, or nobody wants the rest
+                for each in waiting:
+                    each.cancel()
+    finally:
+        torch.set_num_threads(before)
 
 
 def _without_gradient(work: Callable[[], Second], threads: int) -> Second:

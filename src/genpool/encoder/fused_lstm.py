@@ -7,6 +7,7 @@ the packed rows of the step before are where they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -34,21 +35,39 @@ class Saved(NamedTuple):
 
 def run_forward(rows: Tensor, sizes: tuple[int, ...], weights: Weights, reverse: bool) -> Saved:
     """All steps of one direction."""
-    return run_steps(torch.addmm(weights.b, rows, weights.w.T), sizes, weights.u, reverse)
+    projected = torch.addmm(weights.b, rows, weights.w.T)
+    return run_steps(projected, sizes, adder(weights.u), reverse)
 
 
-def run_steps(gates: Tensor, sizes: tuple[int, ...], u: Tensor, reverse: bool) -> Saved:
-    """All steps, from the projected inputs W x + b (rows, 4 hidden), which are overwritten."""
-    hidden = u.shape[1]
+#: add_product(gates, states): gates += states U^T, in place
+AddProduct = Callable[[Tensor, Tensor], object]
+
+
+def adder(u: Tensor) -> AddProduct:
+    turned = u.T.contiguous()
+    return lambda gates, states: gates.addmm_(states, turned)
+
+
+def run_steps(
+    gates: Tensor,
+    sizes: tuple[int, ...],
+    add_product: AddProduct,
+    reverse: bool,
+    states: Tensor | None = None,
+) -> Saved:
+    """All steps, from the projected inputs W x + b (rows, 4 hidden), which are overwritten.
+
+    states (rows, hidden): where to put them; new memory where none is given.
+    """
+    hidden = gates.shape[1] // 4
     cells = gates.new_empty(len(gates), hidden)
-    states = gates.new_empty(len(gates), hidden)
-    u_t = u.T.contiguous()
+    states = gates.new_empty(len(gates), hidden) if states is None else states
     last = slice(0, 0)  # the rows of the step before; sentences that begin now have none
     for start, size in steps_of(sizes, reverse):
         now = slice(start, start + size)
         shared = min(size, last.stop - last.start)
         last = slice(last.start, last.start + shared)
-        gates[start : start + shared].addmm_(states[last], u_t)
+        add_product(gates[start : start + shared], states[last])
         gates[now, : 3 * hidden].sigmoid_()
         gates[now, 3 * hidden :].tanh_()
         i, f, o, g = gates[now].chunk(4, dim=1)

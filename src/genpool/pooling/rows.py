@@ -36,21 +36,20 @@ class _SoftmaxPool(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, rows: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        first = sizes[0]
-        peak = logits[:, :first].clone()  # (heads, sentences, dim)
-        for now, size in _steps(sizes):
-            torch.maximum(peak[:, :size], logits[:, now], out=peak[:, :size])
+        # exp(logits) takes the place of the logits: the tensor is the largest of the whole model.
+        if not _exp_is_safe(logits):
+            _subtract_peaks(logits, sizes)
+        shares = logits.exp_()
         # Long sums in half precision stop growing at 256: they are kept in single precision.
         wide = torch.promote_types(logits.dtype, torch.float32)
-        total = torch.zeros_like(peak, dtype=wide)
-        summed = torch.zeros_like(peak, dtype=wide)
-        # exp(logits) takes the place of the logits: the tensor is the largest of the whole model.
+        total = torch.zeros_like(logits[:, : sizes[0]], dtype=wide)  # (heads, sentences, dim)
+        summed = torch.zeros_like(total)
         for now, size in _steps(sizes):
-            share = logits[:, now].sub_(peak[:, :size]).exp_()  # (heads, size, dim)
+            share = shares[:, now].to(wide)  # (heads, size, dim)
             total[:, :size] += share
-            summed[:, :size] += share * rows[now]
+            summed[:, :size].addcmul_(share, rows[now].to(wide))
         pooled = summed.div_(total).to(rows.dtype)
-        ctx.save_for_backward(logits, rows, total, pooled)
+        ctx.save_for_backward(shares, rows, total, pooled)
         ctx.sizes = sizes
         return pooled
 
@@ -66,6 +65,30 @@ class _SoftmaxPool(torch.autograd.Function):
             torch.sum(flow, dim=0, out=grad_rows[now])
             torch.mul(flow, rows[now] - pooled[:, :size], out=grad_logits[:, now])
         return grad_logits, grad_rows, None
+
+
+#: between -SAFE and SAFE, sums of exponentials and their inverses are far from the ends of float32
+SAFE = 40.0
+
+
+def _exp_is_safe(logits: Tensor) -> bool:
+    """Whether the softmax needs no subtraction of the largest logit: looking is one pass, not two.
+
+    On other devices the answer would have to be waited for.
+    """
+    if logits.device.type != "cpu" or logits.dtype not in (torch.float32, torch.float64):
+        return False
+    low, high = torch.aminmax(logits)
+    return bool(low > -SAFE) and bool(high < SAFE)
+
+
+def _subtract_peaks(logits: Tensor, sizes: tuple[int, ...]) -> None:
+    """Makes the largest logit of every sentence, head and dimension zero."""
+    peak = logits[:, : sizes[0]].clone()  # (heads, sentences, dim)
+    for now, size in _steps(sizes):
+        torch.maximum(peak[:, :size], logits[:, now], out=peak[:, :size])
+    for now, size in _steps(sizes):
+        logits[:, now] -= peak[:, :size]
 
 
 def _steps(sizes: tuple[int, ...]) -> Iterator[tuple[slice, int]]:

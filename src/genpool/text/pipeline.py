@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from genpool.errors import InputError
 from genpool.text.batch import Batch, WordTable
 from genpool.text.tokenizer import Token, WordTokenizer
 from genpool.text.vocabulary import Characters, Vocabulary
+
+Piece = TypeVar("Piece")
 
 
 @dataclass
@@ -50,15 +53,21 @@ class TextPipeline:
 
     def tokens(self, sentence: str) -> list[Token]:
         """The tokens of a sentence with their offsets, within the maximum length."""
-        tokens = self.tokenizer.tokens(sentence)
+        return self._within_limit(self.tokenizer.tokens(sentence))
+
+    def words(self, sentence: str) -> list[str]:
+        return [token.text for token in self.tokens(sentence)]
+
+    def words_of_many(self, sentences: Sequence[str]) -> list[list[str]]:
+        """The words of many sentences, split on all cores."""
+        return [self._within_limit(each) for each in self.tokenizer.words_of_many(sentences)]
+
+    def _within_limit(self, tokens: list[Piece]) -> list[Piece]:
         if self.max_length is None or len(tokens) <= self.max_length:
             return tokens
         self.cut.sentences += 1
         self.cut.tokens += len(tokens) - self.max_length
         return tokens[: self.max_length]
-
-    def words(self, sentence: str) -> list[str]:
-        return [token.text for token in self.tokens(sentence)]
 
     def table(self) -> WordTable:
         """An empty word table, for text that will be batched many times."""

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from genpool.data.base import Reader
 from genpool.data.readers import open_reader
 from genpool.data.splits import seeded_order, stratified_share
 from genpool.errors import DataError
-from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
-from genpool.text import (
-    Characters,
-    TextPipeline,
-    Vocabulary,
-    WordTable,
-    WordTokenizer,
-    canonical,
-    read_vectors,
-    vector_table,
-    wanted_words,
-)
+from genpool.model import Classifier, PairClassifier, TextClassifier
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
 from genpool.training.dataset import Split, Types, Words, read_split, words_of
+from genpool.training.fresh_encoder import fresh_encoder
 from genpool.training.settings import DataSettings, RunSettings
 
 
@@ -127,7 +116,15 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
         notes["rows left out"] = ", ".join(f"{n:,} {why}" for why, n in reader.skipped.items())
     if cutter.cut.sentences:
         notes["maximum length"] = str(cutter.cut)
-    model = _build(settings, reader.is_pair, labels, tokenizer, types.counts(train.tokens), notes)
+    encoder = fresh_encoder(
+        settings.model,
+        settings.vocabulary,
+        settings.vectors,
+        settings.training.seed,
+        types.counts(train.tokens),
+        notes,
+    )
+    model: Classifier = (PairClassifier if reader.is_pair else TextClassifier)(encoder, labels)
     table = model.text.table()
     ready = [
         split.renumbered(table, types, settings.text.sentence_ends)
@@ -218,43 +215,3 @@ def _select(train: Split, settings: RunSettings, notes: dict[str, str]) -> Split
         )
         keep = short
     return train if len(keep) == len(train) else train.take(keep)
-
-
-def _build(
-    settings: RunSettings,
-    is_pair: bool,
-    labels: tuple[str, ...],
-    tokenizer: WordTokenizer,
-    spelled: Counter[str],
-    notes: dict[str, str],
-) -> Classifier:
-    counts: Counter[str] = Counter()
-    for word, count in spelled.items():
-        counts[canonical(word)] += count
-    choice, path = settings.vocabulary, settings.vectors.path
-    everything = read_vectors(path) if path and choice.vector_words else None
-    vocabulary = Vocabulary.build(
-        counts, choice.minimum_count, everything.places if everything else ()
-    )
-    characters = Characters.build(vocabulary.words[4:])
-    text = TextPipeline(
-        tokenizer, vocabulary, characters, settings.text.sentence_ends, settings.text.max_length
-    )
-    torch.manual_seed(settings.training.seed)
-    encoder = SentenceEncoder(text, settings.model)
-    model: Classifier = (PairClassifier if is_pair else TextClassifier)(encoder, labels)
-    notes["vocabulary"] = f"{len(vocabulary):,} words, {len(characters):,} characters"
-    if path:
-        vectors = everything or read_vectors(path, only=wanted_words(vocabulary))
-        if vectors.dim != settings.embedding.word_dim:
-            raise DataError(
-                f"the vectors have {vectors.dim} numbers a word, but embedding.word_dim is "
-                f"{settings.embedding.word_dim}: --set embedding.word_dim={vectors.dim}",
-                path,
-            )
-        seed, std = settings.training.seed, settings.vectors.std
-        filled, coverage = vector_table(vocabulary, vectors, counts, seed, std)
-        with torch.no_grad():
-            encoder.embedding.words.copy_(torch.from_numpy(filled))
-        notes["coverage"] = str(coverage)
-    return model

@@ -20,10 +20,9 @@ from typing import Any
 from genpool.config import to_dict
 from genpool.errors import MissingExtraError, TrainingError
 from genpool.files import replacing
-from genpool.training.settings import RunSettings
 
 
-def settings_toml(settings: RunSettings) -> str:
+def settings_toml(settings: Any) -> str:
     """Settings as TOML. What is None is left out: TOML has no word for it."""
     try:
         import tomli_w
@@ -51,7 +50,7 @@ class RunFolder:
         self.results = self.path / "results.json"
         self.report = self.path / "report.md"
 
-    def check(self, settings: RunSettings, resume: bool) -> None:
+    def check(self, settings: Any, resume: bool) -> None:
         """Sees that the folder is free, or that of the same run; nothing is written."""
         if self.path.is_file():
             raise TrainingError(f"{self.path} is a file. Give a folder: --out")
@@ -73,7 +72,7 @@ class RunFolder:
                 "another folder: --out"
             )
 
-    def check_settings(self, settings: RunSettings) -> None:
+    def check_settings(self, settings: Any) -> None:
         """Sees that the run in this folder has these settings."""
         if self.config.read_text(encoding="utf-8") != settings_toml(settings):
             raise TrainingError(
@@ -81,7 +80,7 @@ class RunFolder:
                 "Give another folder (--out), or train with that config.toml to continue it."
             )
 
-    def begin(self, settings: RunSettings, about: dict[str, Any]) -> None:
+    def begin(self, settings: Any, about: dict[str, Any]) -> None:
         """Makes the folder. config.toml comes last: with it, there is a run."""
         if self.config.is_file():
             return

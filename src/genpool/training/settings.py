@@ -15,6 +15,7 @@ from genpool.config import (
     ModelSettings,
     Part,
     PartKind,
+    ProjectionSettings,
     TextSettings,
     from_dict,
 )
@@ -44,10 +45,14 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class VocabularySettings:
-    """Words of the training text that occur often enough; by option those of the vector file."""
+    """Words of the training text that occur often enough; by option those of the vector file.
+
+    lower_case: enter words in lower case, under which every spelling of them is found
+    """
 
     minimum_count: int = field(default=1, metadata={"minimum": 1})
     vector_words: bool = False
+    lower_case: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,13 +112,21 @@ class RunSettings:
     embedding: EmbeddingSettings = EmbeddingSettings()
     encoder: Part = Part("stacked-bilstm")
     pooling: Part = Part("generalized")
+    projection: ProjectionSettings = ProjectionSettings()
     classifier: ClassifierSettings = ClassifierSettings()
     penalty: PenaltySettings = PenaltySettings()
     training: TrainingSettings = TrainingSettings()
 
     @property
     def model(self) -> ModelSettings:
-        return ModelSettings(self.text, self.embedding, self.encoder, self.pooling, self.classifier)
+        return ModelSettings(
+            self.text,
+            self.embedding,
+            self.encoder,
+            self.pooling,
+            self.projection,
+            self.classifier,
+        )
 
 
 def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
@@ -149,7 +162,7 @@ def read_settings(
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"this is not TOML: {error}", source) from None
-    problems = [problem for each in overrides if (problem := _override(given, each))]
+    problems = [problem for each in overrides if (problem := put_override(given, each))]
     try:
         settings = from_dict(RunSettings, given, PARTS)
     except ConfigError as error:
@@ -160,7 +173,7 @@ def read_settings(
     return settings
 
 
-def _override(given: dict[str, Any], text: str) -> str | None:
+def put_override(given: dict[str, Any], text: str) -> str | None:
     """Puts one "section.key=value" into the settings; a value is TOML, or else plain text."""
     name, equals, value = text.partition("=")
     keys = name.strip().split(".")

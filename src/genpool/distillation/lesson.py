@@ -1,0 +1,224 @@
+"""The loop that teaches a student; it continues after the last whole epoch."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from genpool.distillation.corpus import Group, read_corpus
+from genpool.distillation.loss import distillation_loss, leading_directions
+from genpool.distillation.settings import DistillationSettings, LessonSettings
+from genpool.distillation.teacher import HalfVectors, teacher_vectors
+from genpool.errors import ConfigError, TrainingError
+from genpool.model import SentenceEncoder
+from genpool.progress import progress
+from genpool.tables import evaluate_similarity
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.training.checkpoint import load_checkpoint, save_checkpoint
+from genpool.training.fresh_encoder import fresh_encoder
+from genpool.training.run_folder import RunFolder
+from genpool.training.state import (
+    load_tensors,
+    restore_weights,
+    state_tensors,
+    trained_weights,
+)
+
+
+def distil(
+    settings: DistillationSettings,
+    data: str | Path,
+    out: str | Path,
+    resume: bool = False,
+    cache: str | Path | None = None,
+    show_progress: bool = True,
+) -> dict[str, Any]:
+    """Trains a student and saves it in out/best; gives the metrics of its epoch.
+
+    cache: where the teacher's vectors are kept; several runs on one corpus can share them.
+    """
+    folder = RunFolder(out)
+    folder.check(settings, resume)
+    groups = read_corpus(settings.corpus, Path(data), settings.training.seed)
+    sentences = [sentence for group in groups for sentence in group]
+    folder.begin(settings, {"data": str(data), "sentences": len(sentences)})
+    place = Path(cache) if cache is not None else folder.path / "teacher"
+    vectors = teacher_vectors(settings.teacher.model, sentences, place, show_progress)
+    lesson = Lesson(settings, Path(data), folder, groups, vectors, show_progress)
+    if resume:
+        lesson.resume()
+    while lesson.epoch < settings.training.epochs:
+        lesson.run_epoch()
+    return lesson.finish()
+
+
+def group_batches(groups: list[Group], size: int, order: np.ndarray) -> Iterator[list[int]]:
+    """Numbers of sentences, whole groups in the given order, `size` sentences or a few more."""
+    starts = np.cumsum([0, *map(len, groups)])
+    batch: list[int] = []
+    for number in order:
+        batch += range(starts[number], starts[number + 1])
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if len(batch) > 1:  # a single sentence has no similarities
+        yield batch
+
+
+class Lesson:
+    """A student, its optimizer and where it is."""
+
+    def __init__(
+        self,
+        settings: DistillationSettings,
+        data: Path,
+        folder: RunFolder,
+        groups: list[Group],
+        vectors: HalfVectors,
+        show_progress: bool,
+    ) -> None:
+        self.settings, self.data, self.folder = settings, data, folder
+        self.groups, self.vectors, self.shown = groups, vectors, show_progress
+        self.notes: dict[str, str] = {"sentences": f"{len(vectors):,}"}
+        self.student, self.rows, self.table = self._prepare()
+        width = self.student.output_dim
+        if width > vectors.shape[1]:
+            raise ConfigError(
+                f"the student's vectors have {width} numbers, the teacher's {vectors.shape[1]}; "
+                f"expected no more than that: --set projection.dim={vectors.shape[1]}"
+            )
+        self.axes = leading_directions(vectors, width)  # (teacher's dim, width)
+        self.optimizer = torch.optim.Adam(
+            [each for each in self.student.parameters() if each.requires_grad],
+            lr=settings.training.learning_rate,
+            fused=True,
+        )
+        self.epoch = self.step = 0
+        self.best: dict[str, Any] = {}
+        self.best_weights = trained_weights(self.student)
+        size = settings.training.batch_size
+        per_epoch = sum(1 for _ in group_batches(groups, size, np.arange(len(groups))))
+        self.steps = per_epoch * settings.training.epochs
+
+    def _prepare(self) -> tuple[SentenceEncoder, list[np.ndarray], Any]:
+        """The student with fresh weights, and the corpus as numbers of words."""
+        settings = self.settings
+        chosen = settings.text
+        # The pipeline of the student does not exist yet; this one splits and cuts as it will.
+        splitter = TextPipeline(
+            WordTokenizer(chosen.rules),
+            Vocabulary.build({}),
+            Characters(""),
+            max_length=chosen.max_length,
+        )
+        words = [splitter.words(sentence) for group in self.groups for sentence in group]
+        spelled = Counter(word for sentence in words for word in sentence)
+        student = fresh_encoder(
+            settings.model,
+            settings.vocabulary,
+            settings.vectors,
+            settings.training.seed,
+            spelled,
+            self.notes,
+        )
+        table = student.text.table()
+        return student, [table.row(each, student.text.sentence_ends) for each in words], table
+
+    def resume(self) -> None:
+        checkpoint = load_checkpoint(self.folder.checkpoints)
+        if checkpoint is None:
+            return
+        state = checkpoint.state
+        if state["sentences"] != len(self.vectors):
+            raise TrainingError(
+                f"{self.folder.path}: the corpus has {len(self.vectors):,} sentences, this run was "
+                f"begun with {state['sentences']:,}. Give the same --data, or another folder: --out"
+            )
+        self.best_weights = load_tensors(checkpoint.tensors, self.student, self.optimizer)
+        self.epoch, self.step, self.best = state["epoch"], state["step"], state["best"]
+        self.folder.cut_metrics(state["metrics_length"])
+
+    def run_epoch(self) -> None:
+        chosen = self.settings.training
+        # Order and dropout of an epoch hang on the seed and its number alone, so that a run that
+        # was stopped goes on as it would have.
+        torch.manual_seed(1_000_003 * chosen.seed + self.epoch)
+        order = np.random.default_rng([chosen.seed, self.epoch]).permutation(len(self.groups))
+        began, total, count = time.monotonic(), 0.0, 0
+        self.student.train()
+        with progress(f"epoch {self.epoch + 1}", len(self.vectors), shown=self.shown) as done:
+            for batch in group_batches(self.groups, chosen.batch_size, order):
+                total += self.learn(batch) * len(batch)
+                count += len(batch)
+                done(len(batch))
+        self.epoch += 1
+        line: dict[str, Any] = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "loss": total / count,
+            "seconds": time.monotonic() - began,
+        }
+        if chosen.dev is not None:
+            self.student.eval()
+            report, _ = evaluate_similarity(self.student, self.data / chosen.dev)
+            line["dev_spearman"] = report.spearman
+        if line.get("dev_spearman", self.epoch) > self.best.get("dev_spearman", -1.0):
+            self.best, self.best_weights = line, trained_weights(self.student)
+        length = self.folder.log(line)
+        state = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "best": self.best,
+            "sentences": len(self.vectors),
+            "metrics_length": length,
+        }
+        tensors = state_tensors(self.student, self.optimizer, self.best_weights)
+        save_checkpoint(self.folder.checkpoints, self.step, state, tensors)
+
+    def learn(self, batch: list[int]) -> float:
+        """One step; gives its loss."""
+        chosen = self.settings.training
+        for group in self.optimizer.param_groups:
+            group["lr"] = chosen.learning_rate * rate_factor(self.step, self.steps, chosen)
+        target = torch.from_numpy(self.vectors[batch]).float() @ self.axes  # (batch, width)
+        vectors: Tensor = self.student(self.table.batch([self.rows[at] for at in batch])).vector
+        loss = distillation_loss(vectors, target, chosen.similarity)
+        if not torch.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {float(loss.detach())} at step {self.step}; try a lower rate: "
+                "--set training.learning_rate=..."
+            )
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if chosen.clip:
+            nn.utils.clip_grad_norm_(self.student.parameters(), chosen.clip)
+        self.optimizer.step()
+        self.step += 1
+        return float(loss.detach())
+
+    def finish(self) -> dict[str, Any]:
+        """Saves the best student with what the card should say."""
+        restore_weights(self.student, self.best_weights)
+        self.student.notes |= {
+            "trained": f"to give the vectors of {self.settings.teacher.model}",
+            **self.notes,
+            **{name: value for name, value in self.best.items() if name in ("epoch", "loss")},
+        }
+        if "dev_spearman" in self.best:
+            self.student.notes["dev Spearman"] = f"{self.best['dev_spearman']:.4f}"
+        self.student.eval().save_pretrained(self.folder.best)
+        return self.best
+
+
+def rate_factor(step: int, steps: int, settings: LessonSettings) -> float:
+    """Share of the learning rate: up in a straight line, then down to zero."""
+    if step < settings.warm_up:
+        return (step + 1) / settings.warm_up
+    return max(0.0, (steps - step) / max(1, steps - settings.warm_up))

@@ -1,0 +1,89 @@
+"""The settings of a distillation: what its recipe says."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from genpool.config import (
+    EmbeddingSettings,
+    ModelSettings,
+    Part,
+    ProjectionSettings,
+    TextSettings,
+    from_dict,
+)
+from genpool.distillation.corpus import CorpusSettings
+from genpool.errors import ConfigError
+from genpool.saved_model import PARTS
+from genpool.training.settings import VectorSettings, VocabularySettings, put_override
+
+
+@dataclass(frozen=True)
+class TeacherSettings:
+    """The model whose vectors are learned: a sentence-transformers folder, or PACKAGE:FOLDER."""
+
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class LessonSettings:
+    """The loop.
+
+    batch_size     sentences a step, in whole groups
+    learning_rate  reached after `warm_up` steps; from there it falls in a straight line to zero
+    similarity     weight of the error of the batch's matrix of cosines
+    dev            "FILE:SCORE,FIRST,SECOND": after each epoch, Spearman's correlation of the
+                   cosine with the scores of this table chooses the model that is kept
+    """
+
+    seed: int = field(default=0, metadata={"minimum": 0})
+    epochs: int = field(default=8, metadata={"minimum": 1})
+    batch_size: int = field(default=256, metadata={"minimum": 2})
+    learning_rate: float = field(default=1e-3, metadata={"minimum": 0.0})
+    warm_up: int = field(default=200, metadata={"minimum": 1})
+    clip: float = field(default=5.0, metadata={"minimum": 0.0})
+    similarity: float = field(default=1.0, metadata={"minimum": 0.0})
+    dev: str | None = None
+
+
+@dataclass(frozen=True)
+class DistillationSettings:
+    """Everything that decides the outcome, but the data's place."""
+
+    teacher: TeacherSettings = TeacherSettings()
+    corpus: CorpusSettings = CorpusSettings()
+    vocabulary: VocabularySettings = VocabularySettings()
+    vectors: VectorSettings = VectorSettings()
+    text: TextSettings = TextSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    encoder: Part = Part("bilstm")
+    pooling: Part = Part("generalized")
+    projection: ProjectionSettings = ProjectionSettings()
+    training: LessonSettings = LessonSettings()
+
+    @property
+    def model(self) -> ModelSettings:
+        return ModelSettings(self.text, self.embedding, self.encoder, self.pooling, self.projection)
+
+
+def read_distillation(
+    text: str, overrides: Iterable[str] = (), source: str | Path | None = None
+) -> DistillationSettings:
+    """Settings of a TOML text with dotted overrides, all mistakes at once."""
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"this is not TOML: {error}", source) from None
+    problems = [problem for each in overrides if (problem := put_override(given, each))]
+    try:
+        settings = from_dict(DistillationSettings, given, PARTS)
+    except ConfigError as error:
+        raise ConfigError(problems + error.problems, source) from None
+    if not settings.teacher.model:
+        problems.append("teacher.model is missing; expected a folder or PACKAGE:FOLDER.")
+    if problems:
+        raise ConfigError(problems, source)
+    return settings
