@@ -1,4 +1,4 @@
-# make demo   install into .venv, then train, encode, compare and explain on a generated corpus
+# make demo   install into .venv, then encode, compare, explain and classify a few sentences
 # make test   install into .venv, then run all tests
 PYTHON ?= python3
 VENV := .venv
@@ -19,7 +19,7 @@ lint: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/poolings.py
-	$(BIN)/python -m benchmarks
+	$(BIN)/genpool bench --write
 
 # The constraints pin every version; torch comes first, from its CPU build where one is offered.
 $(VENV)/base: pyproject.toml constraints.txt

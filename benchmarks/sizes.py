@@ -22,7 +22,7 @@ WORDS = 20_000
 class Size:
     """A configuration of the paper: encoder, pooling, and the sentences of one batch.
 
-    lengths: (mean, deviation) of each side's number of tokens, and the longest
+    lengths: (mean, deviation) of each side's number of tokens; within: the shortest and longest
     """
 
     name: str
@@ -33,12 +33,13 @@ class Size:
     sides: int
     classes: int
     lengths: tuple[tuple[float, float], ...]
+    within: tuple[int, int]
     frozen: bool
 
 
-SNLI = Size("snli", 600, 3, 600, 128, 2, 3, ((14.1, 6.0), (8.3, 3.2)), True)
-MULTINLI = Size("multinli", 300, 3, 300, 32, 2, 3, ((22.0, 12.0), (11.5, 4.5)), True)
-REVIEWS = Size("reviews", 300, 1, 300, 32, 1, 5, ((105.0, 20.0),), False)
+SNLI = Size("snli", 600, 3, 600, 128, 2, 3, ((14.1, 6.1), (8.3, 3.2)), (1, 80), True)
+MULTINLI = Size("multinli", 300, 3, 300, 32, 2, 3, ((22.0, 14.0), (11.5, 4.5)), (1, 100), True)
+REVIEWS = Size("reviews", 300, 1, 300, 32, 1, 5, ((105.0, 26.0),), (60, 150), False)
 
 
 def make_model(size: Size, dropout: float = 0.5) -> Classifier:
@@ -70,15 +71,17 @@ def make_model(size: Size, dropout: float = 0.5) -> Classifier:
 def make_sentences(
     model: Classifier, size: Size, seed: int = 0, examples: int | None = None
 ) -> list[list[str]]:
-    """All first sentences, then all second ones; like a training batch, of like length."""
+    """All first sentences, then all second ones: drawn at random, as a shuffled loader does.
+
+    Lengths follow a gamma distribution, which like those of the data sets has a long tail.
+    """
     random = np.random.default_rng(seed)
     names = model.text.vocabulary.words[4:]
     sentences = []
     for mean, deviation in size.lengths:
-        # A training batch is cut from sorted buffers: its lengths differ less than the data's.
-        centre = max(2.0, random.normal(mean, deviation / 2))
+        shape, scale = (mean / deviation) ** 2, deviation**2 / mean
         for _ in range(examples or size.examples):
-            length = int(np.clip(random.normal(centre, deviation / 2), 1, 3 * mean))
+            length = int(np.clip(round(random.gamma(shape, scale)), *size.within))
             ranks = np.minimum(random.zipf(1.3, length) - 1, len(names) - 1)
             sentences.append([names[rank] for rank in ranks])
     return sentences

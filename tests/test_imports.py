@@ -17,19 +17,35 @@ ROOT = Path(genpool.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: from the bottom to the top: a unit imports from lower lines, and a folder from itself
 LAYERS = [
-    {"errors", "fast", "files", "int8", "meta", "packing", "progress", "recipes", "threads"},
+    {
+        "compact",
+        "dropout",
+        "embedded",
+        "errors",
+        "fast",
+        "files",
+        "folders",
+        "int8",
+        "meta",
+        "packing",
+        "progress",
+        "recipes",
+        "threads",
+    },
     {"text"},
     {"embedding"},
     {"encoder"},
     {"pooling"},
     {"classifier"},
     {"card", "config", "explanation", "inference", "saved_model", "sentence_vectors", "storage"},
+    {"quick", "quick_bilstm", "quick_pooling"},
     {"model"},
-    {"__init__", "quick", "quick_bilstm", "quick_pooling"},
-    {"data", "evaluation"},
+    {"__init__", "workers"},
+    {"data", "evaluation", "search"},
     {"training"},
     {"demo", "encoding", "tables"},
     {"distillation"},
+    {"integrations"},
     {"cli"},
     {"__main__"},
 ]
@@ -114,7 +130,7 @@ def test_poolings_know_nothing_of_where_states_come_from() -> None:
 
 
 def test_a_room_knows_only_the_rooms_that_it_must() -> None:
-    basics = {"errors", "fast", "files", "meta", "packing", "threads"}
+    basics = {"dropout", "errors", "fast", "files", "meta", "packing", "threads"}
     assert IMPORTS["text"] <= basics
     assert IMPORTS["embedding"] <= basics | {"text"}
     assert IMPORTS["encoder"] <= basics
@@ -177,6 +193,7 @@ def test_no_file_asserts_or_opens_pickles(path: Path) -> None:
 
 def test_importing_genpool_loads_none_of_the_heavy_packages() -> None:
     heavy = {"scipy", "sklearn", "matplotlib", "accelerate", "typer", "pyarrow", "datasets"}
+    heavy |= {"onnx", "onnxruntime", "onnxscript"}
     # In a process of its own: this one has loaded them for other tests.
     code = f"import sys, genpool; print(sorted({heavy} & set(sys.modules)), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,10 +19,14 @@ PACKAGES = [
     "genpool",
     "genpool.classifier",
     "genpool.data",
+    "genpool.distillation",
     "genpool.embedding",
     "genpool.encoder",
     "genpool.evaluation",
+    "genpool.integrations.onnx",
+    "genpool.integrations.sentence_transformers",
     "genpool.pooling",
+    "genpool.search",
     "genpool.text",
     "genpool.training",
 ]
@@ -95,7 +99,7 @@ def test_encoders_are_found_by_name() -> None:
 @pytest.mark.parametrize("kind", [SentenceEncoder, TextClassifier, PairClassifier])
 def test_every_model_loads_and_saves_by_path(kind: type) -> None:
     assert arguments(kind.from_pretrained) == {"path": None}
-    assert arguments(kind.save_pretrained) == {"path": ...}
+    assert arguments(kind.save_pretrained) == {"path": ..., "int8": False}
 
 
 def test_encode_has_its_frozen_arguments() -> None:
@@ -105,6 +109,7 @@ def test_encode_has_its_frozen_arguments() -> None:
         "show_progress_bar": False,
         "normalize_embeddings": False,
         "convert_to_tensor": False,
+        "truncate_dim": None,
     }
 
 
@@ -148,7 +153,7 @@ def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
 
 
 def test_the_commands_have_their_frozen_names() -> None:
-    frozen = "train evaluate predict encode similarity explain recipes demo"
+    frozen = "train evaluate predict encode similarity explain export bench recipes demo"
     assert set(frozen.split()) <= set(typer.main.get_command(app).commands)
 
 

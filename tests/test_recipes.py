@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from genpool.distillation import read_distillation
 from genpool.errors import ConfigError
 from genpool.recipes import recipe_names, recipe_text, recipe_title
 from genpool.training import read_settings
@@ -28,6 +29,8 @@ NAMES = {
     "texts",
     "pairs",
 }
+#: recipes of `genpool distil`
+DISTILLATIONS = {"embedded", "embedded-second"}
 #: section 4.2 of the paper, number by number
 PAPER = {
     "snli": {"layers": 3, "hidden": 600, "rate": 4e-4, "clip": 10, "batch": 128, "d_a": 600},
@@ -41,7 +44,18 @@ PENALTY = {"snli": "parameter", "multinli": "parameter", "age": "attention", "ye
 
 
 def test_the_recipes_are_these() -> None:
-    assert set(recipe_names()) == NAMES
+    assert set(recipe_names()) == NAMES | DISTILLATIONS
+
+
+@pytest.mark.parametrize("name", sorted(DISTILLATIONS))
+def test_the_embedded_recipes_are_distillations(name: str) -> None:
+    text = recipe_text(name)
+    settings = read_distillation(text, source=name)
+    scored = {"stsb/dev", "stsb/test", "sick/dev", "sick/test"}
+    assert {entry.split(".tsv")[0] for entry in settings.corpus.left_out} == scored
+    assert f"#   genpool distil {name} --data DATA" in text
+    with pytest.raises(ConfigError, match="genpool distil"):
+        read_settings(text)
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

@@ -193,9 +193,9 @@ def test_the_card_is_not_needed_to_load(folder: Path) -> None:
 
 
 def test_a_newer_format_is_refused_with_the_remedy(folder: Path) -> None:
-    change_json(folder / "config.json", "format_version", 2)
+    change_json(folder / "config.json", "format_version", 3)
     message = refusal(folder)
-    assert "has format version 2; this genpool reads 1 to 1" in message
+    assert "has format version 3; this genpool reads 1 to 2" in message
     assert "pip install --upgrade genpool" in message
 
 
@@ -591,9 +591,9 @@ def test_saving_over_what_is_no_model_is_refused(sentence_encoder, tmp_path, nam
 
 
 def test_saving_over_a_model_of_a_newer_format_is_refused(sentence_encoder, folder: Path) -> None:
-    change_json(folder / "config.json", "format_version", 2)
+    change_json(folder / "config.json", "format_version", 3)
     before = content_of(folder)
-    with pytest.raises(FolderError, match="has format version 2"):
+    with pytest.raises(FolderError, match="has format version 3"):
         sentence_encoder.save_pretrained(folder)
     assert content_of(folder) == before
 

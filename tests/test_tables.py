@@ -16,7 +16,6 @@ from genpool.tables import (
     evaluate_probe,
     evaluate_similarity,
     load_classifier,
-    load_encoder,
     predict_table,
 )
 
@@ -152,7 +151,7 @@ def test_an_encoder_is_loaded_from_a_classifier_too(
         ("classifier", pair_classifier.encoder),
         ("encoder", sentence_encoder),
     ):
-        loaded = load_encoder(tmp_path / path)
+        loaded = SentenceEncoder.from_pretrained(tmp_path / path)
         assert np.array_equal(loaded.encode(["a dog"]), model.encode(["a dog"]))
     assert isinstance(load_classifier(tmp_path / "classifier"), PairClassifier)
 

@@ -1,47 +1,46 @@
-"""The whole way in a minute: train on a corpus made by rules, then use the model."""
+"""What the models inside the package can do, in a few seconds."""
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import torch
 
-from genpool.model import PairClassifier
-from genpool.recipes import recipe_text
-from genpool.training import read_settings, train
+from genpool.model import PairClassifier, SentenceEncoder
 
-#: smaller than the recipe: enough to see it learn
-OVERRIDES = ("reader.sizes=[4500, 600, 600]", "training.epochs=4", "training.learning_rate=2e-3")
-
-SENTENCES = ["A dog runs in the park.", "An animal runs in the park.", "A woman reads a book."]
+SENTENCES = [
+    "A dog runs along the beach.",
+    "An animal is moving quickly by the sea.",
+    "The committee postponed its decision.",
+]
+PAIRS = [
+    ("A dog runs along the beach.", "An animal is outside."),
+    ("A dog runs along the beach.", "A dog is asleep."),
+    ("A dog runs along the beach.", "A dog chases a ball."),
+]
+NEXT = """Next:
+   genpool encode sentences.txt -o index/     vectors of a file, one sentence a line
+   genpool search index/ "a question"         the sentences that are closest to it
+   genpool recipes                            what can be trained, on your data or others'
+   README.md                                  the same from Python, and much more"""
 
 
 def run() -> None:
-    torch.set_num_threads(1)  # tensors this small gain nothing from a second thread
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
-        print("1. Train: sentence pairs made by rules; does the first sentence imply the second?\n")
-        results = train(read_settings(recipe_text("rules"), OVERRIDES, "rules"), None, out)
-        print(f"\n   accuracy on new pairs: {100 * results['test']['accuracy']:.1f} %\n")
-        model = PairClassifier.from_pretrained(out / "best")
-    encoder = model.encoder
+    torch.set_num_threads(1)  # sentences this few gain nothing from a second thread
+    encoder = SentenceEncoder.from_pretrained()
 
-    print("2. Encode: one vector per sentence\n")
+    print("1. Encode: one vector for each sentence\n")
     vectors = encoder.encode(SENTENCES)
     print(f"   {len(SENTENCES)} sentences -> {vectors.shape}\n")
 
-    print("3. Compare: cosines\n")
+    print("2. Compare: cosines\n")
     for sentence, row in zip(SENTENCES, encoder.similarity(vectors, vectors), strict=True):
         print("   " + "  ".join(f"{float(cosine):5.2f}" for cosine in row), " ", sentence)
 
-    print("\n4. Explain: what each head looks at\n")
+    print("\n3. Explain: what each head of the pooling looks at\n")
     for line in str(encoder.explain(SENTENCES[0])).splitlines():
         print("   " + line)
 
-    print("\n5. Classify pairs\n")
-    pairs = [(SENTENCES[0], SENTENCES[1]), (SENTENCES[1], SENTENCES[0])]
-    pairs.append((SENTENCES[0], "A dog does not run in the park."))
-    for (premise, hypothesis), label in zip(pairs, model.predict(pairs), strict=True):
+    print("\n4. Classify: does the first sentence imply the second?\n")
+    classifier = PairClassifier.from_pretrained()
+    for (premise, hypothesis), label in zip(PAIRS, classifier.predict(PAIRS), strict=True):
         print(f"   {label:13}  {premise}  ->  {hypothesis}")
-    print("\nNext: `genpool recipes` lists what can be trained; README.md shows the Python side.")
+    print("\n" + NEXT)

@@ -15,8 +15,10 @@ from genpool.threads import side_by_side
 
 Item = TypeVar("Item")
 
-#: batches that are sorted by length together
+#: batches whose results are given together
 WINDOW = 64
+#: batches that are sorted by length together
+PART = 8
 #: where sentences are long a batch holds fewer of them: batch_size * LONG tokens at the most
 LONG = 128
 
@@ -54,30 +56,45 @@ def in_order(
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
     stream = iter(items)
-    while window := list(islice(stream, WINDOW * batch_size)):
-        yield _window(window, length, run, batch_size, done, threads)
+    while True:
+        rows = _window(islice(stream, WINDOW * batch_size), length, run, batch_size, done, threads)
+        if rows is None:
+            return
+        yield rows
 
 
 def _window(
-    window: list[Item],
+    window: Iterator[Item],
     length: Callable[[Item], int],
     run: Callable[[list[Item]], Tensor],
     batch_size: int,
     done: Callable[[int], object],
     threads: int,
-) -> Tensor:
-    groups = list(length_groups([length(item) for item in window], batch_size))
-    given = ([window[position] for position in group] for group in groups)
-    rows: Tensor | None = None
-    for group, results in zip(groups, side_by_side(run, given, threads), strict=True):
-        if len(results) != len(group):
-            raise ValueError(f"{len(group)} sentences went in, {len(results)} rows came out")
-        if rows is None:
-            rows = results.new_empty(len(window), *results.shape[1:])
+) -> Tensor | None:
+    """The rows of a window in order; None where it is empty."""
+    order: list[list[int]] = []  # the positions of every group that was begun
+
+    def groups() -> Iterator[list[Item]]:
+        before = 0
+        # Part by part: while threads work at one part, the next one is read and split into words.
+        while part := list(islice(window, PART * batch_size)):
+            for group in length_groups([length(item) for item in part], batch_size):
+                order.append([before + position for position in group])
+                yield [part[position] for position in group]
+            before += len(part)
+
+    found: list[Tensor] = []
+    for results in side_by_side(run, groups(), threads):
+        expected = len(order[len(found)])
+        if len(results) != expected:
+            raise ValueError(f"{expected} sentences went in, {len(results)} rows came out")
+        found.append(results)
+        done(expected)
+    if not found:
+        return None
+    rows = found[0].new_empty(sum(map(len, found)), *found[0].shape[1:])
+    for group, results in zip(order, found, strict=True):
         rows[torch.tensor(group, device=rows.device)] = results
-        done(len(group))
-    if rows is None:
-        raise ValueError("an empty window has no rows")
     return rows
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import torch
@@ -24,12 +25,16 @@ from genpool.inference import evaluating, in_order
 from genpool.packing import Packing
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.progress import progress
+from genpool.quick import QuickEncoder
 from genpool.saved_model import SavedModel
 from genpool.sentence_vectors import SentenceVectors, as_many, as_text
 from genpool.text import Batch, TextPipeline, Token
 from genpool.text.vocabulary import BEGIN, END
 
 Vectors = NDArray[np.float32]
+
+#: below so many sentences the inference form is not worth making
+FEW = 64
 
 
 def tell_pooling(settings: ModelSettings) -> ModelSettings:
@@ -90,6 +95,13 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     ) -> Self:
         return cls(text, settings)
 
+    @classmethod
+    def from_pretrained(cls, path: str | Path | None = None) -> Self:
+        """The encoder of a folder, also of a classifier's; without a path, the embedded one."""
+        if path is not None and storage.read_folder(path).config.get("kind") in CLASSIFIERS:
+            return cast(Self, cast(Classifier, load_model(path)).encoder)
+        return super().from_pretrained(path)
+
     @property
     def output_dim(self) -> int:
         return self.settings.projection.dim or self.pooling.output_dim
@@ -123,6 +135,22 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         with evaluating(self):
             vectors: Tensor = self(self.text.batch(sentences).to(self.device)).vector
             return vectors
+
+    def encode_stream(
+        self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
+    ) -> Iterator[Tensor]:
+        """Vectors of a stream of any length, in chunks (n, output_dim) and in order.
+
+        Many sentences go through the inference form, made anew each time: the weights may have
+        changed.
+        """
+        given = iter(sentences)
+        first = list(islice(given, FEW))
+        stream = chain(first, given)
+        if len(first) < FEW or not fast() or self.device.type != "cpu":
+            yield from super().encode_stream(stream, batch_size, done)
+        else:
+            yield from QuickEncoder(self).encode_stream(stream, batch_size, done)
 
     def explain(self, sentence: str) -> Explanation:
         """What each head looked at: weights per token, and per dimension."""
@@ -274,9 +302,13 @@ class PairClassifier(Classifier):
         return self._best(self.predict_proba(pairs, batch_size, show_progress_bar))
 
 
+#: the kinds of folder that hold a classifier
+CLASSIFIERS = {each.__name__: each for each in (TextClassifier, PairClassifier)}
+
+
 def load_model(path: str | Path) -> SentenceEncoder | TextClassifier | PairClassifier:
     """The model of a folder, whatever its kind."""
-    kinds = {each.__name__: each for each in (SentenceEncoder, TextClassifier, PairClassifier)}
+    kinds = {SentenceEncoder.__name__: SentenceEncoder, **CLASSIFIERS}
     kind = storage.read_folder(path).config.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         raise FolderError(f"{path} holds {kind!r}; expected one of {', '.join(kinds)}.")

@@ -9,26 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
+from genpool.config import ModelSettings
+from genpool.embedding import TokenEmbedding
+from genpool.encoder import Encoder
 from genpool.encoder.bilstm import BiLSTMStack
 from genpool.errors import InputError
 from genpool.inference import evaluating
 from genpool.int8 import Int8Product
-from genpool.model import SentenceEncoder
 from genpool.packing import Packing
-from genpool.pooling import GeneralizedPooling, Pooled
+from genpool.pooling import GeneralizedPooling, Pooled, Pooling
 from genpool.quick_bilstm import ProjectedStack
 from genpool.quick_pooling import Int8GeneralizedPooling
 from genpool.sentence_vectors import SentenceVectors
-from genpool.text import WordTable
+from genpool.text import TextPipeline, WordTable
 
 Places = NDArray[np.int32]
+
+
+class Rooms(Protocol):
+    """What is needed of a `SentenceEncoder`, which itself uses this form."""
+
+    text: TextPipeline
+    settings: ModelSettings
+    embedding: TokenEmbedding
+    encoder: Encoder
+    pooling: Pooling
+    projection: nn.Linear | None
+
+    @property
+    def output_dim(self) -> int: ...
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def dtype(self) -> torch.dtype: ...
+    def project(self, pooled: Pooled) -> Pooled: ...
 
 
 class QuickEncoder(SentenceVectors):
@@ -47,7 +68,7 @@ class QuickEncoder(SentenceVectors):
         >>> vectors = quick.encode(sentences)
     """
 
-    def __init__(self, model: SentenceEncoder, capacity: int = 50_000, int8: bool = False) -> None:
+    def __init__(self, model: Rooms, capacity: int = 50_000, int8: bool = False) -> None:
         if capacity < 1:
             raise InputError(f"capacity is {capacity}; expected 1 word or more.")
         self.model, self.capacity, self.int8 = model, capacity, int8
@@ -90,7 +111,7 @@ class QuickEncoder(SentenceVectors):
         return torch.get_num_threads() if self._stack and self.device.type == "cpu" else 1
 
     def vectors_of(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        with self._lock, evaluating(self.model):
+        with self._lock, evaluating(cast(nn.Module, self.model)):
             table, rows = self._look_up(sentences)
         lengths = torch.tensor([len(row) for row in rows])  # (batch,)
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (batch, time)
@@ -102,7 +123,7 @@ class QuickEncoder(SentenceVectors):
             with torch.no_grad():
                 states = self._stack(table, index, packing)
                 return self._projected(self._pooling.pool_rows(states, packing))
-        with evaluating(self.model):
+        with evaluating(cast(nn.Module, self.model)):
             needs_gates = self.model.pooling.needs_gates
             known = table.index_select(0, index)  # (rows, embedding)
             states, gates = self.model.encoder.encode_rows(known, packing, needs_gates)

@@ -8,7 +8,7 @@ from torch import Tensor
 from genpool.int8 import LARGEST, Int8Product
 from genpool.packing import Packing
 from genpool.pooling import GeneralizedPooling, Pooled
-from genpool.pooling.rows import softmax_pool
+from genpool.pooling.rows import by_sentence, pool_heads
 
 
 class Int8GeneralizedPooling:
@@ -35,17 +35,22 @@ class Int8GeneralizedPooling:
         peaks = inner.amax(dim=1, keepdim=True).clamp_(min=1e-30)  # (rows, 1)
         whole = inner.mul_(LARGEST / peaks).round_().to(torch.int8)
         parts = whole.view(len(rows), len(self.second), -1).transpose(0, 1).contiguous()
-        # One head after the other: what belongs to one fits into the cache of a core.
-        heads = torch.cat(
-            [self._head(number, part, peaks, rows, packing) for number, part in enumerate(parts)],
-            dim=1,
-        )  # (batch, heads, dim)
+        pooled = torch.stack(
+            [
+                self._head(number, part, peaks, rows, packing.sizes)
+                for number, part in enumerate(parts)
+            ]
+        )  # (heads, sentences, dim)
+        heads = by_sentence(pooled, packing)  # (batch, heads, dim)
         return Pooled(heads.flatten(1), heads, None)
 
     def _head(
-        self, number: int, part: Tensor, peaks: Tensor, rows: Tensor, packing: Packing
+        self, number: int, part: Tensor, peaks: Tensor, rows: Tensor, sizes: tuple[int, ...]
     ) -> Tensor:
+        scales = peaks * (self.scales[number] / LARGEST)  # (rows, 1)
+
         # b2 is left out: a softmax over time does not see what all tokens have in common.
-        logits = torch._int_mm(part, self.second[number]).float()  # (rows, dim)
-        logits.mul_(peaks * (self.scales[number] / LARGEST))
-        return softmax_pool(logits.unsqueeze(0), rows, packing)  # (batch, 1, dim)
+        def logits() -> Tensor:
+            return torch._int_mm(part, self.second[number]).float().mul_(scales)  # (rows, dim)
+
+        return pool_heads(logits, rows, sizes).pooled

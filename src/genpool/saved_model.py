@@ -11,7 +11,9 @@ from torch import nn
 
 from genpool import storage
 from genpool.card import model_card
+from genpool.compact import compacted
 from genpool.config import ModelSettings, TextSettings, complete, from_dict, module_kind, to_dict
+from genpool.embedded import embedded_folder
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.meta import without_memory
@@ -49,8 +51,12 @@ class SavedModel(nn.Module):
     def dtype(self) -> torch.dtype:
         return next(self.parameters()).dtype
 
-    def save_pretrained(self, path: str | Path) -> None:
-        """Writes the model as a folder; an earlier model there stays whole until this is done."""
+    def save_pretrained(self, path: str | Path, int8: bool = False) -> None:
+        """Writes the model as a folder; an earlier model there stays whole until this is done.
+
+        int8: matrices as 8-bit integers with a scale for every row, a quarter of the size. They are
+        single precision again when loaded, rounded.
+        """
         vocabulary, kind = self.text.vocabulary, type(self).__name__
         weights = self.state_dict()
         settings = to_dict(self.settings)
@@ -66,28 +72,25 @@ class SavedModel(nn.Module):
             path,
             config={
                 "format": storage.FORMAT,
-                "format_version": storage.FORMAT_VERSION,
+                "format_version": storage.COMPACT_VERSION if int8 else storage.FORMAT_VERSION,
                 "kind": kind,
                 "settings": settings,
                 "labels": list(self.labels),
                 "characters": self.text.characters.characters,
                 "notes": self.notes,
             },
-            weights=weights,
+            weights=compacted(weights) if int8 else weights,
             tokenizer=self.text.tokenizer.to_tokenizers(vocabulary.ids, vocabulary.words[UNKNOWN]),
             card=model_card(kind, settings, self.labels, self.notes, sizes),
         )
 
     @classmethod
     def from_pretrained(cls, path: str | Path | None = None) -> Self:
-        """Loads a folder that `save_pretrained` wrote. Nothing in it is ever run as code."""
-        if path is None:
-            raise FolderError(
-                "no model was given, and genpool has no pretrained one inside: give the folder of "
-                f"one that you trained, {cls.__name__}.from_pretrained(FOLDER). On the command "
-                "line: --model FOLDER, or MODEL before FILE."
-            )
-        folder = storage.read_folder(path)
+        """Loads a folder that `save_pretrained` wrote. Nothing in it is ever run as code.
+
+        Without a path: the model that comes with the package.
+        """
+        folder = storage.read_folder(path or embedded_folder(cls.__name__))
         kind = folder.config.get("kind")
         if kind != cls.__name__:
             raise FolderError(

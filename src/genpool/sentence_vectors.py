@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.inference import WINDOW, in_order
+from genpool.inference import PART, in_order
 from genpool.progress import progress
 from genpool.text import TextPipeline
 
@@ -49,12 +49,24 @@ class SentenceVectors:
         show_progress_bar: bool = False,
         normalize_embeddings: bool = False,
         convert_to_tensor: bool = False,
+        truncate_dim: int | None = None,
     ) -> Vectors | Tensor:
-        """Vectors (sentences, output_dim), in the order given; one string gives one vector."""
+        """Vectors (sentences, output_dim), in the order given; one string gives one vector.
+
+        truncate_dim: keep only so many numbers of each vector, the first ones. The embedded model
+        has the most important ones first.
+        """
+        if truncate_dim is not None and not 1 <= truncate_dim <= self.output_dim:
+            raise InputError(
+                f"truncate_dim is {truncate_dim}; expected 1 to {self.output_dim}, the width of "
+                "the vectors."
+            )
         given = [sentences] if isinstance(sentences, str) else list(as_many(sentences))
         with progress("encoding", len(given), shown=show_progress_bar) as done:
             chunks = list(self.encode_stream(given, batch_size, done))
         vectors = chunks[0] if len(chunks) == 1 else torch.cat(chunks or [self._none()])
+        if truncate_dim is not None:
+            vectors = vectors[:, :truncate_dim]
         if normalize_embeddings:
             vectors = nn.functional.normalize(vectors, dim=1)
         if isinstance(sentences, str):
@@ -68,7 +80,7 @@ class SentenceVectors:
         self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
     ) -> Iterator[Tensor]:
         """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
-        words = self._split(map(as_text, sentences), WINDOW * batch_size)
+        words = self._split(map(as_text, sentences), PART * batch_size)
         return in_order(words, len, self.vectors_of, batch_size, done, self.threads)
 
     def _split(self, texts: Iterator[str], together: int) -> Iterator[list[str]]:

@@ -12,7 +12,6 @@ compared before any memory is taken for weights.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,12 +24,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from genpool.compact import restored, scale_shapes
 from genpool.errors import FolderError
+from genpool.folders import recover, replacing_folder
 
-FORMAT, FORMAT_VERSION = "genpool", 1
+#: version 2 added 8-bit weights; a folder without them is still written as version 1
+FORMAT, FORMAT_VERSION, COMPACT_VERSION = "genpool", 1, 2
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
 OWN_FILES = (CONFIG, WEIGHTS, TOKENIZER, CARD)
 FLOATING = ("F16", "BF16", "F32", "F64")
+INTEGERS = "8-bit integers"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,10 @@ class SavedFolder:
 
     def load_weights(self, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
         """The weights, once their names and sizes are those that the settings call for."""
+        compact = self.config["format_version"] == COMPACT_VERSION
+        whole = dict(expected)
+        if compact:
+            expected = whole | scale_shapes(whole)
         problems = [f"{name} is missing" for name in expected if name not in self.shapes]
         problems += [f"{name} is not part of it" for name in self.shapes if name not in expected]
         problems += [
@@ -53,9 +60,10 @@ class SavedFolder:
             if name in self.shapes and self.shapes[name] != shape
         ]
         problems += [
-            f"{name} holds {kind}, expected floating-point numbers"
+            f"{name} holds {kind}, expected {_expected_kind(name, whole, compact)}"
             for name, kind in self.kinds.items()
-            if kind not in FLOATING
+            if (kind == "I8") != (_expected_kind(name, whole, compact) == INTEGERS)
+            or kind not in (*FLOATING, "I8")
         ]
         if problems:
             shown = "; ".join(problems[:5]) + (" ..." if len(problems) > 5 else "")
@@ -64,7 +72,12 @@ class SavedFolder:
                 f"({len(problems)} differences): {shown}. Were files of two models mixed?"
             )
         with safe_open(self.path / WEIGHTS, framework="pt") as weights:
-            return {name: weights.get_tensor(name) for name in expected}
+            found = {name: weights.get_tensor(name) for name in expected}
+        return restored(found) if compact else found
+
+
+def _expected_kind(name: str, whole: Mapping[str, tuple[int, ...]], compact: bool) -> str:
+    return INTEGERS if compact and len(whole.get(name, ())) > 1 else "floating-point numbers"
 
 
 def write_folder(
@@ -76,49 +89,28 @@ def write_folder(
 ) -> None:
     """Writes a model folder; one that is there already stays whole until the new one is complete.
 
-    The new folder is written beside the old one and takes its place by renaming. A kill between
-    the two renames leaves the old one under `.NAME.previous`, from where reading restores it.
+    Files that somebody else put into it stay.
     """
-    target = Path(path).resolve()  # a link stays one: what it leads to is replaced
-    fresh, previous = _neighbours(target)
-    try:
-        _recover(target)
-        _check_target(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir()
+    failed = "the model could not be saved"
+    with replacing_folder(path, failed, _check_target, OWN_FILES) as fresh:
         text = json.dumps(dict(config), indent=2, ensure_ascii=False)
         (fresh / CONFIG).write_text(text + "\n", encoding="utf-8")
         # safetensors wants every tensor whole and on its own memory.
         whole = {name: each.detach().cpu().contiguous() for name, each in weights.items()}
-        save_file(whole, fresh / WEIGHTS, metadata={"format": "pt"})
+        try:
+            save_file(whole, fresh / WEIGHTS, metadata={"format": "pt"})
+        except SafetensorError as error:  # a full disk is one of its own errors
+            raise OSError(str(error)) from error
         shutil.copymode(fresh / CONFIG, fresh / WEIGHTS)  # safetensors keeps it from other users
         (fresh / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
         (fresh / CARD).write_text(card, encoding="utf-8")
-        for name in OWN_FILES:
-            _flush(fresh / name)
-        _carry_over(target, fresh)
-        shutil.rmtree(previous, ignore_errors=True)
-        if target.exists():
-            target.rename(previous)
-        fresh.rename(target)
-        shutil.rmtree(previous, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        with suppress(OSError):  # the disk may be gone; reading tries again
-            _recover(target)
-        raise FolderError(
-            f"{target}: the model could not be saved: {_reason(error)}. "
-            "What was there before is unchanged."
-        ) from error
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def read_folder(path: str | Path) -> SavedFolder:
     """Checks a folder and reads all but its weights."""
     folder = Path(path)
     try:
-        _recover(folder.resolve())
+        recover(folder.resolve())
         if not folder.is_dir():
             raise FolderError(
                 f"{folder}: there is no such folder; expected a model saved by genpool."
@@ -154,9 +146,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f'"format": "{FORMAT}". Was the folder saved by another library?'
         )
     version = config.get("format_version")
-    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= COMPACT_VERSION:
         raise FolderError(
-            f"{path} has format version {version!r}; this genpool reads 1 to {FORMAT_VERSION}. "
+            f"{path} has format version {version!r}; this genpool reads 1 to {COMPACT_VERSION}. "
             "A newer genpool wrote it: pip install --upgrade genpool."
         )
     return config
@@ -209,38 +201,3 @@ def _check_target(target: Path) -> None:
                 f"{target} holds something else, which saving would replace ({error}) "
                 "Choose a new or empty folder."
             ) from None
-
-
-def _neighbours(target: Path) -> tuple[Path, Path]:
-    return target.parent / f".{target.name}.saving", target.parent / f".{target.name}.previous"
-
-
-def _recover(target: Path) -> None:
-    """Finishes what a kill between the two renames of `write_folder` left."""
-    _, previous = _neighbours(target)
-    if previous.is_dir() and not target.exists():
-        previous.rename(target)
-
-
-def _carry_over(old: Path, fresh: Path) -> None:
-    """Files that somebody else put into the folder stay in it."""
-    if not old.is_dir():
-        return
-    for each in old.iterdir():
-        if each.name in OWN_FILES:
-            continue
-        if each.is_dir() and not each.is_symlink():
-            shutil.copytree(each, fresh / each.name, symlinks=True)
-        else:
-            shutil.copy2(each, fresh / each.name, follow_symlinks=False)
-
-
-def _reason(error: OSError | SafetensorError) -> str:
-    if isinstance(error, shutil.Error):  # a list of (source, target, reason)
-        return "; ".join(str(reason) for _, _, reason in error.args[0])
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

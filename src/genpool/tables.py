@@ -57,19 +57,14 @@ class TablePredictions:
         return accuracy_report(gold, self.predictions.predicted, labels, genres)
 
 
-def load_classifier(path: str | Path) -> PairClassifier | TextClassifier:
+def load_classifier(path: str | Path | None) -> PairClassifier | TextClassifier:
+    """The classifier of a folder; without one, the embedded NLI classifier."""
+    if path is None:
+        return PairClassifier.from_pretrained()
     model = load_model(path)
     if isinstance(model, SentenceEncoder):
         raise FolderError(f"{path} holds a SentenceEncoder; expected a classifier")
     return model
-
-
-def load_encoder(path: str | Path | None) -> SentenceEncoder:
-    """The sentence encoder of a folder; that of a classifier, if it holds one."""
-    if path is None:
-        return SentenceEncoder.from_pretrained()
-    model = load_model(path)
-    return model if isinstance(model, SentenceEncoder) else model.encoder
 
 
 def predict_table(

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
+from genpool import SentenceEncoder
 from genpool.cli import main
+from genpool.encoding import encode_file
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
 
@@ -55,9 +57,22 @@ def rules_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="session")
+def rules_index(rules_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of two sentences and an empty one, made with that run's model; not to be changed."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "sentences.txt").write_text("A dog runs.\n\nAn animal sleeps.\n")
+    encoder, model = SentenceEncoder.from_pretrained(rules_run / "best"), rules_run / "best"
+    encode_file(encoder, folder / "sentences.txt", folder / "index", model_path=model)
+    return folder / "index"
+
+
 @pytest.fixture
-def place(tmp_path: Path, rules_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with runs/rules, pairs.tsv and sentences.txt as README.md has them."""
+def place(
+    tmp_path: Path, rules_run: Path, rules_index: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The current folder: runs/rules, pairs.tsv, sentences.txt as README.md has them, and index."""
+    (tmp_path / "index").symlink_to(rules_index)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "rules").symlink_to(rules_run)
     (tmp_path / "pairs.tsv").write_text(

@@ -37,7 +37,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (words(f"predict {MODEL} bad.tsv -o out.tsv"), "bad.tsv, line 3: is not UTF-8"),
     (words(f"predict {MODEL} pairs.tsv -o no/out.tsv"), "no/out.tsv: cannot be written"),
     (words("predict nowhere pairs.tsv -o out.tsv"), "nowhere: there is no such folder"),
-    (words(f"evaluate {MODEL}"), "expected MODEL FILE"),
+    (words(f"evaluate --compare {MODEL}"), "expected [MODEL] FILE"),
     (words(f"evaluate {MODEL} pairs.tsv --probe --similarity"), "at most one of"),
     (words(f"evaluate {MODEL} pairs.tsv --json no/out.json"), "no/out.json: cannot be written"),
     (words(f"evaluate {MODEL} unlabelled.tsv"), "rows without a label"),
@@ -91,9 +91,9 @@ def test_a_wrong_option_is_told_with_the_usage(genpool: Command) -> None:
 
 
 def test_an_encoder_is_no_classifier(genpool: Command, place: Path) -> None:
-    from genpool.tables import load_encoder
+    from genpool import SentenceEncoder
 
-    load_encoder(place / MODEL).save_pretrained(place / "encoder")
+    SentenceEncoder.from_pretrained(place / MODEL).save_pretrained(place / "encoder")
     said = genpool("predict", "encoder", "pairs.tsv", "-o", "out.tsv")
     assert said.code == 2
     assert "holds a SentenceEncoder; expected a classifier" in said.err

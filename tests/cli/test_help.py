@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from genpool import demo
 from genpool.cli import app
 
 from ..training.small import ONE_THREAD, SMALL_RULES, sets
@@ -18,11 +17,15 @@ from .conftest import Command
 
 COMMANDS = (
     "train",
+    "distil",
     "evaluate",
     "predict",
     "encode",
     "similarity",
+    "search",
     "explain",
+    "export",
+    "bench",
     "demo",
     "recipes",
     "recipes show",
@@ -50,7 +53,9 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command:
     assert example(said.out)[: 1 + len(command.split())] == ["genpool", *command.split()]
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if each not in ("train", "demo")])
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if each not in ("train", "distil", "demo")]
+)
 def test_the_example_works(genpool: Command, place: Path, command: str) -> None:
     words = example(genpool(*command.split(), "--help").out)
     said = genpool(*words[1:])
@@ -70,14 +75,12 @@ def test_the_example_of_train_works(
     assert (tmp_path / "runs" / "rules" / "best" / "config.json").is_file()
 
 
-def test_the_demo_shows_the_whole_way(genpool: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    smaller = (*SMALL_RULES, "reader.sizes=[30, 6, 6]", "training.epochs=1")
-    monkeypatch.setattr(demo, "OVERRIDES", smaller)
+def test_the_demo_shows_the_models_inside(genpool: Command) -> None:
     said = genpool("demo")
     assert said.code == 0, said.err
-    for heading in ("1. Train", "2. Encode", "3. Compare", "4. Explain", "5. Classify"):
+    for heading in ("1. Encode", "2. Compare", "3. Explain", "4. Classify", "Next:"):
         assert heading in said.out
-    assert "3 sentences -> (3, 20)" in said.out
+    assert "3 sentences -> (3, 384)" in said.out
     assert "head 2" in said.out
 
 

@@ -166,10 +166,16 @@ def test_automatic_mixed_precision_is_near_double_precision(case):
     assert difference(mixed.double(), exact) <= 0.05
 
 
-def test_huge_logits_choose_and_do_not_overflow():
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 30.0, 100.0, 1e6])
+@pytest.mark.parametrize("sign", ["mixed", "positive", "negative"])
+def test_huge_logits_choose_and_do_not_overflow(factor, sign):
+    """Where all logits are far below zero, nothing may vanish either."""
     pooling, mask = generalized(2, torch.float32), mask_of([5, 3], 5)
     with torch.no_grad():
-        pooling.w2.mul_(1e6)
+        pooling.b1.add_(1.0)
+        if sign != "mixed":
+            pooling.w2.abs_().mul_(1.0 if sign == "positive" else -1.0)
+        pooling.w2.mul_(factor)
     states = random_states(2, 5, 4).requires_grad_()
     packed = pool_rows(pooling, states, mask)
     assert difference(packed.vector, pooling(states, mask).vector) <= 1e-6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from genpool.dropout import Dropout
 from genpool.errors import InputError
 
 
@@ -29,7 +30,7 @@ class MLP(nn.Module):
         self.first = nn.Linear(input_dim, hidden_dim)
         self.second = nn.Linear(input_dim + hidden_dim, hidden_dim)
         self.output = nn.Linear(hidden_dim, classes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, features: Tensor) -> Tensor:
         """(batch, input_dim) -> logits (batch, classes)"""

@@ -9,7 +9,20 @@ import typer
 from rich.console import Console
 
 from genpool import __version__
-from genpool.cli import demo, encode, evaluate, explain, predict, recipes, similarity, train
+from genpool.cli import (
+    bench,
+    demo,
+    distil,
+    encode,
+    evaluate,
+    explain,
+    export,
+    predict,
+    recipes,
+    similarity,
+    train,
+)
+from genpool.cli import search as search_command
 from genpool.errors import GenpoolError
 
 app = typer.Typer(
@@ -20,12 +33,16 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("train")(train.train)
+app.command("distil")(distil.distil)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)
 app.command("similarity")(similarity.similarity)
+app.command("search")(search_command.search)
 app.command("explain")(explain.explain)
+app.command("export")(export.export)
 app.add_typer(recipes.app, name="recipes")
+app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)
 
 

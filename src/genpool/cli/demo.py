@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def demo() -> None:
-    """Train a small model on generated sentences, then encode, compare, explain and classify.
+    """Encode, compare, explain and classify a few sentences with the models inside the package.
 
     Example: genpool demo
     """

@@ -19,10 +19,10 @@ def explain(
 
     Example: genpool explain "A man sleeps." --model runs/rules/best
     """
+    from genpool import SentenceEncoder
     from genpool.files import replacing
-    from genpool.tables import load_encoder
 
-    explanation = load_encoder(model).explain(sentence)
+    explanation = SentenceEncoder.from_pretrained(model).explain(sentence)
     typer.echo(str(explanation))
     if html is not None:
         with replacing(html) as temporary:

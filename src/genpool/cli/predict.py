@@ -11,9 +11,9 @@ from genpool.errors import InputError
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Folder of a classifier.")],
-    file: Annotated[
-        Path, typer.Argument(help="A table: .tsv .csv .jsonl .parquet, or compressed.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="[MODEL] FILE: a table, .tsv .csv .jsonl .parquet, or compressed."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The .tsv to write.")],
     first: Annotated[str | None, typer.Option(help="Column of the (first) sentence.")] = None,
@@ -23,18 +23,20 @@ def predict(
     ] = False,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
 ) -> None:
-    """Predict the label of every row of a table.
+    """Predict the label of every row of a table; without MODEL, with the NLI classifier inside.
 
     Example: genpool predict runs/rules/best pairs.tsv -o labels.tsv
     """
+    if not 1 <= len(paths) <= 2:
+        raise InputError(f"got {len(paths)} paths; expected [MODEL] FILE.")
     if output.suffix != ".tsv":
         raise InputError(f"{output} ends in {output.suffix!r}; predictions are written as .tsv.")
     from genpool.evaluation import write_predictions
     from genpool.tables import load_classifier, predict_table
 
-    classifier = load_classifier(model)
+    classifier = load_classifier(paths[0] if len(paths) == 2 else None)
     found = predict_table(
-        classifier, file, batch_size, first=first, second=second, tokenized=tokenized
+        classifier, paths[-1], batch_size, first=first, second=second, tokenized=tokenized
     )
     write_predictions(output, found.predictions)
     typer.echo(f"{len(found.predictions.ids):,} rows: {output}")

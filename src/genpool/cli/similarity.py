@@ -20,10 +20,10 @@ def similarity(
 
     Example: genpool similarity "A man sleeps." "A person rests." --model runs/rules/best
     """
+    from genpool import SentenceEncoder
     from genpool.encoding import read_sentences
-    from genpool.tables import load_encoder
 
-    encoder = load_encoder(model)
+    encoder = SentenceEncoder.from_pretrained(model)
     files = [side for side in (first, second) if _is_file(side)]
     if len(files) == 1:
         raise DataError(f"{files[0]} is a file and the other is not; give two sentences or files")

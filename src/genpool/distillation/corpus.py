@@ -32,7 +32,7 @@ class CorpusSettings:
 
     tables    "FILE:COLUMN,COLUMN": every cell is a sentence, rows with the same first cell a group
     texts     "FILE:COLUMN:SENTENCES": long texts, cut into sentences, at most so many of them
-    wordnet   a folder with WordNet's data.noun, data.verb, data.adj and data.adv
+    wordnet   a folder with WordNet's data.noun, data.verb, data.adj and data.adv; "" for none
     left_out  "FILE:COLUMN,COLUMN": sentences that must not be learned from, in whatever case,
               spacing or punctuation they stand elsewhere
     shortest  words that a sentence must have
@@ -67,7 +67,7 @@ def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> list[Gro
         paragraphs = [sentences_of(text) for row in _rows(place, data) for text in row]
         random.Random(seed).shuffle(paragraphs)
         groups += _at_most(int(limit), _fresh(paragraphs, seen, settings))
-    if settings.wordnet is not None:
+    if settings.wordnet:
         groups += _fresh(_wordnet(Path(settings.wordnet)), seen, settings)
     if not groups:
         raise DataError("the corpus has no sentence; see its settings tables, texts and wordnet")

@@ -6,21 +6,25 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from genpool.distillation.corpus import Group, read_corpus
-from genpool.distillation.loss import distillation_loss, leading_directions
+from genpool.distillation.loss import (
+    aligned_directions,
+    distillation_loss,
+    leading_directions,
+)
 from genpool.distillation.settings import DistillationSettings, LessonSettings
 from genpool.distillation.teacher import HalfVectors, teacher_vectors
 from genpool.errors import ConfigError, TrainingError
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
 from genpool.tables import evaluate_similarity
-from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
 from genpool.training.checkpoint import load_checkpoint, save_checkpoint
 from genpool.training.fresh_encoder import fresh_encoder
 from genpool.training.run_folder import RunFolder
@@ -30,6 +34,9 @@ from genpool.training.state import (
     state_tensors,
     trained_weights,
 )
+
+#: sentences by which the axes of an earlier student are found
+ALIGNED = 20_000
 
 
 def distil(
@@ -88,13 +95,14 @@ class Lesson:
         self.groups, self.vectors, self.shown = groups, vectors, show_progress
         self.notes: dict[str, str] = {"sentences": f"{len(vectors):,}"}
         self.student, self.rows, self.table = self._prepare()
+        self.student.train()
         width = self.student.output_dim
         if width > vectors.shape[1]:
             raise ConfigError(
                 f"the student's vectors have {width} numbers, the teacher's {vectors.shape[1]}; "
                 f"expected no more than that: --set projection.dim={vectors.shape[1]}"
             )
-        self.axes = leading_directions(vectors, width)  # (teacher's dim, width)
+        self.axes = self._axes(width)  # (teacher's dim, width)
         self.optimizer = torch.optim.Adam(
             [each for each in self.student.parameters() if each.requires_grad],
             lr=settings.training.learning_rate,
@@ -107,9 +115,28 @@ class Lesson:
         per_epoch = sum(1 for _ in group_batches(groups, size, np.arange(len(groups))))
         self.steps = per_epoch * settings.training.epochs
 
-    def _prepare(self) -> tuple[SentenceEncoder, list[np.ndarray], Any]:
-        """The student with fresh weights, and the corpus as numbers of words."""
+    def _axes(self, width: int) -> Tensor:
+        if self.settings.training.start is None:
+            return leading_directions(self.vectors, width)
+        sentences = [sentence for group in self.groups for sentence in group]
+        some = np.random.default_rng(0).permutation(len(sentences))[:ALIGNED]
+        own = self.student.encode([sentences[at] for at in some], convert_to_tensor=True)
+        return aligned_directions(torch.from_numpy(self.vectors[some]), cast(Tensor, own))
+
+    def _prepare(self) -> tuple[SentenceEncoder, list[np.ndarray], WordTable]:
+        """The student, and the corpus as numbers of words."""
+        student, words = self._student()
+        table = student.text.table()
+        return student, [table.row(each, student.text.sentence_ends) for each in words], table
+
+    def _student(self) -> tuple[SentenceEncoder, list[list[str]]]:
+        """A fresh student, or an earlier one that goes on, and the words of all sentences."""
         settings = self.settings
+        sentences = [sentence for group in self.groups for sentence in group]
+        if settings.training.start is not None:
+            student = SentenceEncoder.from_pretrained(settings.training.start)
+            self.notes["began as"] = f"an earlier student ({student.notes.get('sentences', '?')})"
+            return student, student.text.words_of_many(sentences)
         chosen = settings.text
         # The pipeline of the student does not exist yet; this one splits and cuts as it will.
         splitter = TextPipeline(
@@ -118,7 +145,7 @@ class Lesson:
             Characters(""),
             max_length=chosen.max_length,
         )
-        words = [splitter.words(sentence) for group in self.groups for sentence in group]
+        words = splitter.words_of_many(sentences)
         spelled = Counter(word for sentence in words for word in sentence)
         student = fresh_encoder(
             settings.model,
@@ -128,8 +155,7 @@ class Lesson:
             spelled,
             self.notes,
         )
-        table = student.text.table()
-        return student, [table.row(each, student.text.sentence_ends) for each in words], table
+        return student, words
 
     def resume(self) -> None:
         checkpoint = load_checkpoint(self.folder.checkpoints)
@@ -209,7 +235,7 @@ class Lesson:
         self.student.notes |= {
             "trained": f"to give the vectors of {self.settings.teacher.model}",
             **self.notes,
-            **{name: value for name, value in self.best.items() if name in ("epoch", "loss")},
+            "epochs": str(self.best["epoch"]),
         }
         if "dev_spearman" in self.best:
             self.student.notes["dev Spearman"] = f"{self.best['dev_spearman']:.4f}"

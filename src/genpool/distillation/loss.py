@@ -39,3 +39,13 @@ def leading_directions(vectors: NDArray[np.float16], width: int) -> Tensor:
     largest = axes.gather(0, axes.abs().argmax(dim=0, keepdim=True))  # (1, dim)
     turned: Tensor = axes * largest.sign()
     return turned[:, :width].float()
+
+
+def aligned_directions(teacher: Tensor, student: Tensor) -> Tensor:
+    """The axes (teacher's dim, student's) that turn the teacher's vectors closest to a student's.
+
+    For a student that goes on: it keeps the axes that it has learned. (Orthogonal Procrustes.)
+    """
+    left, _, right = torch.linalg.svd(teacher.double().T @ student.double(), full_matrices=False)
+    turned: Tensor = left @ right
+    return turned.float()

@@ -35,8 +35,10 @@ class LessonSettings:
     batch_size     sentences a step, in whole groups
     learning_rate  reached after `warm_up` steps; from there it falls in a straight line to zero
     similarity     weight of the error of the batch's matrix of cosines
-    dev            "FILE:SCORE,FIRST,SECOND": after each epoch, Spearman's correlation of the
-                   cosine with the scores of this table chooses the model that is kept
+    dev            a table of scored pairs: after each epoch, Spearman's correlation of the cosine
+                   with the scores chooses the model that is kept
+    start          folder of an earlier student to go on from, on another corpus or with other
+                   settings of this section; it brings its own vocabulary and sizes
     """
 
     seed: int = field(default=0, metadata={"minimum": 0})
@@ -47,6 +49,7 @@ class LessonSettings:
     clip: float = field(default=5.0, metadata={"minimum": 0.0})
     similarity: float = field(default=1.0, metadata={"minimum": 0.0})
     dev: str | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from genpool.dropout import Dropout
 from genpool.embedding.characters import CharacterCNN
 from genpool.errors import InputError
 from genpool.packing import Packing
@@ -49,7 +50,7 @@ class TokenEmbedding(nn.Module):
             if characters
             else None
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_dim = word_dim + (self.spelling.output_dim if self.spelling else 0)
         self.reset_parameters()
 

@@ -16,6 +16,10 @@ from torch import Tensor
 
 from genpool.threads import both
 
+#: grad * s (1 - s) and grad * (1 - t^2), each in one pass
+sigmoid_backward = torch.ops.aten.sigmoid_backward
+tanh_backward = torch.ops.aten.tanh_backward
+
 
 class Weights(NamedTuple):
     """One direction: w (4 hidden, input_dim); u (4 hidden, hidden); b (4 hidden,)."""
@@ -102,22 +106,21 @@ def run_backward(
         d_i, d_f, d_o, d_g = grad_gates[now].chunk(4, dim=1)
         dh = grad_h[:size].add_(grad_states[now])
         tanh_c = cells[now].tanh()
-        # d tanh(c) = 1 - tanh(c)^2; the two products below are dh * o * (1 - tanh(c)^2).
-        through = dh * o
-        dc = grad_c[:size].add_(through).addcmul_(through, tanh_c.square(), value=-1)
+        dc = grad_c[:size].add_(tanh_backward(dh * o, tanh_c))
         torch.mul(dh, tanh_c, out=d_o)
         torch.mul(dc, g, out=d_i)
-        torch.mul(dc, i, out=d_g).mul_(1 - g.square())
-        d_f.zero_()
+        tanh_backward.grad_input(torch.mul(dc, i, out=d_g), g, grad_input=d_g)
+        if not number or steps[number - 1][1] < size:
+            d_f.zero_()
         if number:
             last_start, last_size = steps[number - 1]
             shared = min(size, last_size)
             last = slice(last_start, last_start + shared)
             torch.mul(dc[:shared], cells[last], out=d_f[:shared])
             before[start : start + shared] = states[last]
-        # The three sigmoids are neighbours: d sigmoid = s - s^2, for all of them at once.
-        sigmoids = gates[now, : 3 * hidden]
-        grad_gates[now, : 3 * hidden].mul_(sigmoids - sigmoids.square())
+        # The three sigmoids are neighbours: their derivatives are taken at once.
+        three = grad_gates[now, : 3 * hidden]
+        sigmoid_backward.grad_input(three, gates[now, : 3 * hidden], grad_input=three)
         if number:
             dc.mul_(f)
             torch.mm(grad_gates[now], weights.u, out=grad_h[:size])

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from genpool.packing import Packing
 from genpool.pooling.base import Pooled, Pooling, require_positive
 from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
-from genpool.pooling.rows import softmax_pool
+from genpool.pooling.rows import attention_pool
 
 
 def generalized_weights(
@@ -29,10 +29,15 @@ def generalized_weights(
 
 def generalized_logits(rows: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
     """What Eq. 5 takes the softmax of: rows (rows, input_dim) -> (heads, rows, input_dim)."""
-    # All heads read the same rows, so their first layers are one large multiplication.
-    inner = torch.addmm(b1.flatten(), rows, w1.flatten(0, 1).T).relu()  # (rows, heads*hidden)
+    inner = generalized_inner(rows, w1, b1)
     inner = inner.view(len(rows), *b1.shape).transpose(0, 1)  # (heads, rows, hidden)
     return torch.baddbmm(b2.unsqueeze(1), inner, w2.mT)
+
+
+def generalized_inner(rows: Tensor, w1: Tensor, b1: Tensor) -> Tensor:
+    """ReLU(W1^i h + b1^i) of all heads: rows (rows, input_dim) -> (rows, heads*hidden)."""
+    # All heads read the same rows, so their first layers are one large multiplication.
+    return torch.addmm(b1.flatten(), rows, w1.flatten(0, 1).T).relu()
 
 
 class GeneralizedPooling(Pooling):
@@ -88,6 +93,8 @@ class GeneralizedPooling(Pooling):
         return Pooled(heads.flatten(1), heads, weights)
 
     def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
-        logits = generalized_logits(rows, self.w1, self.b1, self.w2, self.b2)
-        heads = softmax_pool(logits, rows, packing)  # (batch, heads, input_dim)
+        inner = generalized_inner(rows, self.w1, self.b1)
+        # A softmax over time does not see b2, which all tokens have in common: it is not added, and
+        # its gradient is zero. It stays in the graph, because every parameter must have a gradient.
+        heads = attention_pool(inner, self.w2, rows, packing) + 0 * self.b2
         return Pooled(heads.flatten(1), heads, None)

@@ -3,13 +3,17 @@
 Packed rows stand in time order, and the sentences that go on at a step are always the first ones
 (`genpool.packing`). So a reduction over the tokens of every sentence is a loop over the steps, in
 which each step is one operation on neighbouring rows.
+
+In training, heads are worked at one after the other, so that the gradients of their logits, the
+largest tensors of the model, are never there at once. Without gradients all heads together take
+fewer operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,78 +21,129 @@ from torch import Tensor
 from genpool.packing import Packing
 
 
-def softmax_pool(logits: Tensor, rows: Tensor, packing: Packing) -> Tensor:
-    """Eq. 5-6 over packed rows: sum_t softmax_t(logits)_t * rows_t of every sentence and head.
+def attention_pool(inner: Tensor, w2: Tensor, rows: Tensor, packing: Packing) -> Tensor:
+    """Eq. 5-6 over packed rows: sum_t softmax_t(W2^i inner^i)_t * rows_t of every sentence.
 
-    logits (heads, rows, dim), which are overwritten; rows (rows, dim) -> (batch, heads, dim).
+    inner (rows, heads*hidden); w2 (heads, dim, hidden); rows (rows, dim) -> (batch, heads, dim).
     """
-    heads, _, dim = logits.shape
-    pooled = rows.new_zeros(packing.shape[0], heads, dim)
     if not packing.sizes:
-        return pooled + logits.sum()  # the sum of nothing: zero, but with a gradient
-    by_rank: Tensor = _SoftmaxPool.apply(logits, rows, packing.sizes)  # type: ignore[no-untyped-call]
+        nothing = inner.sum() + w2.sum() * 0 + rows.sum()  # zero, but with gradients
+        return rows.new_zeros(packing.shape[0], *w2.shape[:2]) + nothing
+    # Autocast would choose a type for each multiplication; sums in place need one type for all.
+    with torch.autocast(rows.device.type, enabled=False):
+        weights = w2.to(inner.dtype)
+        if torch.is_grad_enabled():
+            by_rank: Tensor = _AttentionPool.apply(inner, weights, rows, packing.sizes)  # type: ignore[no-untyped-call]
+        else:
+            parts = inner.view(len(rows), len(w2), -1).transpose(0, 1)  # (heads, rows, hidden)
+            by_rank = pool_heads(lambda: torch.bmm(parts, weights.mT), rows, packing.sizes).pooled
+    return by_sentence(by_rank, packing)
+
+
+def by_sentence(by_rank: Tensor, packing: Packing) -> Tensor:
+    """Heads (heads, sentences, dim) in the packing's order -> (batch, heads, dim)."""
     owners = packing.sentence[: packing.sizes[0]]  # (sentences that have a token,)
-    return pooled.index_copy(0, owners, by_rank.transpose(0, 1))
+    heads = by_rank.transpose(0, 1)
+    empty = heads.new_zeros(packing.shape[0], *heads.shape[1:])
+    return empty.index_copy(0, owners, heads)
 
 
-class _SoftmaxPool(torch.autograd.Function):
+class PooledHeads(NamedTuple):
+    """exp(logits) (..., rows, dim), their sums and the pooled rows (..., sentences, dim)."""
+
+    shares: Tensor
+    total: Tensor
+    pooled: Tensor
+
+
+def pool_heads(
+    make_logits: Callable[[], Tensor], rows: Tensor, sizes: tuple[int, ...]
+) -> PooledHeads:
+    """Softmax and weighted sum; the logits (rows, dim) or (heads, rows, dim) are overwritten.
+
+    The largest logit is subtracted only where it must be, because that takes two passes and trained
+    logits are seldom large: the sums tell whether exponentials came out too large or too small.
+    Then the logits are made again.
+    """
+    logits = make_logits()
+    # Half precision has little room, and other devices would have to be waited for.
+    if logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64):
+        head = _exponential_sums(logits, rows, sizes)
+        if _within_range(head.total):
+            return head
+        logits = make_logits()
+    _subtract_peaks(logits, sizes)
+    return _exponential_sums(logits, rows, sizes)
+
+
+def _exponential_sums(logits: Tensor, rows: Tensor, sizes: tuple[int, ...]) -> PooledHeads:
+    shares = logits.exp_()
+    # Long sums in half precision stop growing at 256: they are kept in single precision.
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    total = torch.zeros_like(logits[..., : sizes[0], :], dtype=wide)  # (..., sentences, dim)
+    summed = torch.zeros_like(total)
+    for now, size in _steps(sizes):
+        share = shares[..., now, :].to(wide)  # (..., size, dim)
+        total[..., :size, :] += share
+        summed[..., :size, :].addcmul_(share, rows[now].to(wide))
+    return PooledHeads(shares, total, summed.div_(total).to(rows.dtype))
+
+
+#: sums of exponentials between these, and their inverses, are far from the ends of float32
+LEAST, MOST = 1e-20, 1e20
+
+
+def _within_range(total: Tensor) -> bool:
+    low, high = torch.aminmax(total)
+    return bool(low > LEAST) and bool(high < MOST)  # False for NaN
+
+
+def _subtract_peaks(logits: Tensor, sizes: tuple[int, ...]) -> None:
+    """Makes the largest logit of every sentence and dimension zero."""
+    peak = logits[..., : sizes[0], :].clone()  # (..., sentences, dim)
+    for now, size in _steps(sizes):
+        own = peak[..., :size, :]
+        torch.maximum(own, logits[..., now, :], out=own)
+    for now, size in _steps(sizes):
+        logits[..., now, :] -= peak[..., :size, :]
+
+
+class _AttentionPool(torch.autograd.Function):
     """Sentences stay in the order of the packing: (heads, sentences, dim)."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, rows: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        # exp(logits) takes the place of the logits: the tensor is the largest of the whole model.
-        if not _exp_is_safe(logits):
-            _subtract_peaks(logits, sizes)
-        shares = logits.exp_()
-        # Long sums in half precision stop growing at 256: they are kept in single precision.
-        wide = torch.promote_types(logits.dtype, torch.float32)
-        total = torch.zeros_like(logits[:, : sizes[0]], dtype=wide)  # (heads, sentences, dim)
-        summed = torch.zeros_like(total)
-        for now, size in _steps(sizes):
-            share = shares[:, now].to(wide)  # (heads, size, dim)
-            total[:, :size] += share
-            summed[:, :size].addcmul_(share, rows[now].to(wide))
-        pooled = summed.div_(total).to(rows.dtype)
-        ctx.save_for_backward(shares, rows, total, pooled)
+    def forward(
+        ctx: Any, inner: Tensor, w2: Tensor, rows: Tensor, sizes: tuple[int, ...]
+    ) -> Tensor:
+        shares = inner.new_empty(len(w2), *rows.shape)  # (heads, rows, dim)
+        parts = inner.chunk(len(w2), dim=1)  # heads x (rows, hidden)
+        heads = [
+            pool_heads(lambda n=n: torch.mm(parts[n], w2[n].T, out=shares[n]), rows, sizes)  # type: ignore[misc]
+            for n in range(len(w2))
+        ]
+        total = torch.stack([each.total for each in heads])  # (heads, sentences, dim)
+        pooled = torch.stack([each.pooled for each in heads])
+        ctx.save_for_backward(inner, w2, rows, shares, total, pooled)
         ctx.sizes = sizes
         return pooled
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        shares, rows, total, pooled = ctx.saved_tensors
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        inner, w2, rows, shares, total, pooled = ctx.saved_tensors
         # d pooled / d logit_t = weight_t * (row_t - pooled);  d pooled / d row_t = weight_t
         per_share = (grads[0] / total).to(shares.dtype)  # (heads, sentences, dim)
-        grad_logits = torch.empty_like(shares)
-        grad_rows = torch.empty_like(rows)
-        for now, size in _steps(ctx.sizes):
-            flow = shares[:, now] * per_share[:, :size]  # (heads, size, dim)
-            torch.sum(flow, dim=0, out=grad_rows[now])
-            torch.mul(flow, rows[now] - pooled[:, :size], out=grad_logits[:, now])
-        return grad_logits, grad_rows, None
-
-
-#: between -SAFE and SAFE, sums of exponentials and their inverses are far from the ends of float32
-SAFE = 40.0
-
-
-def _exp_is_safe(logits: Tensor) -> bool:
-    """Whether the softmax needs no subtraction of the largest logit: looking is one pass, not two.
-
-    On other devices the answer would have to be waited for.
-    """
-    if logits.device.type != "cpu" or logits.dtype not in (torch.float32, torch.float64):
-        return False
-    low, high = torch.aminmax(logits)
-    return bool(low > -SAFE) and bool(high < SAFE)
-
-
-def _subtract_peaks(logits: Tensor, sizes: tuple[int, ...]) -> None:
-    """Makes the largest logit of every sentence, head and dimension zero."""
-    peak = logits[:, : sizes[0]].clone()  # (heads, sentences, dim)
-    for now, size in _steps(sizes):
-        torch.maximum(peak[:, :size], logits[:, now], out=peak[:, :size])
-    for now, size in _steps(sizes):
-        logits[:, now] -= peak[:, :size]
+        grad_inner, grad_w2 = torch.empty_like(inner), torch.empty_like(w2)
+        grad_rows = torch.zeros_like(rows)
+        grad_logits = torch.empty_like(shares[0])  # (rows, dim), of one head after the other
+        parts = zip(inner.chunk(len(w2), dim=1), grad_inner.chunk(len(w2), dim=1), strict=True)
+        for head, (part, grad_part) in enumerate(parts):
+            for now, size in _steps(ctx.sizes):
+                flow = shares[head, now] * per_share[head, :size]  # (size, dim)
+                grad_rows[now] += flow
+                torch.mul(flow, rows[now] - pooled[head, :size], out=grad_logits[now])
+            grad_part.copy_(grad_logits @ w2[head])
+            torch.mm(grad_logits.T, part, out=grad_w2[head])
+        return grad_inner, grad_w2, grad_rows, None
 
 
 def _steps(sizes: tuple[int, ...]) -> Iterator[tuple[slice, int]]:

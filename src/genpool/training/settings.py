@@ -162,6 +162,8 @@ def read_settings(
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"this is not TOML: {error}", source) from None
+    if "teacher" in given:
+        raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
     problems = [problem for each in overrides if (problem := put_override(given, each))]
     try:
         settings = from_dict(RunSettings, given, PARTS)

@@ -1,0 +1,1 @@
+"""Other people's libraries: each integration depends on the core, never the reverse."""

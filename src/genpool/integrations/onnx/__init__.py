@@ -1,0 +1,15 @@
+"""Models as ONNX graphs: numbers of tokens in, sentence vectors out, for onnxruntime.
+
+>>> from genpool.integrations.onnx import OnnxEncoder, export
+>>> export(model, "my-model-onnx")                # checked against PyTorch before it is kept
+>>> OnnxEncoder.from_pretrained("my-model-onnx").encode(["A man sleeps."])
+
+Needs the extra `onnx`: pip install 'genpool[onnx]'
+"""
+
+from genpool.integrations.onnx.checking import ExportError
+from genpool.integrations.onnx.encoder import OnnxEncoder
+from genpool.integrations.onnx.exporting import Export, export
+from genpool.integrations.onnx.transformer import export_transformer
+
+__all__ = ["Export", "ExportError", "OnnxEncoder", "export", "export_transformer"]

@@ -1,0 +1,95 @@
+"""Opening folders in sentence-transformers: its own with genpool's modules, and genpool's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+from sentence_transformers.base.model import BaseModel
+from sentence_transformers.base.modules import Module
+from torch import nn
+
+from genpool import storage
+from genpool.errors import FolderError, InputError
+from genpool.integrations.sentence_transformers.encoder import SentenceEncoderModule
+from genpool.integrations.sentence_transformers.heads import HeadVectors
+from genpool.integrations.sentence_transformers.pooling import GeneralizedPooling
+from genpool.integrations.sentence_transformers.saving import MODEL_CONFIG
+from genpool.integrations.sentence_transformers.trust import MODULES, check_folder, read_json
+from genpool.model import SentenceEncoder, load_model
+
+#: the modules by the names that stand in modules.json
+OWN: dict[str, type[Module]] = {
+    f"{each.__module__}.{each.__name__}": each
+    for each in (GeneralizedPooling, HeadVectors, SentenceEncoderModule)
+}
+
+#: options that are handed on to transformers
+OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def load(
+    path: str | Path,
+    model_class: type[Model] = SentenceTransformer,  # type: ignore[assignment]
+    **options: Any,
+) -> Model:
+    """The model of a folder, with genpool's modules and without trusting the folder.
+
+    Args:
+        path: a folder that sentence-transformers saved, or one that genpool saved (the encoder of
+            a classifier is taken). No code and no pickle in it is ever opened.
+        model_class: SentenceTransformer, or MultiVectorEncoder for models of that kind.
+        options: arguments of model_class, such as device or prompts.
+
+    Example:
+        >>> model = load("my-model")
+        >>> model.encode(["A man sleeps."])
+    """
+    groups = [options, *(options.get(name) or {} for name in OPTION_GROUPS)]
+    if any("trust_remote_code" in group for group in groups):
+        raise InputError(
+            "load takes no trust_remote_code: it opens only folders that need no trust. "
+            "If you trust this one, use sentence-transformers itself."
+        )
+    folder = Path(path)
+    if not folder.is_dir():
+        raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
+    if (folder / MODULES).is_file():
+        return _load_theirs(folder, model_class, options)
+    if (folder / storage.CONFIG).is_file():
+        return model_class(modules=_modules_of(folder, model_class), **options)
+    there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
+    raise FolderError(
+        f"{folder} has neither {MODULES} (sentence-transformers) nor {storage.CONFIG} (genpool). "
+        f"It has: {there}."
+    )
+
+
+def _load_theirs(folder: Path, model_class: type[Model], options: dict[str, Any]) -> Model:
+    check_folder(folder, OWN)
+    config = read_json(folder / MODEL_CONFIG) if (folder / MODEL_CONFIG).is_file() else {}
+    kind = config.get("model_type", "SentenceTransformer") if isinstance(config, dict) else None
+    if kind != model_class.model_type:  # it would be made over into one, without its last modules
+        raise FolderError(
+            f"{folder} holds a {kind}; expected a {model_class.model_type}. Give its class: "
+            f"load(folder, {kind})."
+        )
+    safe = {**(options.pop("model_kwargs", None) or {}), "use_safetensors": True}
+    # The classes are handed over, so that nothing has to be trusted. The method is private, but
+    # the public way is trust_remote_code=True, which trusts everything else in the folder too.
+    return model_class._load_with_module_classes(
+        str(folder), OWN, local_files_only=True, model_kwargs=safe, **options
+    )
+
+
+def _modules_of(folder: Path, model_class: type[BaseModel]) -> list[nn.Module]:
+    """The modules that make a genpool folder a model of sentence-transformers."""
+    model = load_model(folder)
+    encoder = model if isinstance(model, SentenceEncoder) else model.encoder
+    modules: list[nn.Module] = [SentenceEncoderModule(encoder)]
+    if issubclass(model_class, MultiVectorEncoder):
+        modules.append(HeadVectors(encoder.pooling.input_dim))
+    return modules

@@ -1,0 +1,157 @@
+"""The command `search`: a folder made by `encode`, and the sentences nearest to a query."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genpool import PairClassifier
+from genpool.search import SearchIndex, writing_index
+from genpool.search.index_card import ModelMark
+
+from .conftest import Command
+
+MODEL = "runs/rules/best"
+LINES = ["A dog runs.", "", "An animal sleeps."]
+
+
+def cosines(place: Path, query: str) -> list[float]:
+    encoder = PairClassifier.from_pretrained(place / MODEL).encoder
+    return [float(cosine) for cosine in encoder.similarity(query, LINES)[0]]
+
+
+def rows_of(out: str) -> list[tuple[float, int, str]]:
+    fields = [line.split("\t") for line in out.splitlines()]
+    return [(float(score), int(row), sentence) for score, row, sentence in fields]
+
+
+@pytest.mark.parametrize("options", [[], ["--normalize"]])
+def test_what_encode_wrote_is_searched_with_its_own_model(
+    genpool: Command, place: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = genpool("encode", MODEL, "sentences.txt", "-o", "my.index/", *options)
+    assert said.code == 0, said.err
+    assert said.out == "3 vectors of 20 numbers: my.index/\n"
+    monkeypatch.chdir(place / "runs")  # the index knows where its model is
+    said = genpool("search", "../my.index", "A dog sleeps.")
+    assert said.code == 0, said.err
+    expected = sorted(enumerate(cosines(place, "A dog sleeps.")), key=lambda pair: -pair[1])
+    found = rows_of(said.out)
+    assert [(row, text) for _, row, text in found] == [(row, LINES[row]) for row, _ in expected]
+    assert [score for score, _, _ in found] == pytest.approx([c for _, c in expected], abs=1e-4)
+
+
+def test_top_says_how_many(genpool: Command, place: Path) -> None:
+    said = genpool("search", "index", "A dog runs.", "--top", 1, "--model", MODEL)
+    assert (said.code, said.out) == (0, "1.0000\t0\tA dog runs.\n")
+
+
+def test_queries_of_standard_input_are_answered_in_their_order(
+    genpool: Command, place: Path
+) -> None:
+    stdin = b"An animal sleeps.\n\nA dog runs.\n"
+    said = genpool("search", "index", "-", "--top", 1, stdin=stdin)
+    assert said.code == 0, said.err
+    assert said.out.splitlines() == [
+        "query: An animal sleeps.",
+        "1.0000\t2\tAn animal sleeps.",
+        "query: ",
+        "0.0000\t0\tA dog runs.",
+        "query: A dog runs.",
+        "1.0000\t0\tA dog runs.",
+    ]
+
+
+def test_json_is_one_object_a_query(genpool: Command, place: Path) -> None:
+    queries = [f"A dog runs {number}" for number in range(70)]  # more than share one pass
+    said = genpool("search", "index", "-", "--json", stdin="\n".join(queries).encode())
+    assert said.code == 0, said.err
+    found = [json.loads(line) for line in said.out.splitlines()]
+    assert [each["query"] for each in found] == queries
+    for each in found[::23]:
+        expected = cosines(place, each["query"])
+        assert {hit["row"] for hit in each["hits"]} == {0, 1, 2}
+        for hit in each["hits"]:
+            assert hit.keys() == {"row", "score", "sentence"}
+            assert hit["score"] == pytest.approx(expected[hit["row"]], abs=1e-5)
+            assert hit["sentence"] == LINES[hit["row"]]
+
+
+def test_a_sentence_of_several_lines_is_one_line(genpool: Command, place: Path) -> None:
+    encoder = PairClassifier.from_pretrained(place / MODEL).encoder
+    text = "A dog\nruns\r\nnaïve \ud83d 🙂"
+    with writing_index("lines", 20, ModelMark.of(encoder, MODEL)) as write:
+        write([text], np.asarray(encoder.encode(["A dog runs."])))
+    said = genpool("search", "lines", "A dog runs.")
+    assert said.code == 0, said.err
+    assert said.out == "1.0000\t0\tA dog runs naïve ? 🙂\n"
+    assert json.loads(genpool("search", "lines", "a", "--json").out)["hits"][0][
+        "sentence"
+    ] == text.replace("\ud83d", "?")
+
+
+def test_encode_again_takes_the_place_of_the_index(genpool: Command, place: Path) -> None:
+    for lines in ("a\nb\n", "c\n"):
+        (place / "more.txt").write_text(lines)
+        assert genpool("encode", MODEL, "more.txt", "-o", "out").code == 0
+    assert len(SearchIndex.open("out")) == 1
+
+
+# --- mistakes ------------------------------------------------------------------------------------
+
+
+def test_another_model_is_refused(genpool: Command, place: Path) -> None:
+    model = PairClassifier.from_pretrained(place / MODEL)
+    model.encoder.pooling.w1.data += 1
+    model.save_pretrained(place / "other")
+    said = genpool("search", "index", "a", "--model", "other")
+    assert said.code == 2
+    assert said.err.startswith("error: index was made with another model: ")
+    assert said.out == ""
+
+
+def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
+    shutil.copytree(place / MODEL, place / "model")
+    assert genpool("encode", "model", "sentences.txt", "-o", "mine").code == 0
+    (place / "model").rename(place / "moved")
+    said = genpool("search", "mine", "a")
+    assert said.code == 2
+    assert "mine was made with the model" in said.err
+    assert "there is no such folder" in said.err
+    assert "--model FOLDER" in said.err
+    assert genpool("search", "mine", "a", "--model", "moved").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "nowhere", "a"], "nowhere: there is no such folder; expected an index"),
+        (["search", "sentences.txt", "a"], "sentences.txt: is a file; expected an index"),
+        (["search", MODEL, "a"], "It is a model: give it with --model."),
+        (["search", "index", "a", "--model", "nowhere"], "nowhere: there is no such folder"),
+        (["encode", MODEL, "sentences.txt", "-o", "runs"], "holds something else"),
+        (["encode", MODEL, "sentences.txt", "-o", "-"], "expected .npy, .parquet, .jsonl, or a"),
+        (["encode", MODEL, "nowhere.txt", "-o", "out"], "there is no such file"),
+        (["encode", MODEL, "sentences.txt", "-o", "sentences.txt/out"], "could not be written"),
+    ],
+    ids=lambda each: str(each)[:40],
+)
+def test_a_mistake_is_told_and_leaves_nothing(
+    genpool: Command, place: Path, arguments: list[str], message: str
+) -> None:
+    before = sorted(place.rglob("*"))
+    said = genpool(*arguments)
+    assert said.code == 2
+    assert said.err.startswith("error: ")
+    assert message in said.err
+    assert sorted(place.rglob("*")) == before
+
+
+def test_top_below_one_is_refused_with_the_usage(genpool: Command, place: Path) -> None:
+    said = genpool("search", "index", "a", "--top", 0)
+    assert said.code == 2
+    assert "--top" in said.err

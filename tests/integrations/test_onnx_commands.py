@@ -1,0 +1,61 @@
+"""genpool export, and genpool encode --runtime onnx."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genpool.integrations.onnx import OnnxEncoder
+
+from ..cli.conftest import Command, genpool, place, rules_index, rules_run  # noqa: F401  (fixtures)
+
+MODEL = "runs/rules/best"
+
+
+def test_export_then_encode_gives_the_vectors_of_the_model(
+    genpool: Command,  # noqa: F811
+    place: Path,  # noqa: F811
+) -> None:
+    said = genpool("export", MODEL, "out")
+    assert said.code == 0, said.err
+    assert said.out.startswith("vectors of 20 numbers, largest difference from PyTorch")
+    assert said.err == ""
+    assert OnnxEncoder.from_pretrained(place / "out").output_dim == 20
+    for model, runtime, out in ((MODEL, "torch", "a.npy"), ("out", "onnx", "b.npy")):
+        said = genpool("encode", model, "sentences.txt", "-o", out, "--runtime", runtime)
+        assert said.code == 0, said.err
+        assert said.out == f"3 vectors of 20 numbers: {out}\n"
+    assert np.abs(np.load("a.npy") - np.load("b.npy")).max() < 1e-5
+    said = genpool("encode", "out", "sentences.txt", "-o", "index/", "--runtime", "onnx")
+    assert said.code == 2
+    assert "an index needs the model itself" in said.err
+
+
+def test_export_int8_says_the_cosine(genpool: Command, place: Path) -> None:  # noqa: F811
+    said = genpool("export", MODEL, "out", "--int8")
+    assert said.code == 0, said.err
+    assert "smallest cosine to PyTorch 0.99" in said.out or "PyTorch 1.0" in said.out
+
+
+MISTAKES = {
+    f"export {MODEL} runs": "no ONNX export",
+    "export nowhere out": "no such folder",
+    f"encode {MODEL} sentences.txt -o v.npy --runtime onnx": "Export it first: genpool export",
+    f"encode {MODEL} sentences.txt -o v.npy --runtime onxn": "Did you mean 'onnx'?",
+    "encode sentences.txt -o v.npy --runtime onnx": "needs MODEL",
+}
+
+
+@pytest.mark.parametrize("arguments", MISTAKES)
+def test_mistakes_are_told_and_leave_nothing(
+    genpool: Command,  # noqa: F811
+    place: Path,  # noqa: F811
+    arguments: str,
+) -> None:
+    before = sorted(place.rglob("*"))
+    said = genpool(*arguments.split())
+    assert said.code == 2
+    assert MISTAKES[arguments] in said.err
+    assert sorted(place.rglob("*")) == before

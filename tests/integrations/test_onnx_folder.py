@@ -1,0 +1,274 @@
+"""The exported folder: what is in it, what is refused, and what a failed export leaves behind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from genpool import SentenceEncoder
+from genpool.errors import FolderError, GenpoolError, MissingExtraError
+from genpool.integrations.onnx import ExportError, OnnxEncoder, encoder, export, exporting, writing
+
+from ..conftest import MakeEncoder
+from .onnx_comparison import SENTENCES, largest_difference, padded_vectors
+
+OWN = {"config.json", "model.onnx", "tokenizer.json", "README.md"}
+
+
+@pytest.fixture(scope="module")
+def model(make_encoder: MakeEncoder) -> SentenceEncoder:
+    return make_encoder("generalized", "bilstm")
+
+
+@pytest.fixture(scope="module")
+def exported(model: SentenceEncoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Not to be changed."""
+    folder = tmp_path_factory.mktemp("onnx") / "out"
+    export(model, folder)
+    return folder
+
+
+@pytest.fixture
+def folder(exported: Path, tmp_path: Path) -> Path:
+    """A copy, to be damaged."""
+    return Path(shutil.copytree(exported, tmp_path / "copy"))
+
+
+@pytest.fixture
+def quick_export(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the tracing of a graph a copy of one that was made before: seconds less."""
+
+    def copy(*arguments: object) -> None:
+        shutil.copy(exported / "model.onnx", str(arguments[5]))
+
+    monkeypatch.setattr(exporting, "write_graph", copy)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = sorted(each for each in folder.rglob("*") if each.is_file())
+    return {str(each.relative_to(folder)): each.read_bytes() for each in found}
+
+
+# --- what is there -------------------------------------------------------------------------------
+
+
+def test_the_folder_holds_graph_config_tokenizer_and_page(
+    exported: Path, model: SentenceEncoder
+) -> None:
+    assert {each.name for each in exported.iterdir()} == OWN
+    assert [each.name for each in exported.parent.iterdir()] == ["out"]
+    page = (exported / "README.md").read_text()
+    assert f"float32 (batch, {model.output_dim})" in page
+    for name in ("word_ids", "letters", "mask"):
+        assert f"| `{name}` |" in page
+
+
+def test_the_graph_alone_turns_numbers_into_vectors(exported: Path, model: SentenceEncoder) -> None:
+    """By the page in the folder, without any code of genpool; padding first and last."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(str(exported / "model.onnx"))
+    ids = json.loads((exported / "tokenizer.json").read_text())["model"]["vocab"]
+    characters = json.loads((exported / "config.json").read_text())["characters"]
+    word_ids = np.zeros((2, 5), np.int64)
+    letters = np.zeros((2, 5, 7), np.int64)
+    mask = np.zeros((2, 5), bool)
+    for row, (start, sentence) in enumerate([(1, "the dog runs"), (3, "dog")]):
+        for column, word in enumerate(sentence.split(), start):
+            word_ids[row, column] = ids[word]
+            letters[row, column, : len(word)] = [characters.index(each) + 4 for each in word]
+            mask[row, column] = True
+    feeds = {"word_ids": word_ids, "letters": letters, "mask": mask}
+    (found,) = session.run(["sentence_embedding"], feeds)
+    assert np.abs(found - padded_vectors(model, ["the dog runs", "dog"])).max() < 1e-6
+
+
+def test_onnx_itself_finds_the_graph_well_formed(exported: Path) -> None:
+    graph = onnx.load(exported / "model.onnx")
+    onnx.checker.check_model(graph, full_check=True)
+    sizes = {
+        each.name: [size.dim_param or size.dim_value for size in each.type.tensor_type.shape.dim]
+        for each in graph.graph.input
+    }
+    assert sizes == {
+        "word_ids": ["batch", "time"],
+        "letters": ["batch", "time", "longest_word"],
+        "mask": ["batch", "time"],
+    }
+
+
+def test_the_encoder_does_all_that_sentence_encoders_do(
+    exported: Path, model: SentenceEncoder
+) -> None:
+    graph = OnnxEncoder.from_pretrained(exported)
+    assert (graph.output_dim, graph.device.type, graph.dtype) == (12, "cpu", torch.float32)
+    expected = model.similarity(SENTENCES, SENTENCES[:2])
+    assert torch.allclose(graph.similarity(SENTENCES, SENTENCES[:2]), expected, atol=1e-5)
+    assert np.asarray(graph.encode("the dog")).shape == (12,)
+    assert np.asarray(graph.encode([])).shape == (0, 12)
+
+
+def test_a_word_without_end_is_run_in_smaller_batches(
+    exported: Path, model: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = OnnxEncoder.from_pretrained(exported)
+    runs = []
+    run = graph.graph
+    monkeypatch.setattr(
+        graph, "graph", lambda feeds: (runs.append(len(feeds["mask"])), run(feeds))[1]
+    )
+    monkeypatch.setattr(encoder, "MOST_LETTERS", 100)
+    sentences = ["dog " + "z" * 90, "the dog", "dog", "red"]
+    found = np.asarray(graph.encode(sentences))
+    assert max(runs) < 4 and sum(runs) == 4
+    assert np.abs(found - padded_vectors(model, sentences)).max() < 1e-6
+
+
+def test_weights_of_gigabytes_stand_beside_the_graph(
+    make_encoder: MakeEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "LARGE", 0)
+    small = make_encoder("mean", "bag-of-words")
+    export(small, tmp_path / "out")
+    assert (tmp_path / "out" / "model.onnx.data").is_file()
+    graph = OnnxEncoder.from_pretrained(tmp_path / "out")
+    assert largest_difference(graph, small) < 1e-6
+
+
+# --- what is written over ------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("quick_export")
+def test_an_earlier_export_is_replaced_and_other_files_stay(
+    folder: Path, model: SentenceEncoder
+) -> None:
+    (folder / "notes.txt").write_text("mine")
+    (folder / "README.md").write_text("old")
+    (folder / "model.onnx.data").write_text("old")
+    export(model, folder)
+    assert {each.name for each in folder.iterdir()} == OWN | {"notes.txt"}
+    assert (folder / "README.md").read_text() != "old"
+    assert OnnxEncoder.from_pretrained(folder).output_dim == 12
+
+
+def test_a_saved_model_or_anything_else_is_never_written_over(
+    model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.save_pretrained(tmp_path / "saved")
+    before = files(tmp_path)
+    with pytest.raises(FolderError, match="no ONNX export"):
+        export(model, tmp_path / "saved")
+    with pytest.raises(FolderError, match="is a file"):
+        export(model, tmp_path / "saved" / "config.json")
+    monkeypatch.chdir(tmp_path / "saved")
+    with pytest.raises(FolderError, match="working folder"):
+        export(model, tmp_path)
+    assert files(tmp_path) == before
+
+
+def test_a_graph_that_differs_is_not_kept(
+    model: SentenceEncoder, folder: Path, exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One weight of the graph is not that of the model."""
+
+    def wrong(*arguments: object) -> None:
+        graph = onnx.load(exported / "model.onnx")
+        table = next(each for each in graph.graph.initializer if list(each.dims) == [16, 4])
+        numbers = onnx.numpy_helper.to_array(table).copy()
+        numbers[7, 2] += 1e-3
+        table.CopyFrom(onnx.numpy_helper.from_array(numbers, table.name))
+        onnx.save(graph, str(arguments[5]))
+
+    monkeypatch.setattr(exporting, "write_graph", wrong)
+    before = files(folder.parent)
+    with pytest.raises(ExportError, match=r"largest difference is .* at most 1e-05") as error:
+        export(model, folder)
+    assert isinstance(error.value, GenpoolError)
+    assert files(folder.parent) == before
+    with pytest.raises(ExportError):
+        export(model, folder.parent / "new")
+    assert files(folder.parent) == before
+
+
+@pytest.mark.usefixtures("quick_export")
+def test_a_folder_between_its_two_renames_is_found_again(
+    folder: Path, model: SentenceEncoder
+) -> None:
+    folder.rename(folder.parent / f".{folder.name}.previous")
+    assert largest_difference(OnnxEncoder.from_pretrained(folder), model) < 1e-6
+    assert [each.name for each in folder.parent.iterdir()] == [folder.name]
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def change(folder: Path, **values: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+DAMAGES = {
+    "incomplete: model.onnx": lambda folder: (folder / "model.onnx").unlink(),
+    "incomplete: tokenizer.json": lambda folder: (folder / "tokenizer.json").unlink(),
+    "has no config.json": lambda folder: (folder / "config.json").unlink(),
+    "cannot be read": lambda folder: (folder / "config.json").write_text("{"),
+    "holds a pickle": lambda folder: (folder / "model.onnx").write_bytes(b"\x80\x04K\x01."),
+    "not a graph that onnxruntime": lambda folder: (folder / "model.onnx").write_bytes(b"graph"),
+    "tokenizer.json cannot be read": lambda folder: (folder / "tokenizer.json").write_text("{}"),
+    "format version 2": lambda folder: change(folder, format_version=2),
+    "holds the graph of a transformer": lambda folder: change(folder, kind="transformer"),
+    r"model type: ONNX graph .*": lambda folder: change(folder, format="other"),
+    "characters is int": lambda folder: change(folder, characters=3),
+    "max_length is -1": lambda folder: change(folder, max_length=-1),
+    r"\{'words': 17\}": lambda folder: change(folder, sizes={"words": 17}),
+    "Were files of two": lambda folder: change(folder, characters="abc"),
+}
+
+
+@pytest.mark.parametrize("message", DAMAGES)
+def test_a_damaged_folder_is_told_in_words(folder: Path, message: str) -> None:
+    DAMAGES[message](folder)
+    with pytest.raises(FolderError, match=message):
+        OnnxEncoder.from_pretrained(folder)
+
+
+def test_a_graph_of_another_program_is_told_by_its_inputs(folder: Path) -> None:
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
+    out = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
+    node = onnx.helper.make_node("Identity", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", [value], [out])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), folder / "model.onnx"
+    )
+    with pytest.raises(FolderError, match="Was it exported by genpool"):
+        OnnxEncoder.from_pretrained(folder)
+
+
+def test_folders_of_both_kinds_say_what_they_are(
+    exported: Path, model: SentenceEncoder, tmp_path: Path
+) -> None:
+    model.save_pretrained(tmp_path / "saved")
+    with pytest.raises(FolderError, match=r"holds a SentenceEncoder saved .* genpool export"):
+        OnnxEncoder.from_pretrained(tmp_path / "saved")
+    with pytest.raises(FolderError, match="ONNX graph of a SentenceEncoder"):
+        SentenceEncoder.from_pretrained(exported)
+    with pytest.raises(FolderError, match="no such folder"):
+        OnnxEncoder.from_pretrained(tmp_path / "nowhere")
+
+
+def test_a_missing_package_is_answered_with_the_pip_line(
+    exported: Path, model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'genpool\[onnx\]'"):
+        OnnxEncoder.from_pretrained(exported)
+    with pytest.raises(MissingExtraError, match=r"pip install 'genpool\[onnx\]'"):
+        export(model, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,129 @@
+"""A transformer with a pooling of genpool as one ONNX graph."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from genpool.errors import FolderError, InputError
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transformer, transformer
+from genpool.pooling import GatedPooling, GeneralizedPooling, Pooled, Pooling
+
+from ..conftest import lively
+
+transformers = pytest.importorskip("transformers")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+def tiny_bert() -> torch.nn.Module:
+    config = transformers.BertConfig(
+        vocab_size=30,
+        hidden_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=24,
+    )
+    torch.manual_seed(0)
+    return transformers.BertModel(config).eval()
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[torch.nn.Module, GeneralizedPooling]:
+    return tiny_bert(), lively(GeneralizedPooling(8, heads=2))
+
+
+@pytest.fixture(scope="module")
+def exported(
+    parts: tuple[torch.nn.Module, GeneralizedPooling], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("onnx") / "bert"
+    assert export_transformer(*parts, folder).difference < 1e-5
+    return folder
+
+
+def by_hand(bert: torch.nn.Module, pooling: GeneralizedPooling, ids: list[int]) -> np.ndarray:
+    """Eq. 5-6 in NumPy on the states of one sentence without padding."""
+    with torch.no_grad():
+        states = bert(torch.tensor([ids])).last_hidden_state[0].double().numpy()
+    w1, b1, w2, b2 = (each.detach().double().numpy() for each in pooling.parameters())
+    heads = []
+    for head in range(2):
+        logits = np.maximum(states @ w1[head].T + b1[head], 0) @ w2[head].T + b2[head]
+        weights = np.exp(logits) / np.exp(logits).sum(axis=0)
+        heads.append((weights * states).sum(axis=0))
+    return np.concatenate(heads)
+
+
+@pytest.mark.parametrize("lengths", [(1,), (3, 11, 24), (2, 2), (5, 1, 1, 1, 1, 1, 1, 1)])
+def test_the_graph_gives_generalized_pooling_of_the_states(
+    parts: tuple[torch.nn.Module, GeneralizedPooling], exported: Path, lengths: tuple[int, ...]
+) -> None:
+    session = onnxruntime.InferenceSession(str(exported / "model.onnx"))
+    chance = np.random.default_rng(0)
+    sentences = [chance.integers(30, size=length).tolist() for length in lengths]
+    ids = np.full((len(lengths), max(lengths) if max(lengths) == 24 else max(lengths) + 2), 29)
+    mask = np.zeros_like(ids)
+    for row, sentence in enumerate(sentences):
+        ids[row, : len(sentence)], mask[row, : len(sentence)] = sentence, 1
+    feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    (found,) = session.run(["sentence_embedding"], feeds)
+    expected = np.stack([by_hand(*parts, sentence) for sentence in sentences])
+    assert np.abs(found - expected).max() < 1e-5
+
+
+def test_the_folder_says_what_it_is(exported: Path) -> None:
+    config = json.loads((exported / "config.json").read_text())
+    assert config["inputs"] == ["input_ids", "attention_mask", "token_type_ids"]
+    assert config["output_dim"] == 16
+    assert "BertModel with GeneralizedPooling" in (exported / "README.md").read_text()
+    with pytest.raises(FolderError, match="holds the graph of a transformer"):
+        OnnxEncoder.from_pretrained(exported)
+
+
+def test_a_graph_that_differs_is_not_kept(
+    parts: tuple[torch.nn.Module, GeneralizedPooling],
+    exported: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The graph of another pooling: made before, with other weights."""
+
+    def copy(*arguments: object) -> None:
+        Path(str(arguments[5])).write_bytes((exported / "model.onnx").read_bytes())
+
+    monkeypatch.setattr(transformer, "write_graph", copy)
+    other = lively(GeneralizedPooling(8, heads=2), seed=1)
+    with pytest.raises(ExportError, match="does not give the vectors"):
+        export_transformer(parts[0], other, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    assert export_transformer(*parts, tmp_path / "out").difference < 1e-5
+
+
+class Unforeseen(Pooling):
+    """Asks for a number of the states themselves, which no graph can know."""
+
+    def forward(self, states: torch.Tensor, mask: torch.Tensor) -> Pooled:
+        vector = states.mean(dim=1) if float(states.sum()) > 0 else states.amax(dim=1)
+        return Pooled(vector, vector.unsqueeze(1), None)
+
+
+def test_what_has_no_graph_is_told_in_words_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"cannot make a graph .* generalized, scalar"):
+        export_transformer(tiny_bert(), Unforeseen(8), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    bert = tiny_bert()
+    with pytest.raises(InputError, match=r"width 8, the pooling was made with input_dim=6"):
+        export_transformer(bert, GeneralizedPooling(6), tmp_path / "out")
+    with pytest.raises(InputError, match="GatedPooling; expected one"):
+        export_transformer(bert, GatedPooling(8), tmp_path / "out")
+    with pytest.raises(InputError, match=r"Linear has no config.vocab_size"):
+        export_transformer(torch.nn.Linear(8, 8), GeneralizedPooling(8), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

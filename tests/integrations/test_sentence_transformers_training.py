@@ -1,0 +1,157 @@
+"""The penalties beside their losses: the sum is right, and their trainer trains with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.sentence_transformer.losses import (
+    CachedMultipleNegativesRankingLoss,
+    CosineSimilarityLoss,
+    MatryoshkaLoss,
+    MultipleNegativesRankingLoss,
+)
+from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import Tensor, nn
+
+from genpool import SentenceEncoder
+from genpool.errors import InputError
+from genpool.integrations.sentence_transformers import DiversityLoss, SentenceEncoderModule
+from tests.integrations.tiny_bert import SENTENCES, WIDTH, lively_pooling, tiny_transformer
+
+PAIRS = {"anchor": SENTENCES[:2], "positive": SENTENCES[1:], "label": [1.0, 0.0]}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> SentenceTransformer:
+    # eval: without dropout, two passes give the same numbers
+    return SentenceTransformer(modules=[tiny_transformer(tmp_path / "b"), lively_pooling()]).eval()
+
+
+def columns(model: SentenceTransformer) -> list[dict[str, Tensor]]:
+    return [model.preprocess(PAIRS[name]) for name in ("anchor", "positive")]
+
+
+def hinges(vectors: np.ndarray, threshold: float) -> float:
+    """Sum over head pairs of max(threshold - squared distance, 0): vectors (heads, numbers)."""
+    total = 0.0
+    for first in range(len(vectors)):
+        for second in range(first + 1, len(vectors)):
+            distance = ((vectors[first] - vectors[second]) ** 2).sum()
+            total += max(threshold - float(distance), 0.0)
+    return total
+
+
+@pytest.mark.parametrize("penalty", ["parameter", "attention", "embedding"])
+def test_the_penalty_is_added_to_the_loss(model: SentenceTransformer, penalty: str) -> None:
+    threshold, labels = 300.0, torch.tensor(PAIRS["label"])  # so large that all hinges are awake
+    base = CosineSimilarityLoss(model)
+    loss = DiversityLoss(model, base, penalty, weight=0.1, threshold=threshold)
+    added = (loss(columns(model), labels) - base(columns(model), labels)).item()
+    if penalty == "parameter":
+        expected = hinges(model[1].pooling.w1.detach().flatten(1).numpy(), threshold)
+    else:
+        expected = 0.0
+        for name in ("anchor", "positive"):
+            found = model.encode(PAIRS[name], output_value=None)
+            key = "head_weights" if penalty == "attention" else "head_vectors"
+            # A sum for each column, a mean over its sentences.
+            heads = [each[key].flatten(1).numpy() for each in found]
+            expected += np.mean([hinges(each, threshold) for each in heads])
+    assert added == pytest.approx(0.1 * expected, rel=1e-4)
+    assert float(loss.active) == 1.0
+
+
+def test_a_threshold_of_zero_adds_nothing(model: SentenceTransformer) -> None:
+    labels = torch.tensor(PAIRS["label"])
+    base = CosineSimilarityLoss(model)
+    loss = DiversityLoss(model, base, "embedding", threshold=0.0)
+    assert torch.equal(loss(columns(model), labels), base(columns(model), labels))
+    assert float(loss.active) == 0.0
+
+
+def test_losses_that_name_their_terms_get_one_more(model: SentenceTransformer) -> None:
+    class Named(nn.Module):
+        def forward(self, features: list[dict[str, Tensor]], labels: Tensor) -> dict[str, Tensor]:
+            return {"first": model(features[0])["sentence_embedding"].sum()}
+
+    result = DiversityLoss(model, Named())(columns(model)[:1], None)
+    assert set(result) == {"first", "diversity"}
+
+
+def test_it_works_beside_a_loss_that_wraps_another(model: SentenceTransformer) -> None:
+    inner = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [48, 16])
+    DiversityLoss(model, inner, threshold=100.0)(columns(model), None).backward()
+    assert model[1].pooling.w2.grad.abs().sum() > 0
+
+
+def test_what_cannot_work_is_answered_in_words(model: SentenceTransformer) -> None:
+    base = MultipleNegativesRankingLoss(model)
+    with pytest.raises(InputError, match=r"unknown penalty 'atention'\. Did you mean 'attention'"):
+        DiversityLoss(model, base, "atention")
+    plain = SentenceTransformer(modules=[model[0], Pooling(WIDTH)])
+    with pytest.raises(InputError, match="none of genpool's modules"):
+        DiversityLoss(plain, base)
+    cached = CachedMultipleNegativesRankingLoss(model, mini_batch_size=1)
+    with pytest.raises(InputError, match="CachedMultipleNegativesRankingLoss computes embeddings"):
+        DiversityLoss(model, cached)(columns(model), None)
+    assert DiversityLoss(model, cached, "parameter")(columns(model), None).requires_grad
+    model[1].write_weights = False
+    with pytest.raises(InputError, match="write_weights=True"):
+        DiversityLoss(model, base, "attention")(columns(model), None)
+
+
+def test_the_card_of_a_model_names_the_loss_and_its_penalty(model: SentenceTransformer) -> None:
+    config = DiversityLoss(model, CosineSimilarityLoss(model), weight=0.5).get_config_dict()
+    assert config["loss"] == "CosineSimilarityLoss"
+    assert (config["penalty"], config["weight"], config["threshold"]) == ("embedding", 0.5, 1.0)
+
+
+def two_steps(model: SentenceTransformer, loss: nn.Module, folder: Path) -> list[float]:
+    """Trains for two steps; gives the change of every parameter."""
+    before = [each.detach().clone() for each in model.parameters()]
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(folder),
+        max_steps=2,
+        per_device_train_batch_size=2,
+        learning_rate=0.01,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=True,
+        dataloader_pin_memory=False,
+    )
+    data = Dataset.from_dict(PAIRS)
+    SentenceTransformerTrainer(model=model, args=arguments, train_dataset=data, loss=loss).train()
+    pairs = zip(before, model.parameters(), strict=True)
+    return [float((old - new.detach()).abs().max()) for old, new in pairs]
+
+
+def test_their_trainer_trains_with_it(model: SentenceTransformer, tmp_path: Path) -> None:
+    loss = DiversityLoss(model, CosineSimilarityLoss(model), "embedding", threshold=100.0)
+    two_steps(model, loss, tmp_path / "run")
+    changed = lively_pooling().pooling.w2 - model[1].pooling.w2
+    assert changed.abs().max() > 1e-3 and torch.isfinite(changed).all()
+
+
+def test_a_genpool_encoder_is_trained_by_their_trainer(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    model = SentenceTransformer(modules=[SentenceEncoderModule(sentence_encoder)])
+    before = model.encode(SENTENCES)
+    loss = DiversityLoss(model, CosineSimilarityLoss(model), "parameter", threshold=1000.0)
+    changes = two_steps(model, loss, tmp_path / "run")
+    assert sum(change > 1e-4 for change in changes) > len(changes) / 2
+    # The model that was put in is the one that was trained.
+    np.testing.assert_allclose(
+        model.encode(SENTENCES), sentence_encoder.encode(SENTENCES), atol=1e-5
+    )
+    assert np.abs(model.encode(SENTENCES) - before).max() > 1e-3

