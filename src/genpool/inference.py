@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 #: batches whose results are given together
 WINDOW = 64
 #: batches that are sorted by length together
-PART = 8
+PART = 32
 #: where sentences are long a batch holds fewer of them: batch_size * LONG tokens at the most
 LONG = 128
 
