@@ -114,7 +114,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
     )
     assert problems == [
         "unknown setting 'txet'. Did you mean 'text'? "
-        "Known: classifier, embedding, encoder, pooling, text.",
+        "Known: classifier, embedding, encoder, pooling, projection, text.",
         "unknown text.rules 'pen'. Did you mean 'penn'? Known: penn, whitespace.",
         "text.max_length is 0; expected 1 or more.",
         "unknown setting 'text.sentence_end'. Did you mean 'text.sentence_ends'? "

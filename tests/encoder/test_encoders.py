@@ -38,7 +38,8 @@ def test_every_encoder_of_the_package_has_a_name() -> None:
         for each in vars(genpool.encoder).values()
         if inspect.isclass(each) and issubclass(each, Encoder) and each is not Encoder
     }
-    written = set(Encoder.__subclasses__()) | set(BiLSTMStack.__subclasses__())
+    everywhere = set(Encoder.__subclasses__()) | set(BiLSTMStack.__subclasses__())
+    written = {each for each in everywhere if each.__module__.startswith("genpool.")}
     assert set(ENCODERS.values()) == public == written - {BiLSTMStack}
     assert len(ENCODERS) == len(set(ENCODERS.values()))
 
