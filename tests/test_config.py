@@ -320,7 +320,11 @@ def test_types_and_literals_of_a_parts_options_are_checked() -> None:
 
 
 def test_a_kind_of_part_may_check_options_in_its_own_way() -> None:
-    kind = PartKind(["saw"], lambda section, name, options: [f"{section} {name} {sorted(options)}"])
+    kind = PartKind(
+        ["saw"],
+        lambda name: [],
+        lambda section, name, options: [f"{section} {name} {sorted(options)}"],
+    )
     with pytest.raises(ConfigError, match=r"tool saw \['a', 'b'\]"):
         from_dict(Outer, {"tool": {"name": "saw", "b": 1, "a": 2}}, {"tool": kind})
 

@@ -25,6 +25,7 @@ LAYERS = [
         "fast",
         "files",
         "folders",
+        "growing_array",
         "int8",
         "meta",
         "packing",

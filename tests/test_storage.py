@@ -631,7 +631,7 @@ def test_a_working_folder_that_is_gone_is_no_obstacle(
 
 def test_saving_below_a_file_is_refused(sentence_encoder, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(FolderError, match="could not be saved"):
+    with pytest.raises(FolderError, match="could not be written"):
         sentence_encoder.save_pretrained(tmp_path / "notes.txt" / "model")
     assert content_of(tmp_path) == {"notes.txt": b"mine"}
 
@@ -904,7 +904,7 @@ def test_a_disk_that_fills_up_while_writing_keeps_the_old_model(folder: Path) ->
                 model.save_pretrained(folder)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        assert f"{folder}: the model could not be saved" in str(caught.value)
+        assert f"{folder}: the model could not be written" in str(caught.value)
         assert content_of(folder) == before
         assert [each.name for each in folder.parent.iterdir()] == ["model"]
     assert np.array_equal(PairClassifier.from_pretrained(folder).predict_proba(PAIRS), expected)
@@ -919,7 +919,7 @@ def test_a_disk_that_is_read_only_keeps_the_old_model(folder: Path, monkeypatch)
     with monkeypatch.context() as patch:
         for name in ("mkdir", "rename", "unlink", "rmdir"):
             patch.setattr(os, name, refuses)
-        with pytest.raises(FolderError, match="could not be saved: Read-only file system"):
+        with pytest.raises(FolderError, match="could not be written: Read-only file system"):
             model.save_pretrained(folder)
     assert content_of(folder) == before
     assert isinstance(load_model(folder), PairClassifier)

@@ -128,12 +128,13 @@ def complete(section: str, part: Part, classes: Mapping[str, type]) -> Part:
 
 @dataclass(frozen=True)
 class PartKind:
-    """The names that a section may choose from, and what is wrong with options of one of them.
+    """The names that a section may choose from, the options of each, and what is wrong with some.
 
-    check(section, name, options) -> problems
+    options(name) -> names of options; check(section, name, options) -> problems
     """
 
     names: Collection[str]
+    options: Callable[[str], Sequence[str]]
     check: Callable[[str, str, Mapping[str, Any]], list[str]]
 
 
@@ -204,9 +205,12 @@ def _read_part(given: Any, kind: PartKind, section: str, problems: list[str]) ->
 def module_kind(classes: Mapping[str, type]) -> PartKind:
     """Parts that are modules: options are the arguments of the class, input_dim left out."""
 
+    def known_options(name: str) -> list[str]:
+        return list(inspect.signature(classes[name]).parameters)[1:]
+
     def check(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
         hints = typing.get_type_hints(classes[name].__init__)  # type: ignore[misc]
-        known = list(inspect.signature(classes[name]).parameters)[1:]
+        known = known_options(name)
         problems = []
         for key, value in options.items():
             if key not in known:
@@ -224,7 +228,7 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
                 problems.append(f"{section}: no tensor can be so large ({reason}).")
         return problems
 
-    return PartKind(classes, check)
+    return PartKind(classes, known_options, check)
 
 
 def _mismatch(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> str | None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from torch.nn import functional
 from genpool.data import TableReader
 from genpool.errors import DataError, InputError, MissingExtraError
 from genpool.files import bare_name, raw_lines, replacing
+from genpool.growing_array import growing_array
 from genpool.progress import progress
 from genpool.search import ModelMark, is_folder_name, writing_index
 from genpool.sentence_vectors import SentenceVectors
@@ -128,23 +128,9 @@ def _folder(
 
 @contextmanager
 def _npy(path: Path, dim: int) -> Iterator[Write]:
-    """An array (sentences, dim). NumPy's header leaves room for the number of rows to grow."""
-    rows = 0
-
-    def header() -> dict[str, Any]:
-        return {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)}
-
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header())
-
-        def write(sentences: list[str], vectors: Chunk) -> None:
-            nonlocal rows
-            file.write(vectors.astype("<f4").tobytes())
-            rows += len(vectors)
-
-        yield write
-        file.seek(0)
-        np.lib.format.write_array_header_1_0(file, header())
+    """An array (sentences, dim)."""
+    with growing_array(path, "<f4", (dim,)) as append:
+        yield lambda sentences, vectors: append(vectors)
 
 
 @contextmanager

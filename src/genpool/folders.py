@@ -14,7 +14,7 @@ from genpool.errors import FolderError
 @contextmanager
 def replacing_folder(
     path: str | Path,
-    failed: str,
+    what: str,
     check: Callable[[Path], None],
     own_files: Collection[str] | None = None,
 ) -> Iterator[Path]:
@@ -23,16 +23,18 @@ def replacing_folder(
     Whatever goes wrong in between leaves `path` as it was. A kill between the two renames leaves
     the old folder under `.NAME.previous`, from where `recover` restores it.
 
-    failed: the first words of the error where it cannot be written. check: raises FolderError where
-    something is in the place that must not be replaced. own_files: files by other names that
-    somebody put into the old folder stay; None lets nothing of it stay.
+    what: what is written, for errors ("the model"). check: raises FolderError where the folder in
+    the place is one that must not be replaced. own_files: files by other names that somebody put
+    into the old folder stay; None lets nothing of it stay.
     """
     target = Path(path).resolve()  # a link stays one: what it leads to is replaced
     # Always the same name: what a kill left of an earlier try is cleaned away by the next one.
     fresh, previous = target.parent / f".{target.name}.saving", _previous(target)
     try:
         recover(target)
-        check(target)
+        _check_place(target, what)
+        if target.is_dir() and any(target.iterdir()):
+            check(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
@@ -50,7 +52,8 @@ def replacing_folder(
         with suppress(OSError):  # the disk may be gone; reading tries again
             recover(target)
         raise FolderError(
-            f"{target}: {failed}: {_reason(error)}. What was there before is unchanged."
+            f"{target}: {what} could not be written: {_reason(error)}. What was there before is "
+            "unchanged."
         ) from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -61,6 +64,17 @@ def recover(target: Path) -> None:
     previous = _previous(target)
     if previous.is_dir() and not target.exists():
         previous.rename(target)
+
+
+def _check_place(target: Path, what: str) -> None:
+    if target.is_file():
+        raise FolderError(f"{target} is a file; expected a folder for {what}.")
+    with suppress(FileNotFoundError):  # the working folder may itself be gone
+        if Path.cwd().is_relative_to(target):
+            raise FolderError(
+                f"{target} is the working folder, or holds it; {what} would take its place. Choose "
+                "a folder beside it or below it."
+            )
 
 
 def _previous(target: Path) -> Path:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,8 +90,7 @@ def write_folder(
 
     Files that somebody else put into it stay.
     """
-    failed = "the model could not be saved"
-    with replacing_folder(path, failed, _check_target, OWN_FILES) as fresh:
+    with replacing_folder(path, "the model", _check_replaced, OWN_FILES) as fresh:
         text = json.dumps(dict(config), indent=2, ensure_ascii=False)
         (fresh / CONFIG).write_text(text + "\n", encoding="utf-8")
         # safetensors wants every tensor whole and on its own memory.
@@ -183,21 +181,12 @@ def _read_sizes(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]
         raise FolderError(f"{path} is not a whole safetensors file: {error}") from None
 
 
-def _check_target(target: Path) -> None:
-    """Only an empty place or an earlier genpool model may be written over."""
-    if target.is_file():
-        raise FolderError(f"{target} is a file; expected a folder to save the model in.")
-    with suppress(FileNotFoundError):  # the working folder may itself be gone
-        if Path.cwd().is_relative_to(target):
-            raise FolderError(
-                f"{target} is the working folder, or holds it; saving puts a new folder in its "
-                "place. Save beside it or below it."
-            )
-    if target.is_dir() and any(target.iterdir()):
-        try:
-            _read_config(target)
-        except FolderError as error:
-            raise FolderError(
-                f"{target} holds something else, which saving would replace ({error}) "
-                "Choose a new or empty folder."
-            ) from None
+def _check_replaced(target: Path) -> None:
+    """Only an earlier genpool model may be written over."""
+    try:
+        _read_config(target)
+    except FolderError as error:
+        raise FolderError(
+            f"{target} holds something else, which saving would replace ({error}) "
+            "Choose a new or empty folder."
+        ) from None

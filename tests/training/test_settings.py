@@ -110,6 +110,19 @@ def test_a_part_that_is_given_by_its_name_alone_takes_overrides_too() -> None:
     assert found.pooling == Part("scalar", {"heads": 3})
 
 
+def test_another_name_leaves_behind_the_options_that_it_does_not_have() -> None:
+    text = '[pooling]\nname = "generalized"\nheads = 4\nhidden_dim = 6\ninitial_std = 0.1\n'
+    assert read_settings(text, ["pooling.name=max"]).pooling == Part("max")
+    scalar = read_settings(text, ["pooling.heads=2", "pooling.name=scalar"]).pooling
+    assert scalar == Part("scalar", {"heads": 2, "hidden_dim": 6})
+    assert read_settings(text, ["pooling.name=generalized"]) == read_settings(text)
+
+
+def test_options_given_for_another_name_are_checked() -> None:
+    (found,) = problems('pooling = "generalized"', "pooling.heads=2", "pooling.name=max")
+    assert "unknown option of pooling 'max' 'heads'" in found
+
+
 @pytest.mark.parametrize("bad", ["epochs=3", "training.epochs", "a.b.c=1", "=3", ".epochs=3", ""])
 def test_what_is_not_an_override_is_told(bad: str) -> None:
     assert problems(RECIPE, bad) == [f"{bad!r} is not an override; expected section.key=value."]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,8 @@ from genpool.config import (
 from genpool.distillation.corpus import CorpusSettings
 from genpool.errors import ConfigError
 from genpool.saved_model import PARTS
-from genpool.training.settings import VectorSettings, VocabularySettings, put_override
+from genpool.training.overrides import read_recipe
+from genpool.training.settings import VectorSettings, VocabularySettings
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,7 @@ def read_distillation(
     text: str, overrides: Iterable[str] = (), source: str | Path | None = None
 ) -> DistillationSettings:
     """Settings of a TOML text with dotted overrides, all mistakes at once."""
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"this is not TOML: {error}", source) from None
-    problems = [problem for each in overrides if (problem := put_override(given, each))]
+    given, problems = read_recipe(text, overrides, PARTS, source)
     try:
         settings = from_dict(DistillationSettings, given, PARTS)
     except ConfigError as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from genpool.errors import FolderError, InputError
 from genpool.folders import recover, replacing_folder
-from genpool.search.growing_array import growing_array
+from genpool.growing_array import growing_array
 from genpool.search.index_card import CARD, IndexCard, ModelMark
 
 VECTORS, SENTENCES, OFFSETS = "vectors.npy", "sentences.utf8", "offsets.npy"
@@ -48,7 +48,7 @@ def is_folder_name(output: str | Path) -> bool:
 def writing_index(output: str | Path, dim: int, model: ModelMark) -> Iterator[Write]:
     """Gives a function that adds sentences and their vectors; the index appears at the end."""
     rows, normalized = 0, True
-    with replacing_folder(output, "the index could not be written", _check_target) as fresh:
+    with replacing_folder(output, "the index", _check_replaced) as fresh:
         with (
             growing_array(fresh / VECTORS, FLOAT, (dim,)) as add_vectors,
             growing_array(fresh / OFFSETS, INTEGER) as add_ends,
@@ -87,18 +87,8 @@ def _check_finite(vectors: Vectors, before: int) -> None:
         )
 
 
-def _check_target(target: Path) -> None:
-    """Only an empty place or an earlier index may be written over."""
-    if target.is_file():
-        raise FolderError(f"{target} is a file; expected a folder for the index.")
-    with suppress(FileNotFoundError):  # the working folder may itself be gone
-        if Path.cwd().is_relative_to(target):
-            raise FolderError(
-                f"{target} is the working folder, or holds it; the index would take its "
-                "place. Write beside it or below it."
-            )
-    if not target.is_dir() or not any(target.iterdir()):
-        return
+def _check_replaced(target: Path) -> None:
+    """Only an earlier index may be written over."""
     foreign = sorted(each.name for each in target.iterdir() if each.name not in OWN_FILES)
     if foreign:
         raise FolderError(

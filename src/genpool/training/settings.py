@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass
@@ -23,6 +22,7 @@ from genpool.data.base import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
 from genpool.errors import ConfigError, unknown_name
 from genpool.saved_model import PARTS as MODEL_PARTS
+from genpool.training.overrides import read_recipe
 
 
 @dataclass(frozen=True)
@@ -151,20 +151,16 @@ def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[s
     return problems
 
 
-PARTS = {"reader": PartKind(READERS, _check_reader), **MODEL_PARTS}
+PARTS = {"reader": PartKind(READERS, reader_options, _check_reader), **MODEL_PARTS}
 
 
 def read_settings(
     text: str, overrides: Iterable[str] = (), source: str | Path | None = None
 ) -> RunSettings:
     """Settings of a TOML text with dotted overrides ("training.epochs=3"), all mistakes at once."""
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"this is not TOML: {error}", source) from None
+    given, problems = read_recipe(text, overrides, PARTS, source)
     if "teacher" in given:
         raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
-    problems = [problem for each in overrides if (problem := put_override(given, each))]
     try:
         settings = from_dict(RunSettings, given, PARTS)
     except ConfigError as error:
@@ -173,26 +169,6 @@ def read_settings(
     if problems:
         raise ConfigError(problems, source)
     return settings
-
-
-def put_override(given: dict[str, Any], text: str) -> str | None:
-    """Puts one "section.key=value" into the settings; a value is TOML, or else plain text."""
-    name, equals, value = text.partition("=")
-    keys = name.strip().split(".")
-    if not equals or len(keys) != 2 or not all(keys):
-        return f"{text!r} is not an override; expected section.key=value."
-    section = given.setdefault(keys[0], {})
-    if not isinstance(section, dict):
-        section = given[keys[0]] = {"name": section}
-    section[keys[1]] = parse_value(value.strip())
-    return None
-
-
-def parse_value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
 
 
 def _contradictions(settings: RunSettings) -> list[str]:

@@ -27,7 +27,7 @@ OWN_FILES = (CONFIG, GRAPH, f"{GRAPH}.data", TOKENIZER, CARD)
 
 def new_folder(path: str | Path) -> AbstractContextManager[Path]:
     """Gives an empty folder beside `path` to write to; at the end it takes the place of `path`."""
-    return replacing_folder(path, "the export could not be written", _check_target, OWN_FILES)
+    return replacing_folder(path, "the export", _check_replaced, OWN_FILES)
 
 
 def write_config(folder: Path, kind: str, more: Mapping[str, Any]) -> None:
@@ -84,18 +84,8 @@ def require_files(folder: Path, names: tuple[str, ...]) -> None:
         raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.")
 
 
-def _check_target(target: Path) -> None:
-    """Only an empty place or an earlier export may be written over."""
-    if target.is_file():
-        raise FolderError(f"{target} is a file; expected a folder to export to.")
-    with suppress(FileNotFoundError):  # the working folder may itself be gone
-        if Path.cwd().is_relative_to(target):
-            raise FolderError(
-                f"{target} is the working folder, or holds it; exporting puts a new folder in its "
-                "place. Export beside it or below it."
-            )
-    if not target.is_dir() or not any(target.iterdir()):
-        return
+def _check_replaced(target: Path) -> None:
+    """Only an earlier export may be written over."""
     with suppress(OSError, ValueError, AttributeError):
         config = json.loads((target / CONFIG).read_text(encoding="utf-8"))
         if config.get("format") == EXPORT_FORMAT:
