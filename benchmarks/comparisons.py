@@ -80,11 +80,9 @@ def page(rows: Iterable[Row], about: str, rounds: int) -> str:
         "`limit-*` is the share of the time in which sgemm, measured between the rounds on the "
         "same threads, would do the operations that the equations need.",
         "",
-        "Training batches are drawn at random, as a shuffled loader gives them; on batche"
-        "s cut from buffers sorted by length, which have little padding, an earlier state"
-        " of the code had 1.34 (SNLI), 1.65 (MultiNLI) and 2.05 (reviews) against the tex"
-        "tbook, and 0.76, 0.55 and 0.51 of the limit. Rows about encoding move by a tenth"
-        " from run to run.",
+        "Training batches are drawn at random, as a shuffled loader gives them; `*-sorted` has "
+        "lengths of half the deviation, as batches cut from buffers sorted by length have, with "
+        "less padding to save. Rows about encoding move by a tenth from run to run.",
         "",
         "| " + " | ".join(HEADS) + " |",
         "|---|---|---|---|---|---|",

@@ -130,29 +130,43 @@ def test_a_student_learns(data: Path) -> None:
     assert "a-teacher" in (data / "run" / "best" / "README.md").read_text()
 
 
-def test_a_run_goes_on_to_the_same_weights(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = read_distillation(RECIPE)
+@pytest.mark.parametrize("stop", [7, 8, 22])
+def test_a_run_goes_on_to_the_same_weights(
+    data: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    settings = read_distillation(RECIPE, ["training.save_minutes=0"])  # a checkpoint at each step
     distil(settings, data, data / "whole", cache=data / "cache", show_progress=False)
     calls = BagOfWords.calls
-    run_epoch = Lesson.run_epoch
+    learn = Lesson.learn
 
-    def stopping(self: Lesson) -> None:
-        if self.epoch == 1:
+    def stopping(self: Lesson, batch: list[int]) -> float:
+        if self.step == stop:
             raise KeyboardInterrupt
-        run_epoch(self)
+        return learn(self, batch)
 
-    monkeypatch.setattr(Lesson, "run_epoch", stopping)
+    monkeypatch.setattr(Lesson, "learn", stopping)
     with pytest.raises(KeyboardInterrupt):
         distil(settings, data, data / "part", cache=data / "cache", show_progress=False)
-    monkeypatch.setattr(Lesson, "run_epoch", run_epoch)
+    steps: list[int] = []
+
+    def counting(self: Lesson, batch: list[int]) -> float:
+        steps.append(self.step)
+        return learn(self, batch)
+
+    monkeypatch.setattr(Lesson, "learn", counting)
     with pytest.raises(TrainingError, match="--resume"):
         distil(settings, data, data / "part", show_progress=False)
     distil(settings, data, data / "part", True, data / "cache", False)
+    assert steps[0] == stop  # nothing is done twice
     assert BagOfWords.calls == calls  # the teacher's vectors were found
     weights = [data / name / "best" / "model.safetensors" for name in ("whole", "part")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     first, second = ((data / name / "metrics.jsonl").read_text() for name in ("whole", "part"))
-    assert len(first.splitlines()) == len(second.splitlines()) == 3
+    lines = [[json.loads(line) for line in text.splitlines()] for text in (first, second)]
+    assert len(lines[0]) == len(lines[1]) == 3
+    assert all(
+        one | {"seconds": 0} == other | {"seconds": 0} for one, other in zip(*lines, strict=True)
+    )
 
 
 def test_mistakes_are_named(data: Path) -> None:

@@ -1,10 +1,12 @@
-"""The loop that teaches a student; it continues after the last whole epoch."""
+"""The loop that teaches a student; after a stop it goes on from its last checkpoint."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -79,6 +81,16 @@ def group_batches(groups: list[Group], size: int, order: np.ndarray) -> Iterator
         yield batch
 
 
+@dataclass
+class UnderWay:
+    """What has been done of the epoch: its batches, their sentences, summed loss, and seconds."""
+
+    batches: int = 0
+    sentences: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+
+
 class Lesson:
     """A student, its optimizer and where it is."""
 
@@ -109,6 +121,8 @@ class Lesson:
             fused=True,
         )
         self.epoch = self.step = 0
+        self.under_way = UnderWay()
+        self.saved_at, self.metrics_length = time.monotonic(), 0
         self.best: dict[str, Any] = {}
         self.best_weights = trained_weights(self.student)
         size = settings.training.batch_size
@@ -169,27 +183,33 @@ class Lesson:
             )
         self.best_weights = load_tensors(checkpoint.tensors, self.student, self.optimizer)
         self.epoch, self.step, self.best = state["epoch"], state["step"], state["best"]
-        self.folder.cut_metrics(state["metrics_length"])
+        self.under_way = UnderWay(**state["under_way"])
+        self.metrics_length = state["metrics_length"]
+        self.folder.cut_metrics(self.metrics_length)
 
     def run_epoch(self) -> None:
-        chosen = self.settings.training
-        # Order and dropout of an epoch hang on the seed and its number alone, so that a run that
-        # was stopped goes on as it would have.
-        torch.manual_seed(1_000_003 * chosen.seed + self.epoch)
+        """An epoch, or what is left of the one under way."""
+        chosen, now = self.settings.training, self.under_way
         order = np.random.default_rng([chosen.seed, self.epoch]).permutation(len(self.groups))
-        began, total, count = time.monotonic(), 0.0, 0
+        batches = group_batches(self.groups, chosen.batch_size, order)
+        began = time.monotonic() - now.seconds
         self.student.train()
         with progress(f"epoch {self.epoch + 1}", len(self.vectors), shown=self.shown) as done:
-            for batch in group_batches(self.groups, chosen.batch_size, order):
-                total += self.learn(batch) * len(batch)
-                count += len(batch)
+            done(now.sentences)
+            for batch in islice(batches, now.batches, None):
+                now.loss += self.learn(batch) * len(batch)
+                now.batches += 1
+                now.sentences += len(batch)
+                now.seconds = time.monotonic() - began
                 done(len(batch))
+                if time.monotonic() - self.saved_at > 60 * chosen.save_minutes:
+                    self.save()
         self.epoch += 1
         line: dict[str, Any] = {
             "epoch": self.epoch,
             "step": self.step,
-            "loss": total / count,
-            "seconds": time.monotonic() - began,
+            "loss": now.loss / now.sentences,
+            "seconds": now.seconds,
         }
         if chosen.dev is not None:
             self.student.eval()
@@ -197,22 +217,32 @@ class Lesson:
             line["dev_spearman"] = report.spearman
         if line.get("dev_spearman", self.epoch) > self.best.get("dev_spearman", -1.0):
             self.best, self.best_weights = line, trained_weights(self.student)
-        length = self.folder.log(line)
+        self.under_way = UnderWay()
+        self.metrics_length = self.folder.log(line)
+        self.save()
+
+    def save(self) -> None:
+        """Writes a checkpoint."""
         state = {
             "epoch": self.epoch,
             "step": self.step,
+            "under_way": asdict(self.under_way),
             "best": self.best,
             "sentences": len(self.vectors),
-            "metrics_length": length,
+            "metrics_length": self.metrics_length,
         }
         tensors = state_tensors(self.student, self.optimizer, self.best_weights)
         save_checkpoint(self.folder.checkpoints, self.step, state, tensors)
+        self.saved_at = time.monotonic()
 
     def learn(self, batch: list[int]) -> float:
         """One step; gives its loss."""
         chosen = self.settings.training
         for group in self.optimizer.param_groups:
             group["lr"] = chosen.learning_rate * rate_factor(self.step, self.steps, chosen)
+        # Dropout of a step hangs on the seed and its number alone, so that a run that was stopped
+        # goes on as it would have.
+        torch.manual_seed(1_000_003 * chosen.seed + self.step)
         target = torch.from_numpy(self.vectors[batch]).float() @ self.axes  # (batch, width)
         vectors: Tensor = self.student(self.table.batch([self.rows[at] for at in batch])).vector
         loss = distillation_loss(vectors, target, chosen.similarity)

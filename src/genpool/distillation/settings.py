@@ -39,6 +39,7 @@ class LessonSettings:
                    with the scores chooses the model that is kept
     start          folder of an earlier student to go on from, on another corpus or with other
                    settings of this section; it brings its own vocabulary and sizes
+    save_minutes   minutes between checkpoints within an epoch
     """
 
     seed: int = field(default=0, metadata={"minimum": 0})
@@ -50,6 +51,7 @@ class LessonSettings:
     similarity: float = field(default=1.0, metadata={"minimum": 0.0})
     dev: str | None = None
     start: str | None = None
+    save_minutes: float = field(default=10.0, metadata={"minimum": 0.0})
 
 
 @dataclass(frozen=True)
