@@ -44,6 +44,21 @@ def test_plain_lines_go_to_standard_error(capsys, clock) -> None:
     assert printed.out == "" and printed.err == "encoding: 2,000/2,000 (500/s)\n"
 
 
+def test_what_was_done_earlier_is_shown_but_not_counted_in_the_rate(capsys, clock) -> None:
+    with progress("training", 100, earlier=60) as done:
+        clock[0] += PLAIN_EVERY
+        done(20)
+    assert capsys.readouterr().err == "training: 80/100 (2/s, 10 s left)\n"
+
+
+def test_a_bar_shows_what_was_done_earlier_and_the_rate_of_the_rest(terminal, clock) -> None:
+    with progress("training", 100, earlier=60) as done:
+        clock[0] += 10
+        done(20)
+    shown = terminal.getvalue()
+    assert "80/100" in shown and "2/s" in shown
+
+
 def test_a_plain_line_comes_only_now_and_then_and_at_the_end(capsys, clock) -> None:
     with progress("training", 100, unit=" pairs/s") as done:
         clock[0] += 1

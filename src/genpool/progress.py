@@ -18,8 +18,13 @@ Done = Callable[..., None]
 
 
 @contextmanager
-def progress(what: str, total: int | None, shown: bool = True, unit: str = "/s") -> Iterator[Done]:
-    """Gives a function `done(count, note="")`: so many more are done; a note such as a score."""
+def progress(
+    what: str, total: int | None, shown: bool = True, unit: str = "/s", earlier: int = 0
+) -> Iterator[Done]:
+    """Gives a function `done(count, note="")`: so many more are done; a note such as a score.
+
+    earlier: done before this began, so that the rate does not count it.
+    """
     if not shown:
         yield lambda count, note="": None
         return
@@ -28,15 +33,15 @@ def progress(what: str, total: int | None, shown: bool = True, unit: str = "/s")
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _plain_lines(console, what, total, unit)
+        yield _plain_lines(console, what, total, unit, earlier)
         return
     with _bar(console) as bar:
-        task = bar.add_task(what, total=total, rate="", note="")
+        task = bar.add_task(what, total=total, completed=earlier, rate="", note="")
         began = time.monotonic()
 
         def advance(count: int, note: str = "") -> None:
             finished = bar.tasks[task].completed + count
-            rate = finished / max(time.monotonic() - began, 1e-9)
+            rate = (finished - earlier) / max(time.monotonic() - began, 1e-9)
             bar.update(task, advance=count, rate=f"{rate:,.0f}{unit}", note=note)
 
         yield advance
@@ -57,9 +62,9 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def _plain_lines(console: Console, what: str, total: int | None, unit: str) -> Done:
+def _plain_lines(console: Console, what: str, total: int | None, unit: str, earlier: int) -> Done:
     began = last = time.monotonic()
-    finished = 0
+    finished = earlier
 
     def advance(count: int, note: str = "") -> None:
         nonlocal finished, last
@@ -68,7 +73,7 @@ def _plain_lines(console: Console, what: str, total: int | None, unit: str) -> D
         if now - last < PLAIN_EVERY and finished != total:
             return
         last = now
-        rate = finished / max(now - began, 1e-9)
+        rate = (finished - earlier) / max(now - began, 1e-9)
         left = f", {(total - finished) / rate:,.0f} s left" if total and finished < total else ""
         of = f"/{total:,}" if total else ""
         text = f"{what}: {finished:,}{of} ({rate:,.0f}{unit}{left}) {note}".rstrip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,24 @@ def test_a_run_goes_on_to_the_same_weights(
     assert all(
         one | {"seconds": 0} == other | {"seconds": 0} for one, other in zip(*lines, strict=True)
     )
+
+
+def test_an_interrupt_saves_where_the_run_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = read_distillation(RECIPE)
+    learn = Lesson.learn
+
+    def interrupted(self: Lesson, batch: list[int]) -> float:
+        if self.step == 11:
+            signal.raise_signal(signal.SIGINT)
+        return learn(self, batch)
+
+    monkeypatch.setattr(Lesson, "learn", interrupted)
+    with pytest.raises(TrainingError, match=r"stopped after step 12; continue .* --resume"):
+        distil(settings, data, data / "run", show_progress=False)
+    monkeypatch.setattr(Lesson, "learn", learn)
+    best = distil(settings, data, data / "run", True, show_progress=False)
+    whole = distil(settings, data, data / "whole", show_progress=False)
+    assert best["loss"] == whole["loss"]
 
 
 def test_mistakes_are_named(data: Path) -> None:

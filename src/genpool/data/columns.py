@@ -71,10 +71,10 @@ class Columns:
                 return f"column {name!r} appears {names.count(name)} times; {has}"
         if self.first is None:
             usual = " or ".join(" and ".join(pair) for pair in (*_PAIRS, *((s,) for s in _SINGLES)))
-            return f"no column of text was found ({usual}); {has}; name it: first=, second="
+            return f"no column of text was found ({usual}); {has}; {_naming('first', 'second')}"
         if labelled and self.label is None and self.score is None:
             usual = " or ".join((*_LABEL, *_SCORE))
-            return f"no column of labels was found ({usual}); {has}; name it: label= or score="
+            return f"no column of labels was found ({usual}); {has}; {_naming('label', 'score')}"
         return None
 
     def example(
@@ -103,7 +103,15 @@ class Columns:
         )
 
 
+def _naming(*options: str) -> str:
+    """How these options are spelled in Python, for evaluate and predict, and for train."""
+    python = ", ".join(f"{name}=" for name in options)
+    command = ", ".join(f"--{name}" for name in options)
+    return f"name it: {python} (command line: {command}; train: --set reader.{options[0]}=NAME)"
+
+
 def _delimiter_hint(names: Sequence[str]) -> str:
     if len(names) == 1 and any(sign in names[0] for sign in "\t,;|"):
-        return ". Is another sign between the columns? Name it: delimiter="
+        name = "delimiter= (train: --set reader.delimiter=SIGN)"
+        return f". Is another sign between the columns? Name it: {name}"
     return ""

@@ -29,6 +29,7 @@ from genpool.tables import evaluate_similarity
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
 from genpool.training.checkpoint import load_checkpoint, save_checkpoint
 from genpool.training.fresh_encoder import fresh_encoder
+from genpool.training.interrupt import Interrupted, noticing_interrupts
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (
     load_tensors,
@@ -194,16 +195,22 @@ class Lesson:
         batches = group_batches(self.groups, chosen.batch_size, order)
         began = time.monotonic() - now.seconds
         self.student.train()
-        with progress(f"epoch {self.epoch + 1}", len(self.vectors), shown=self.shown) as done:
-            done(now.sentences)
+        title, count = f"epoch {self.epoch + 1}", len(self.vectors)
+        with (
+            noticing_interrupts() as interrupted,
+            progress(title, count, self.shown, earlier=now.sentences) as done,
+        ):
             for batch in islice(batches, now.batches, None):
                 now.loss += self.learn(batch) * len(batch)
                 now.batches += 1
                 now.sentences += len(batch)
                 now.seconds = time.monotonic() - began
                 done(len(batch))
-                if time.monotonic() - self.saved_at > 60 * chosen.save_minutes:
+                stopping = interrupted()
+                if stopping or time.monotonic() - self.saved_at > 60 * chosen.save_minutes:
                     self.save()
+                if stopping:
+                    raise Interrupted(self.folder.path, self.step)
         self.epoch += 1
         line: dict[str, Any] = {
             "epoch": self.epoch,

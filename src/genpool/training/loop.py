@@ -73,8 +73,9 @@ def train(
             batches = epoch_batches(
                 prepared.train.lengths, chosen.batch_size, chosen.seed, state.epoch
             )
-            with progress(f"epoch {state.epoch + 1}", len(prepared.train), run.shown) as done:
-                done(sum(map(len, batches[: state.step_in_epoch])))
+            earlier = sum(map(len, batches[: state.step_in_epoch]))
+            title = f"epoch {state.epoch + 1}"
+            with progress(title, len(prepared.train), run.shown, earlier=earlier) as done:
                 for batch in batches[state.step_in_epoch :]:
                     run.step(batch)
                     done(len(batch), run.running_score())
