@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
+from genpool.errors import InputError, unknown_name
 from genpool.packing import Packing
 from genpool.pooling.base import Pooled, Pooling, require_positive
 from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
 from genpool.pooling.rows import attention_pool
+from genpool.pooling.starts import STARTS
 
 
 def generalized_weights(
@@ -45,7 +49,7 @@ class GeneralizedPooling(Pooling):
 
     It contains the others. With W2 = 0 every head is the mean; with equal rows in W2 (and equal
     numbers in b2) it is scalar self-attention; with hidden_dim = 2 * input_dim, W1 = [I; -I] and
-    W2 = k [I, -I] it tends to max pooling as k grows.
+    W2 = k [I, -I] it tends to max pooling as k grows (`start` can begin near these).
 
     Args:
         input_dim: width of the states (the paper's 2d).
@@ -54,6 +58,9 @@ class GeneralizedPooling(Pooling):
             of the paper's models, where not given.
         initial_std: deviation of the Gaussian start of W1 and W2. The released program's 0.01
             begins close to the mean, with heads alike.
+        start: "random"; "mean": every head is the mean of the tokens until it is trained; "max":
+            every head begins as soft max pooling (of states between -1 and 1, as an LSTM's are),
+            plus a Gaussian of initial_std.
 
     Example:
         >>> pooling = GeneralizedPooling(input_dim=768, heads=5)
@@ -67,6 +74,7 @@ class GeneralizedPooling(Pooling):
         hidden_dim: int | None = None,
         *,
         initial_std: float = 0.01,
+        start: Literal["random", "mean", "max"] = "random",
     ) -> None:
         super().__init__(input_dim, heads)
         self.heads = heads
@@ -77,14 +85,14 @@ class GeneralizedPooling(Pooling):
         self.w2 = nn.Parameter(torch.empty(heads, input_dim, self.hidden_dim))
         self.b2 = nn.Parameter(torch.empty(heads, input_dim))
         self.initial_std = initial_std
+        if start not in STARTS:
+            raise InputError(unknown_name("start", start, STARTS))
+        self.start = start
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Gaussian matrices, biases 0."""
-        for weight in (self.w1, self.w2):
-            nn.init.normal_(weight, std=self.initial_std)
-        for bias in (self.b1, self.b2):
-            nn.init.zeros_(bias)
+        """Begins anew."""
+        STARTS[self.start](self.w1, self.b1, self.w2, self.b2, self.initial_std)
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:
         self.check(states, mask)

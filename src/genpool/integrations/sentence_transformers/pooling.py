@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from sentence_transformers.base.modules import Module
-from torch import nn
 
 from genpool import pooling
-from genpool.errors import InputError, unknown_name
 from genpool.integrations.sentence_transformers.features import (
     HEADS,
     WEIGHTS,
@@ -23,8 +21,6 @@ from genpool.integrations.sentence_transformers.saving import (
 )
 from genpool.packing import Packing
 
-STARTS = ("random", "mean")
-
 
 class GeneralizedPooling(Module):
     """The paper's vector-based multi-head attention, behind any Transformer module.
@@ -35,7 +31,8 @@ class GeneralizedPooling(Module):
         hidden_dim: width of the attention network; half of embedding_dimension where not given.
         start: "random", or "mean": every head begins as the mean of the tokens, so that a trained
             model gives the same cosines as with mean pooling, until it is trained further. With
-            heads=1 the vectors are the same too.
+            heads=1 the vectors are the same too. "max" is near max pooling of token embeddings
+            between -1 and 1.
         include_prompt: False leaves the tokens of a prompt out.
         write_weights: False leaves "head_weights" out, which takes less time and memory.
 
@@ -66,23 +63,18 @@ class GeneralizedPooling(Module):
         embedding_dimension: int,
         heads: int = 5,
         hidden_dim: int | None = None,
-        start: Literal["random", "mean"] = "random",
+        start: Literal["random", "mean", "max"] = "random",
         include_prompt: bool = True,
         write_weights: bool = True,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        if start not in STARTS:
-            raise InputError(unknown_name("start", start, STARTS))
-        self.pooling = pooling.GeneralizedPooling(embedding_dimension, heads, hidden_dim)
+        self.pooling = pooling.GeneralizedPooling(
+            embedding_dimension, heads, hidden_dim, start=start
+        )
         self.embedding_dimension, self.heads = embedding_dimension, heads
         self.hidden_dim = self.pooling.hidden_dim
         self.start = start
         self.include_prompt, self.write_weights = include_prompt, write_weights
-        if start == "mean":
-            # W2 = 0 is the mean. W1 stays random, and large enough to matter: the gradient of W2
-            # grows with what W1 lets through, and it tells the heads apart.
-            nn.init.normal_(self.pooling.w1, std=embedding_dimension**-0.5)
-            nn.init.zeros_(self.pooling.w2)
 
     def forward(self, features: Features, **kwargs: Any) -> Features:
         states, mask = states_and_mask(features, self.include_prompt)
