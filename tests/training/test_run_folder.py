@@ -56,7 +56,7 @@ def test_a_finished_run_is_refused_with_the_remedy(
     tables: Path, finished: Path, resume: bool
 ) -> None:
     before = contents(finished)
-    with pytest.raises(TrainingError, match=r"finished; see .*report\.md.*--out"):
+    with pytest.raises(TrainingError, match=r"finished; its model is .*best.*--out"):
         run(tables, finished, resume=resume)
     assert contents(finished) == before
 

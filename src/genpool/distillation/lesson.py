@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -277,6 +279,8 @@ class Lesson:
         if "dev_spearman" in self.best:
             self.student.notes["dev Spearman"] = f"{self.best['dev_spearman']:.4f}"
         self.student.eval().save_pretrained(self.folder.best)
+        self.folder.write(self.folder.results, json.dumps(self.best, indent=2) + "\n")
+        shutil.rmtree(self.folder.checkpoints, ignore_errors=True)
         return self.best
 
 

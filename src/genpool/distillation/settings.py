@@ -79,6 +79,8 @@ def read_distillation(
 ) -> DistillationSettings:
     """Settings of a TOML text with dotted overrides, all mistakes at once."""
     given, problems = read_recipe(text, overrides, PARTS, source)
+    if "reader" in given:
+        raise ConfigError("this recipe has no teacher: run it with genpool train", source)
     try:
         settings = from_dict(DistillationSettings, given, PARTS)
     except ConfigError as error:

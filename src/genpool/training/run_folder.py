@@ -6,7 +6,7 @@ metrics.jsonl      a line an evaluation
 best/  last/       models
 predictions/       dev.tsv and one file for every test split
 results.json       the scores at the end; the run is finished when it is there
-report.md          all of it for people, with pictures
+report.md          all of it for people, with pictures (not of a distillation)
 checkpoints/       for --resume; removed when the run is finished
 """
 
@@ -63,8 +63,8 @@ class RunFolder:
         self.check_settings(settings)
         if self.results.is_file():
             raise TrainingError(
-                f"{self.path} holds a run that is finished; see {self.report}. For another give "
-                "another folder: --out"
+                f"{self.path} holds a run that is finished; its model is {self.best}. For another "
+                "give another folder: --out"
             )
         if not resume:
             raise TrainingError(

@@ -1,0 +1,105 @@
+"""The command `distil`: both recipes of the embedded encoder, on a few made-up sentences."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genpool import SentenceEncoder
+from genpool.distillation import teacher
+
+from ..distillation.small import RECIPE, WORDS, BagOfWords, sentence, write_tables
+from ..training.small import sets
+from .conftest import Command
+
+#: tables of the two recipes and their columns
+TABLES = {
+    **{f"stsb/{split}": ("score", "sentence1", "sentence2") for split in ("train", "dev", "test")},
+    **{f"sick/{split}": ("score", "sentence1", "sentence2") for split in ("train", "dev", "test")},
+    "snli/train": ("label", "premise", "hypothesis"),
+    "mnli/dev_matched": ("label", "premise", "hypothesis"),
+    "sst5/train": ("label", "text"),
+    "trec/train": ("label", "text"),
+    "imdb/all": ("label", "text"),
+    "reviews-stars/train": ("label", "text"),
+}
+SMALL = [
+    "corpus.wordnet=",
+    "vectors.path=words.txt",
+    "embedding.word_dim=8",
+    "encoder.hidden_dim=6",
+    "projection.dim=5",
+    "training.epochs=2",
+    "training.batch_size=16",
+    "training.warm_up=2",
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with small tables in place of the large ones."""
+    random = np.random.default_rng(0)
+    for name, columns in TABLES.items():
+        path = tmp_path / "data" / f"{name}.tsv.xz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = ["\t".join(columns)]
+        for number in range(12):
+            texts = [sentence(random) for _ in columns[1:]]
+            rows.append("\t".join([str(number % 5), *texts]))
+        with lzma.open(path, "wt", encoding="utf-8") as file:
+            file.write("\n".join(rows) + "\n")
+    vectors = [f"{w} " + " ".join(f"{x:.3f}" for x in random.normal(size=8)) for w in WORDS]
+    (tmp_path / "words.txt").write_text("\n".join(vectors) + "\n")
+    write_tables(tmp_path)
+    (tmp_path / "mine.toml").write_text(RECIPE)
+    monkeypatch.setattr(teacher, "load_teacher", lambda name: BagOfWords())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_both_recipes_of_the_embedded_encoder(genpool: Command, place: Path) -> None:
+    said = genpool("distil", "embedded", "--data", "data", *sets(SMALL))
+    assert said.code == 0, said.err
+    assert "dev_spearman: " in said.out
+    assert said.out.endswith("model: runs/embedded/best\n")
+    start = ["training.start=runs/embedded/best", "training.epochs=1", "training.batch_size=16"]
+    said = genpool("distil", "embedded-second", "--data", "data", "--quiet", *sets(start))
+    assert said.code == 0 and said.err == "", said.err
+    first, second = (
+        SentenceEncoder.from_pretrained(f"runs/{name}/best")
+        for name in ("embedded", "embedded-second")
+    )
+    assert first.settings == second.settings
+    assert second.encode("the dog runs").shape == (5,)
+
+
+@pytest.mark.parametrize("pooling", ["max", "mean"])
+def test_another_pooling_by_its_name(genpool: Command, place: Path, pooling: str) -> None:
+    changed = sets(["training.epochs=1", f"pooling.name={pooling}", "encoder.hidden_dim=7"])
+    said = genpool("distil", "mine.toml", "--data", ".", "--out", "other", *changed)
+    assert said.code == 0, said.err
+    assert SentenceEncoder.from_pretrained("other/best").settings.pooling.name == pooling
+
+
+def test_a_finished_run_is_kept(genpool: Command, place: Path) -> None:
+    command = ["distil", "mine.toml", "--data", ".", "--out", "run", "--quiet"]
+    assert genpool(*command).code == 0
+    weights = (place / "run" / "best" / "model.safetensors").read_bytes()
+    for more in ([], ["--resume"]):
+        said = genpool(*command, *more)
+        assert said.code == 2 and "a run that is finished; its model is run/best" in said.err
+    assert (place / "run" / "best" / "model.safetensors").read_bytes() == weights
+
+
+def test_a_table_that_is_not_there_is_told(genpool: Command, place: Path) -> None:
+    said = genpool("distil", "mine.toml", "--data", "nowhere", "--out", "run")
+    assert said.code == 2 and "nowhere/train.tsv" in said.err and "Traceback" not in said.err
+    assert not (place / "run").exists()
+
+
+def test_a_recipe_without_a_teacher_is_told(genpool: Command, place: Path) -> None:
+    said = genpool("distil", "snli-small", "--data", "data")
+    assert said.code == 2 and "no teacher: run it with genpool train" in said.err
