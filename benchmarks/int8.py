@@ -75,7 +75,7 @@ def _quality(classifier: PairClassifier) -> list[Row]:
     rounded = QuickEncoder(classifier.encoder, int8=True)
     file = data_folder() / "snli" / "test.raw.tsv.xz"
     if not file.is_file():
-        first, second = (each.encode(some_sentences(4096)) for each in (plain, rounded))
+        first, second = (each.encode(some_sentences(SENTENCES)) for each in (plain, rounded))
         return [_cosine_row(first, second)]
     reader = TableReader(file)
     examples = list(reader.read(reader.splits()[0]))
