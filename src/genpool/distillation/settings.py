@@ -12,12 +12,11 @@ from genpool.config import (
     Part,
     ProjectionSettings,
     TextSettings,
-    from_dict,
 )
 from genpool.distillation.corpus import CorpusSettings
 from genpool.errors import ConfigError
 from genpool.saved_model import PARTS
-from genpool.training.overrides import read_recipe
+from genpool.training.recipe_file import read_recipe, read_toml
 from genpool.training.settings import VectorSettings, VocabularySettings
 
 
@@ -77,16 +76,13 @@ class DistillationSettings:
 def read_distillation(
     text: str, overrides: Iterable[str] = (), source: str | Path | None = None
 ) -> DistillationSettings:
-    """Settings of a TOML text with dotted overrides, all mistakes at once."""
-    given, problems = read_recipe(text, overrides, PARTS, source)
-    if "reader" in given:
+    """The settings of a recipe for `genpool distil`."""
+    if "reader" in read_toml(text, source):
         raise ConfigError("this recipe has no teacher: run it with genpool train", source)
-    try:
-        settings = from_dict(DistillationSettings, given, PARTS)
-    except ConfigError as error:
-        raise ConfigError(problems + error.problems, source) from None
-    if not settings.teacher.model:
-        problems.append("teacher.model is missing; expected a folder or PACKAGE:FOLDER.")
-    if problems:
-        raise ConfigError(problems, source)
-    return settings
+    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source)
+
+
+def _missing(settings: DistillationSettings) -> list[str]:
+    if settings.teacher.model:
+        return []
+    return ["teacher.model is missing; expected a folder or PACKAGE:FOLDER."]

@@ -22,7 +22,7 @@ from genpool.data.base import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
 from genpool.errors import ConfigError, unknown_name
 from genpool.saved_model import PARTS as MODEL_PARTS
-from genpool.training.overrides import read_recipe
+from genpool.training.recipe_file import read_recipe, read_toml
 
 
 @dataclass(frozen=True)
@@ -157,18 +157,10 @@ PARTS = {"reader": PartKind(READERS, reader_options, _check_reader), **MODEL_PAR
 def read_settings(
     text: str, overrides: Iterable[str] = (), source: str | Path | None = None
 ) -> RunSettings:
-    """Settings of a TOML text with dotted overrides ("training.epochs=3"), all mistakes at once."""
-    given, problems = read_recipe(text, overrides, PARTS, source)
-    if "teacher" in given:
+    """The settings of a recipe for `genpool train`."""
+    if "teacher" in read_toml(text, source):
         raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
-    try:
-        settings = from_dict(RunSettings, given, PARTS)
-    except ConfigError as error:
-        raise ConfigError(problems + error.problems, source) from None
-    problems += _contradictions(settings)
-    if problems:
-        raise ConfigError(problems, source)
-    return settings
+    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source)
 
 
 def _contradictions(settings: RunSettings) -> list[str]:

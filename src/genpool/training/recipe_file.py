@@ -1,27 +1,51 @@
-"""A recipe's text with `section.key=value` put over it, as the command line gives them."""
+"""Settings from a recipe's text, with `section.key=value` of the command line put over it."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from genpool.config import PartKind
+from genpool.config import PartKind, Settings, from_dict
 from genpool.errors import ConfigError
 
 
 def read_recipe(
+    cls: type[Settings],
+    parts: Mapping[str, PartKind],
+    contradictions: Callable[[Settings], list[str]],
     text: str,
     overrides: Iterable[str],
-    parts: Mapping[str, PartKind],
-    source: str | Path | None = None,
-) -> tuple[dict[str, Any], list[str]]:
-    """The settings of a TOML text with dotted overrides, and what is wrong with the overrides."""
+    source: str | Path | None,
+) -> Settings:
+    """Settings of a TOML text with dotted overrides ("training.epochs=3"), all mistakes at once.
+
+    contradictions: settings that are right alone but not together.
+    """
+    given = read_toml(text, source)
+    problems = put_overrides(given, overrides, parts)
     try:
-        given = tomllib.loads(text)
+        settings = from_dict(cls, given, parts)
+    except ConfigError as error:
+        raise ConfigError(problems + error.problems, source) from None
+    problems += contradictions(settings)
+    if problems:
+        raise ConfigError(problems, source)
+    return settings
+
+
+def read_toml(text: str, source: str | Path | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"this is not TOML: {error}", source) from None
+
+
+def put_overrides(
+    given: dict[str, Any], overrides: Iterable[str], parts: Mapping[str, PartKind]
+) -> list[str]:
+    """Puts "section.key=value" into the settings; gives what is wrong with some."""
     problems, settings = [], []
     for each in overrides:
         name, equals, value = each.partition("=")
@@ -38,7 +62,7 @@ def read_recipe(
         if not isinstance(held, dict):
             held = given[section] = {"name": held}
         held[key] = value
-    return given, problems
+    return problems
 
 
 def _kept_options(section: Any, name: Any, kind: PartKind) -> dict[str, Any]:
