@@ -309,7 +309,7 @@ def test_similarity_works_in_any_number_type(sentence_encoder, dtype) -> None:
         (torch.zeros(5), "got vectors of shape (5,); expected (n, 12)"),
         (torch.zeros(1, 2, 12), "got vectors of shape (1, 2, 12); expected (n, 12)"),
         (np.array(["a", "dog"]), "expected vectors or a list of texts"),
-        (["a dog", 5], "got 5 (int); expected a sentence"),
+        (["a dog", 5], "sentence 1: got 5 (int); expected a sentence"),
         (None, "got None (NoneType); expected a list of sentences"),
     ],
     ids=["width", "vector", "three dimensions", "texts", "mixed", "nothing"],

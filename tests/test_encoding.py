@@ -120,6 +120,46 @@ def test_a_column_of_a_table_can_be_encoded(
     assert read_back(out)[0] == ["a dog, runs", "the man"]
 
 
+@pytest.mark.parametrize("name", ["cells.csv", "cells.jsonl"])
+def test_an_empty_cell_is_a_sentence_without_tokens(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, name: str
+) -> None:
+    texts = {
+        "cells.csv": "text,n\na dog runs .,1\n,2\nthe man,3\n",
+        "cells.jsonl": '{"text": "a dog runs ."}\n{"text": null}\n{"text": "the man"}\n',
+    }
+    (tmp_path / name).write_text(texts[name])
+    out = tmp_path / "vectors.npy"
+    encode_file(sentence_encoder, tmp_path / name, out, column="text", show_progress=False)
+    expected = sentence_encoder.encode(["a dog runs .", "", "the man"])
+    assert np.abs(np.load(out) - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_vectors_can_be_cut(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, normalize: bool
+) -> None:
+    out = tmp_path / "vectors.npy"
+    encode_file(
+        sentence_encoder, sentences, out, None, normalize, show_progress=False, truncate_dim=3
+    )
+    expected = sentence_encoder.encode(SENTENCES)[:, :3]
+    if normalize:
+        expected = expected / np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-9)
+    assert np.abs(np.load(out) - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("given", [0, 10**6, "5", 2.0, True])
+def test_a_cut_that_cannot_be_is_told(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, given
+) -> None:
+    with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
+        encode_file(sentence_encoder, sentences, tmp_path / "v.npy", truncate_dim=given)
+    with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
+        sentence_encoder.encode("a dog", truncate_dim=given)
+    assert not (tmp_path / "v.npy").exists()
+
+
 def test_compressed_files_bom_and_windows_line_ends_are_read(tmp_path: Path) -> None:
     path = tmp_path / "sentences.txt.xz"
     path.write_bytes(lzma.compress("\ufeffa dog\r\n\r\nthe man\u2028sleeps".encode()))

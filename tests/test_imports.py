@@ -196,6 +196,19 @@ def test_importing_genpool_loads_none_of_the_heavy_packages() -> None:
     heavy = {"scipy", "sklearn", "matplotlib", "accelerate", "typer", "pyarrow", "datasets"}
     heavy |= {"onnx", "onnxruntime", "onnxscript"}
     # In a process of its own: this one has loaded them for other tests.
-    code = f"import sys, genpool; print(sorted({heavy} & set(sys.modules)), 'torch' in sys.modules)"
+    loaded = f"print(sorted({heavy} & set(sys.modules)), 'torch' in sys.modules)"
+    code = f"import sys, genpool; {loaded}; genpool.SentenceEncoder; {loaded}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[] True"
+    assert done.stdout.splitlines() == ["[] False", "[] True"]
+
+
+@pytest.mark.parametrize("command", ["--help", "recipes", "recipes show snli", "train --help"])
+def test_what_needs_no_model_is_answered_without_torch(command: str) -> None:
+    code = (
+        f"import sys; sys.argv = ['genpool', *{command.split()}]\n"
+        "from genpool.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -491,7 +491,7 @@ def test_no_examples_give_no_rows(pair_classifier, text_classifier) -> None:
         (("a dog", "a man"), "pair 0 is 'a dog'; expected two sentences"),
         ([5], "pair 0 is 5; expected two sentences"),
         ([None], "pair 0 is None; expected two sentences"),
-        ([("a", 5)], "got 5 (int); expected a sentence"),
+        ([("a", "b"), ("a", 5)], "pair 1: got 5 (int); expected a sentence"),
         (None, "got None (NoneType); expected a list"),
     ],
 )
@@ -507,7 +507,7 @@ def test_what_is_no_pair_is_refused_by_number(pair_classifier, given, expected: 
     [
         ("a dog", "got one string; expected a list of sentences: predict([sentence])"),
         ([b"a dog"], "got b'a dog' (bytes); expected a sentence"),
-        ([None], "got None (NoneType); expected a sentence"),
+        (["a", None], "sentence 1: got None (NoneType); expected a sentence"),
         ([["a", "dog"]], "got ['a', 'dog'] (list); expected a sentence"),
         (3, "got 3 (int); expected a list"),
     ],

@@ -36,7 +36,8 @@ def public_names(module: ModuleType) -> set[str]:
     """Names without an underscore that are no modules; a name from __future__ is none of ours."""
     return {
         name
-        for name, value in vars(module).items()
+        for name in dir(module)  # a package may tell its names itself, and bring them when asked
+        for value in [getattr(module, name)]
         if not name.startswith("_")
         and not isinstance(value, ModuleType)
         and getattr(value, "__module__", "genpool") != "__future__"

@@ -11,7 +11,8 @@ from scipy.stats import pearsonr, spearmanr
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import TextSettings
-from genpool.errors import DataError, FolderError
+from genpool.data import TableReader
+from genpool.errors import DataError, FolderError, InputError
 from genpool.tables import (
     evaluate_probe,
     evaluate_similarity,
@@ -62,8 +63,23 @@ def test_a_table_without_labels_is_predicted_but_not_scored(
     found = predict_table(text_classifier, table)
     assert found.predictions.ids == ("x7", "x8")
     assert found.predictions.gold == (None, None)
-    with pytest.raises(DataError, match="rows without a label"):
+    with pytest.raises(DataError, match=r"texts\.tsv: 2 of 2 rows have no label.* --label\)"):
         found.report()
+    with pytest.raises(DataError, match=r"no column of labels.*this table has: 'id', 'text'"):
+        predict_table(text_classifier, table, labelled=True)
+
+
+def test_a_reader_may_be_given_and_then_knows_what_it_left_out(
+    text_classifier: TextClassifier, sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    rows = [("neutral", "a dog"), ("neutral", ""), ("entailment", "the man")]
+    table = write(tmp_path / "texts.tsv", rows, "label text")
+    reader = TableReader(table, labelled=False, bad_rows="skip")
+    found = predict_table(text_classifier, reader).predictions
+    assert found.ids == ("0", "2")
+    assert reader.skipped == {"empty side": 1}
+    with pytest.raises(InputError, match="has its options already; give tokenized"):
+        evaluate_probe(sentence_encoder, reader, tokenized=True)
 
 
 def test_accuracy_is_per_class_and_per_genre(
@@ -158,7 +174,7 @@ def test_an_encoder_is_loaded_from_a_classifier_too(
 
 def test_an_encoder_is_no_classifier(sentence_encoder: SentenceEncoder, tmp_path: Path) -> None:
     sentence_encoder.save_pretrained(tmp_path / "encoder")
-    with pytest.raises(FolderError, match="holds a SentenceEncoder; expected a classifier"):
+    with pytest.raises(FolderError, match=r"expected a classifier\..* the folder of one, or None"):
         load_classifier(tmp_path / "encoder")
 
 
@@ -277,5 +293,13 @@ def test_pairs_are_probed_on_the_features_of_both_sides(
 
 def test_a_probe_needs_labels(sentence_encoder: SentenceEncoder, tmp_path: Path) -> None:
     table = write(tmp_path / "t.tsv", [("1", "a dog")], "score text")
-    with pytest.raises(DataError, match="rows without a label"):
+    with pytest.raises(DataError, match=r"rows without a label; .* label= "):
         evaluate_probe(sentence_encoder, table)
+
+
+def test_the_folds_of_a_probe_can_be_chosen(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "few.tsv", dog_or_man(8, 0), "label text")
+    report = evaluate_probe(sentence_encoder, table, folds=4)
+    assert (report.accuracy.total, len(report.chosen_c)) == (8, 4)

@@ -5,9 +5,14 @@
 >>> model.encode(["A man sleeps.", "A person rests."])
 """
 
-from genpool import pooling
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from genpool.errors import GenpoolError
-from genpool.model import PairClassifier, SentenceEncoder, TextClassifier
+
+if TYPE_CHECKING:
+    from genpool import pooling
+    from genpool.model import PairClassifier, SentenceEncoder, TextClassifier
 
 __version__ = "0.1.0"
 
@@ -19,3 +24,16 @@ __all__ = [
     "__version__",
     "pooling",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # PyTorch is imported when something needs it: help, recipes and mistakes are answered at once.
+    if name == "pooling":
+        return import_module("genpool.pooling")
+    if name in __all__:
+        return getattr(import_module("genpool.model"), name)
+    raise AttributeError(f"module 'genpool' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,11 +14,11 @@ from torch.nn import functional
 
 from genpool.data import TableReader
 from genpool.errors import DataError, InputError, MissingExtraError
-from genpool.files import bare_name, raw_lines, replacing
+from genpool.files import SAVE_AS_UTF8, bare_name, raw_lines, replacing
 from genpool.growing_array import growing_array
 from genpool.progress import progress
 from genpool.search import ModelMark, is_folder_name, writing_index
-from genpool.sentence_vectors import SentenceVectors
+from genpool.sentence_vectors import SentenceVectors, kept_numbers
 from genpool.workers import streaming
 
 Chunk = NDArray[np.float32]
@@ -39,6 +39,7 @@ def encode_file(
     model_path: str | Path | None = None,
     workers: int = 1,
     int8: bool = False,
+    truncate_dim: int | None = None,
 ) -> int:
     """Writes the vector of every sentence of a file; gives their number.
 
@@ -47,7 +48,9 @@ def encode_file(
     folder ("index/", "index"), for `genpool search`. The output appears only when it is complete.
     model_path: where the encoder is saved, so that a search finds it by itself. workers: processes
     that encode side by side. int8: with 8-bit weights, a little faster and less exact.
+    truncate_dim: write only so many numbers of each vector, the first ones.
     """
+    width = kept_numbers(encoder, truncate_dim)
     target = Path(output)
     kinds = {".npy": _npy, ".parquet": _parquet, ".jsonl": _jsonl}
     folder = is_folder_name(output)
@@ -64,9 +67,9 @@ def encode_file(
             yield sentence
 
     writing = (
-        _folder(output, encoder, model_path)
+        writing_index(output, width, ModelMark.of(encoder, model_path))
         if folder
-        else _file(target, kinds[target.suffix], encoder.output_dim)
+        else _file(target, kinds[target.suffix], width)
     )
     count = 0
     with (
@@ -75,6 +78,7 @@ def encode_file(
         progress("encoding", None, show_progress) as done,
     ):
         for vectors in quick.encode_stream(remembered(), batch_size, done):
+            vectors = vectors[:, :width]
             if normalize:
                 vectors = functional.normalize(vectors, dim=1)
             write(waiting[: len(vectors)], vectors.float().cpu().numpy())
@@ -89,11 +93,11 @@ def _is_table(source: str | Path) -> bool:
 
 
 def read_sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
-    """The sentences of a file; an empty line is a sentence without tokens."""
+    """The sentences of a file; an empty line or cell is a sentence without tokens."""
     if column is not None:
         if str(source) == "-":
             raise InputError("standard input has one sentence a line; a column needs a file.")
-        reader = TableReader(source, first=column, labelled=False)
+        reader = TableReader(source, first=column, labelled=False, empty_texts=True)
         for example in reader.read(reader.splits()[0]):
             yield example.first
         return
@@ -102,7 +106,9 @@ def read_sentences(source: str | Path, column: str | None = None) -> Iterator[st
         try:
             yield data.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"is not UTF-8 text: {error.reason}", name, number) from None
+            raise DataError(
+                f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}", name, number
+            ) from None
 
 
 def _lines(source: str | Path) -> Iterator[tuple[int, bytes]]:
@@ -118,12 +124,6 @@ def _lines(source: str | Path) -> Iterator[tuple[int, bytes]]:
 def _file(target: Path, kind: Kind, dim: int) -> Iterator[Write]:
     with replacing(target) as temporary, kind(temporary, dim) as write:
         yield write
-
-
-def _folder(
-    output: str | Path, encoder: SentenceVectors, model_path: str | Path | None
-) -> AbstractContextManager[Write]:
-    return writing_index(output, encoder.output_dim, ModelMark.of(encoder, model_path))
 
 
 @contextmanager

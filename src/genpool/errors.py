@@ -6,6 +6,7 @@
     ├── DataError           a line of a data or vector file                       (also ValueError)
     ├── FolderError         a saved folder that cannot be read or written
     ├── TrainingError       a run that cannot start or go on
+    │   └── Interrupted     a run that its user stopped
     └── MissingExtraError   an optional package that is not installed             (also ImportError)
 
 A message says what was given, where, what was expected, and how to mend it.
@@ -55,6 +56,14 @@ class FolderError(GenpoolError):
 
 class TrainingError(GenpoolError):
     """A training run cannot start or go on."""
+
+
+class Interrupted(TrainingError):
+    """A run was stopped by its user; its state is saved."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        super().__init__(f"stopped after step {step}; continue with the same command and --resume")
+        self.folder, self.step = folder, step
 
 
 class MissingExtraError(GenpoolError, ImportError):

@@ -23,6 +23,8 @@ from genpool.errors import DataError
 COMPRESSED = (".gz", ".xz", ".bz2", ".zip")
 # Everything the decompressors raise for a file that is damaged, truncated or locked.
 _DAMAGE = (EOFError, OSError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+#: how to mend a file of another encoding, for messages
+SAVE_AS_UTF8 = "save it as UTF-8"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -60,7 +62,7 @@ def raw_lines(path: Path) -> Iterator[RawLine]:
             length = len(data)
             if number == 1:
                 if data.startswith(_UTF16):
-                    raise DataError("is UTF-16 text; save it as UTF-8", path)
+                    raise DataError(f"is UTF-16 text; {SAVE_AS_UTF8}", path)
                 if data.startswith(codecs.BOM_UTF8):
                     offset, data = len(codecs.BOM_UTF8), data.removeprefix(codecs.BOM_UTF8)
                     length -= offset

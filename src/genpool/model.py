@@ -27,7 +27,7 @@ from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.progress import progress
 from genpool.quick import QuickEncoder
 from genpool.saved_model import SavedModel
-from genpool.sentence_vectors import SentenceVectors, as_many, as_text
+from genpool.sentence_vectors import SentenceVectors, as_many, as_text, as_texts
 from genpool.text import Batch, TextPipeline, Token
 from genpool.text.vocabulary import BEGIN, END
 
@@ -250,7 +250,7 @@ class TextClassifier(Classifier):
         """Probabilities (sentences, labels), in the order of `labels`."""
         if isinstance(sentences, str):
             raise InputError("got one string; expected a list of sentences: predict([sentence]).")
-        examples = [[self.text.words(as_text(sentence))] for sentence in as_many(sentences)]
+        examples = [[self.text.words(each)] for each in as_texts(as_many(sentences))]
         return self.probabilities_of(examples, batch_size, show_progress_bar)
 
     def predict(
@@ -289,7 +289,8 @@ class PairClassifier(Classifier):
                     f"pair {number} is {pair!r}; expected two sentences: "
                     "predict([(premise, hypothesis), ...])."
                 )
-            examples.append([self.text.words(as_text(side)) for side in pair])
+            sides = [as_text(side, f"pair {number}: ") for side in pair]
+            examples.append([self.text.words(side) for side in sides])
         return self.probabilities_of(examples, batch_size, show_progress_bar)
 
     def predict(

@@ -53,20 +53,18 @@ class SentenceVectors:
     ) -> Vectors | Tensor:
         """Vectors (sentences, output_dim), in the order given; one string gives one vector.
 
+        Tokens beyond `text.max_length` (256 in the embedded model) are left out, and counted in
+        `text.cut`.
+
         truncate_dim: keep only so many numbers of each vector, the first ones. The embedded model
         has the most important ones first.
         """
-        if truncate_dim is not None and not 1 <= truncate_dim <= self.output_dim:
-            raise InputError(
-                f"truncate_dim is {truncate_dim}; expected 1 to {self.output_dim}, the width of "
-                "the vectors."
-            )
+        width = kept_numbers(self, truncate_dim)
         given = [sentences] if isinstance(sentences, str) else list(as_many(sentences))
         with progress("encoding", len(given), shown=show_progress_bar) as done:
             chunks = list(self.encode_stream(given, batch_size, done))
         vectors = chunks[0] if len(chunks) == 1 else torch.cat(chunks or [self._none()])
-        if truncate_dim is not None:
-            vectors = vectors[:, :truncate_dim]
+        vectors = vectors[:, :width]
         if normalize_embeddings:
             vectors = nn.functional.normalize(vectors, dim=1)
         if isinstance(sentences, str):
@@ -80,7 +78,7 @@ class SentenceVectors:
         self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
     ) -> Iterator[Tensor]:
         """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
-        words = self._split(map(as_text, sentences), PART * batch_size)
+        words = self._split(as_texts(sentences), PART * batch_size)
         return in_order(words, len, self.vectors_of, batch_size, done, self.threads)
 
     def _split(self, texts: Iterator[str], together: int) -> Iterator[list[str]]:
@@ -120,9 +118,27 @@ def as_many(given: Any) -> Iterable[Any]:
     return given
 
 
-def as_text(sentence: object) -> str:
+def as_text(sentence: object, place: str = "") -> str:
+    """The sentence; anything else is told, with its place among many."""
     if not isinstance(sentence, str):
-        raise InputError(
-            f"got {sentence!r} ({type(sentence).__name__}); expected a sentence (str)."
-        )
+        kind = type(sentence).__name__
+        raise InputError(f"{place}got {sentence!r} ({kind}); expected a sentence (str).")
     return sentence
+
+
+def as_texts(sentences: Iterable[object]) -> Iterator[str]:
+    for number, sentence in enumerate(sentences):
+        yield as_text(sentence, f"sentence {number}: ")
+
+
+def kept_numbers(encoder: SentenceVectors, truncate_dim: int | None) -> int:
+    """How many numbers of a vector are kept."""
+    if truncate_dim is None:
+        return encoder.output_dim
+    whole = isinstance(truncate_dim, int) and not isinstance(truncate_dim, bool)
+    if not whole or not 1 <= truncate_dim <= encoder.output_dim:
+        raise InputError(
+            f"truncate_dim is {truncate_dim!r}; expected 1 to {encoder.output_dim}, the width of "
+            "the vectors."
+        )
+    return truncate_dim

@@ -29,6 +29,8 @@ from genpool.folders import recover, replacing_folder
 
 #: version 2 added 8-bit weights; a folder without them is still written as version 1
 FORMAT, FORMAT_VERSION, COMPACT_VERSION = "genpool", 1, 2
+#: what `genpool export` writes, which is no model to load here
+ONNX_FORMAT = "genpool-onnx"
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
 OWN_FILES = (CONFIG, WEIGHTS, TOKENIZER, CARD)
 FLOATING = ("F16", "BF16", "F32", "F64")
@@ -137,6 +139,12 @@ def _read_config(folder: Path) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise FolderError(f"{path} is not JSON: {error}") from None
+    if isinstance(config, dict) and config.get("format") == ONNX_FORMAT:
+        raise FolderError(
+            f"{folder} holds the ONNX graph of a {config.get('kind')}; expected the model itself. "
+            "A graph encodes with `genpool encode --runtime onnx`, or with "
+            "genpool.integrations.onnx.OnnxEncoder."
+        )
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         kind = config.get("model_type", "unknown") if isinstance(config, dict) else "unknown"
         raise FolderError(

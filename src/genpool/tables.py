@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from genpool.data import Example, TableReader
 from genpool.data.base import Reader
-from genpool.errors import DataError, FolderError
+from genpool.errors import DataError, FolderError, InputError
 from genpool.evaluation import (
     AccuracyReport,
     Encode,
@@ -30,6 +30,7 @@ from genpool.evaluation import (
     scored_pairs,
     similarity_report,
 )
+from genpool.evaluation.probes import FOLDS
 from genpool.inference import in_order
 from genpool.model import (
     PairClassifier,
@@ -39,6 +40,8 @@ from genpool.model import (
 )
 from genpool.training.dataset import words_of
 
+_NAME_LABEL = "expected one in every row. Name their column: label= (command line: --label)"
+
 
 @dataclass(frozen=True)
 class TablePredictions:
@@ -46,12 +49,15 @@ class TablePredictions:
 
     predictions: Predictions
     genres: list[str | None]
+    place: str | Path | None = None
 
     def report(self) -> AccuracyReport:
         """Accuracy against the table's own labels."""
         gold = [label for label in self.predictions.gold if label is not None]
-        if len(gold) < len(self.predictions.gold):
-            raise DataError("the table has rows without a label; expected one in every row")
+        without = len(self.predictions.gold) - len(gold)
+        if without:
+            problem = f"{without:,} of {len(self.predictions.gold):,} rows have no label"
+            raise DataError(f"{problem}; {_NAME_LABEL}", self.place)
         genres = self.genres if any(self.genres) else None
         labels = self.predictions.labels
         return accuracy_report(gold, self.predictions.predicted, labels, genres)
@@ -63,18 +69,27 @@ def load_classifier(path: str | Path | None) -> PairClassifier | TextClassifier:
         return PairClassifier.from_pretrained()
     model = load_model(path)
     if isinstance(model, SentenceEncoder):
-        raise FolderError(f"{path} holds a SentenceEncoder; expected a classifier")
+        raise FolderError(
+            f"{path} holds a SentenceEncoder; expected a classifier. Give the folder of one, or "
+            "None for the NLI classifier inside the package (command line: leave MODEL out)."
+        )
     return model
 
 
 def predict_table(
-    model: PairClassifier | TextClassifier, file: str | Path, batch_size: int = 64, **options: Any
+    model: PairClassifier | TextClassifier,
+    file: str | Path | Reader,
+    batch_size: int = 64,
+    **options: Any,
 ) -> TablePredictions:
     """Labels for the rows of a table; its own labels, if any, are kept as gold.
 
-    options: those of `TableReader`, such as first="body" or tokenized=True.
+    file: a path, or a reader of one table, which afterwards knows the rows that it `skipped`.
+    options: for a path, those of `TableReader`, such as first="body" or tokenized=True.
     """
-    reader = _single(file, labelled=False, **options)
+    reader = _opened(file, **{"labelled": False, **options})
+    if len(reader.splits()) != 1:
+        raise DataError("is a folder of several tables; expected one table", reader.place)
     ids: list[str] = []
     gold: list[str | None] = []
     genres: list[str | None] = []
@@ -85,10 +100,11 @@ def predict_table(
             raise DataError(
                 f"rows have {len(sides)} sentence(s); the model takes "
                 f"{model.sentences_per_example}. Name the columns: first, second",
-                file,
+                reader.place,
             )
         inputs.append([words_of(model.text, side, example.tokenized) for side in sides])
-        ids.append(example.id or str(row))
+        # Rows that were left out count too: a number leads to the same row of the table.
+        ids.append(example.id or str(row + reader.skipped.total()))
         gold.append(example.label)
         genres.append(example.genre)
     found = model.probabilities_of(inputs, batch_size)
@@ -99,21 +115,21 @@ def predict_table(
         raise DataError(
             f"the labels {', '.join(sorted(unknown))} are not among the model's: "
             f"{', '.join(model.labels)}",
-            file,
+            reader.place,
         )
-    return TablePredictions(
-        Predictions(tuple(ids), tuple(gold), predicted, model.labels, rows), genres
-    )
+    predictions = Predictions(tuple(ids), tuple(gold), predicted, model.labels, rows)
+    return TablePredictions(predictions, genres, reader.place)
 
 
 def evaluate_similarity(
-    encoder: SentenceEncoder, data: str | Path, **options: Any
+    encoder: SentenceEncoder, data: str | Path | Reader, **options: Any
 ) -> tuple[SimilarityReport, RelatednessReport | None]:
     """Correlation of the cosine with the scores of a table; of a folder, its test split.
 
     Where the folder has a training split, also a regression on top of frozen vectors.
+    data, options: as in `predict_table`.
     """
-    reader = TableReader(data, **options)
+    reader = _opened(data, **options)
     splits = reader.splits()
     scored = "test" if "test" in splits else splits[-1]
     test = _scored(encoder, reader, scored)
@@ -123,22 +139,29 @@ def evaluate_similarity(
     return report, relatedness_report(_scored(encoder, reader, "train"), test)
 
 
-def evaluate_probe(encoder: SentenceEncoder, data: str | Path, **options: Any) -> ProbeReport:
-    """Logistic regression on frozen vectors: of a folder's splits, or cross-validated."""
-    reader = TableReader(data, **options)
+def evaluate_probe(
+    encoder: SentenceEncoder, data: str | Path | Reader, folds: int = FOLDS, **options: Any
+) -> ProbeReport:
+    """Logistic regression on frozen vectors: of a folder's splits, or cross-validated.
+
+    folds: of the cross-validation. data, options: as in `predict_table`.
+    """
+    reader = _opened(data, **options)
     splits = reader.splits()
     if "train" in splits and "test" in splits:
         dev = _labelled(encoder, reader, "dev") if "dev" in splits else None
         train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, "test")
         return probe(train, test, dev)
-    return probe_cross_validated(_labelled(encoder, reader, splits[0]))
+    return probe_cross_validated(_labelled(encoder, reader, splits[0]), folds=folds)
 
 
-def _single(file: str | Path, **options: Any) -> TableReader:
-    reader = TableReader(file, **options)
-    if len(reader.splits()) != 1:
-        raise DataError("is a folder of several tables; expected one table", file)
-    return reader
+def _opened(data: str | Path | Reader, labelled: bool = True, **options: Any) -> Reader:
+    if not isinstance(data, Reader):
+        return TableReader(data, labelled=labelled, **options)
+    if options:
+        names = ", ".join(options)
+        raise InputError(f"a reader has its options already; give {names} when it is made")
+    return data
 
 
 def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs:
@@ -161,7 +184,8 @@ def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledV
     labels = [each.label for each in examples if each.label is not None]
     seconds = [each.second for each in examples if each.second is not None]
     if len(labels) < len(examples):
-        raise DataError(f"{split!r} has rows without a label", reader.place)
+        problem = f"{split!r} has rows without a label"
+        raise DataError(f"{problem}; {_NAME_LABEL}", reader.place)
     firsts = [each.first for each in examples]
     return labelled_vectors(_encode(encoder, examples), labels, firsts, seconds or None)
 

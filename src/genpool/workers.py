@@ -27,7 +27,7 @@ from genpool.errors import GenpoolError, InputError
 from genpool.inference import WINDOW
 from genpool.model import SentenceEncoder
 from genpool.quick import QuickEncoder
-from genpool.sentence_vectors import SentenceVectors, as_text
+from genpool.sentence_vectors import SentenceVectors, as_texts
 
 Vectors = NDArray[np.float32]
 
@@ -78,7 +78,7 @@ class WorkerPool:
         done: Callable[[int], object] = lambda count: None,
     ) -> Iterator[Tensor]:
         """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
-        texts = map(as_text, sentences)
+        texts = as_texts(sentences)
         waiting: deque[Future[Encoded]] = deque()
         try:
             while some := list(islice(texts, WINDOW * batch_size // 4)):

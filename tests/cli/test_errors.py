@@ -40,7 +40,12 @@ MISTAKES: list[tuple[list[str], str]] = [
     (words(f"evaluate --compare {MODEL}"), "expected [MODEL] FILE"),
     (words(f"evaluate {MODEL} pairs.tsv --probe --similarity"), "at most one of"),
     (words(f"evaluate {MODEL} pairs.tsv --json no/out.json"), "no/out.json: cannot be written"),
-    (words(f"evaluate {MODEL} unlabelled.tsv"), "rows without a label"),
+    (words(f"predict {MODEL} pairs.tsv -o out.tsv --label x"), "unknown column 'x'"),
+    (words(f"predict {MODEL} pairs.tsv -o out.tsv --bad-rows x"), "unknown bad_rows 'x'"),
+    (words(f"evaluate {MODEL} pairs.tsv --bad-rows x"), "unknown bad_rows 'x'"),
+    (words(f"evaluate {MODEL} unlabelled.tsv"), "unlabelled.tsv, line 1: no column of labels"),
+    (words(f"evaluate {MODEL} scored.tsv"), "scored.tsv: 1 of 1 rows have no label"),
+    (words(f"evaluate {MODEL} scored.tsv --probe"), "(command line: --label)"),
     (words(f"evaluate {MODEL} pairs.tsv --similarity"), "without a score"),
     (words("evaluate --compare pairs.tsv pairs.tsv"), "expected a tab-separated header"),
     (words(f"encode {MODEL} sentences.txt -o out.txt"), "expected .npy, .parquet, .jsonl"),
@@ -64,6 +69,7 @@ def test_a_mistake_is_told_in_one_message_and_leaves_nothing(
 ) -> None:
     (place / "latin.txt").write_bytes(LATIN)
     (place / "unlabelled.tsv").write_text("premise\thypothesis\na\tb\n")
+    (place / "scored.tsv").write_text("score\tpremise\thypothesis\n1\ta\tb\n")
     (place / "bad.tsv").write_bytes(b"premise\thypothesis\na\tb\ncaf\xe9\tb\n")
     before = sorted(place.rglob("*"))
     said = genpool(*arguments)
@@ -97,6 +103,7 @@ def test_an_encoder_is_no_classifier(genpool: Command, place: Path) -> None:
     said = genpool("predict", "encoder", "pairs.tsv", "-o", "out.tsv")
     assert said.code == 2
     assert "holds a SentenceEncoder; expected a classifier" in said.err
+    assert "leave MODEL out" in said.err
 
 
 def test_as_a_process_a_mistake_ends_with_two_and_no_traceback(tmp_path: Path) -> None:

@@ -60,10 +60,28 @@ def test_queries_of_standard_input_are_answered_in_their_order(
         "query: An animal sleeps.",
         "1.0000\t2\tAn animal sleeps.",
         "query: ",
-        "0.0000\t0\tA dog runs.",
         "query: A dog runs.",
         "1.0000\t0\tA dog runs.",
     ]
+    assert said.err == "standard input, line 2: a query without words, no hits\n"
+
+
+def test_a_query_without_words_keeps_its_place_in_json(genpool: Command, place: Path) -> None:
+    said = genpool("search", "index", "-", "--json", stdin=b" \nA dog runs.\n")
+    assert said.code == 0, said.err
+    first, second = map(json.loads, said.out.splitlines())
+    assert first == {"query": " ", "hits": []}
+    assert second["hits"][0]["sentence"] == "A dog runs."
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_empty_index_is_told(genpool: Command, place: Path, options: list[str]) -> None:
+    (place / "nothing.txt").write_text("")
+    assert genpool("encode", MODEL, "nothing.txt", "-o", "empty/").code == 0
+    said = genpool("search", "empty", "A dog runs.", *options)
+    assert said.code == 0
+    assert said.err.startswith("empty is empty")
+    assert said.out == ('{"query": "A dog runs.", "hits": []}\n' if options else "")
 
 
 def test_json_is_one_object_a_query(genpool: Command, place: Path) -> None:
@@ -129,6 +147,8 @@ def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["search", "index", ""], "the query '' has no words"),
+        (["search", "index", " \t"], "has no words; expected a sentence"),
         (["search", "nowhere", "a"], "nowhere: there is no such folder; expected an index"),
         (["search", "sentences.txt", "a"], "sentences.txt: is a file; expected an index"),
         (["search", MODEL, "a"], "It is a model: give it with --model."),
@@ -155,3 +175,14 @@ def test_top_below_one_is_refused_with_the_usage(genpool: Command, place: Path) 
     said = genpool("search", "index", "a", "--top", 0)
     assert said.code == 2
     assert "--top" in said.err
+
+
+def test_an_index_of_cut_vectors_is_searched_with_cut_queries(
+    genpool: Command, place: Path
+) -> None:
+    assert genpool(
+        "encode", MODEL, "sentences.txt", "-o", "cut/", "--truncate-dim", "3"
+    ).out.startswith("3 vectors of 3 numbers")
+    said = genpool("search", "cut", "A dog runs.", "--top", 1)
+    assert said.code == 0, said.err
+    assert said.out == "1.0000\t0\tA dog runs.\n"

@@ -18,6 +18,7 @@ from genpool.recipes import recipe_names, recipe_text
 from .conftest import Command
 
 MODEL = "runs/rules/best"
+GOLD = ("entailment", "neutral")
 PAIRS = [("A dog runs.", "An animal runs."), ("An animal runs.", "A dog runs.")]
 
 
@@ -49,6 +50,71 @@ def test_predict_needs_no_labels_and_takes_columns_by_name(
     found = read_predictions(place / "l.tsv")
     assert found.ids == ("p0", "p1")
     assert list(found.predicted) == model.predict(PAIRS)
+
+
+def write_german(place: Path) -> None:
+    """german.csv: pairs.tsv with columns of unusual names."""
+    rows = [f"{label},{a},{b}" for label, (a, b) in zip(GOLD, PAIRS, strict=True)]
+    (place / "german.csv").write_text("\n".join(["urteil,frage,antwort", *rows]) + "\n")
+
+
+def test_a_column_of_labels_with_an_unusual_name_is_asked_for_and_taken(
+    genpool: Command, place: Path
+) -> None:
+    write_german(place)
+    columns = ("german.csv", "--first", "frage", "--second", "antwort")
+    said = genpool("evaluate", MODEL, *columns)
+    assert said.code == 2
+    assert said.err.startswith("error: german.csv, line 1: no column of labels was found")
+    assert "this table has: 'urteil', 'frage', 'antwort'" in said.err
+    assert "--label" in said.err
+    said = genpool("evaluate", MODEL, *columns, "--label", "urteil")
+    assert said.code == 0, said.err
+    assert said.out == genpool("evaluate", MODEL, "pairs.tsv").out
+
+
+def test_predict_keeps_the_gold_labels_of_a_named_column(genpool: Command, place: Path) -> None:
+    write_german(place)
+    columns = ("--first", "frage", "--second", "antwort", "--label", "urteil")
+    said = genpool("predict", MODEL, "german.csv", "-o", "labels.tsv", *columns)
+    assert said.code == 0, said.err
+    assert read_predictions(place / "labels.tsv").gold == GOLD
+
+
+def with_bad_rows(place: Path) -> str:
+    """pairs.tsv with two bad rows between its own."""
+    header, first, second = (place / "pairs.tsv").read_text().splitlines()
+    lines = [header, first, "neutral\tA dog runs.\t", "neutral\tA dog runs.", second]
+    (place / "bad.tsv").write_text("\n".join(lines) + "\n")
+    return "bad.tsv"
+
+
+LEFT_OUT = "rows left out: 1 empty side, 1 wrong number of fields\n"
+
+
+def test_predict_leaves_bad_rows_out_if_asked_to(
+    genpool: Command, place: Path, model: PairClassifier
+) -> None:
+    asked = ("predict", MODEL, with_bad_rows(place), "-o", "labels.tsv", "--bad-rows")
+    said = genpool(*asked, "error")
+    assert said.code == 2
+    assert "bad.tsv, line 3: column 'hypothesis' is empty" in said.err
+    said = genpool(*asked, "skip")
+    assert said == (0, "2 rows: labels.tsv\n", LEFT_OUT)
+    found = read_predictions(place / "labels.tsv")
+    assert list(found.predicted) == model.predict(PAIRS)
+    assert found.ids == ("0", "3")  # rows of the table, those left out counted
+
+
+def test_evaluate_leaves_bad_rows_out_if_asked_to(genpool: Command, place: Path) -> None:
+    expected = genpool("evaluate", MODEL, "pairs.tsv")
+    assert (expected.code, expected.err) == (0, "")
+    said = genpool("evaluate", MODEL, with_bad_rows(place), "--bad-rows", "skip")
+    assert said == (0, expected.out, LEFT_OUT)
+    (place / "worse.tsv").write_text("label\tpremise\thypothesis\nneutral\tA dog runs.\t\n")
+    said = genpool("evaluate", MODEL, "worse.tsv", "--bad-rows", "skip")
+    assert said.code == 2
+    assert said.err.startswith("rows left out: 1 empty side\nerror: no rows")
 
 
 def test_evaluate_prints_accuracy_per_class_and_confusion(
@@ -99,6 +165,36 @@ def test_compare_asks_whether_a_is_better_than_b(genpool: Command, place: Path) 
     assert numbers["t_p_value"] < 0.01
 
 
+def write_predictions(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("id\tgold\tpredicted\n0\tx\tx\n1\ty\tx\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "names"),
+    [
+        ("a/predictions/dev.tsv", "b/predictions/dev.tsv", "a/predictions/dev b/predictions/dev"),
+        ("dev.tsv", "old/dev.tsv", "dev old/dev"),
+        ("all/new/dev.tsv", "all/old/dev.tsv", "new/dev old/dev"),
+        ("dev.tsv", "dev.txt", "dev.tsv dev.txt"),
+        ("a/dev.tsv", "b/test.tsv", "dev test"),
+        ("a/dev.tsv", "a/dev.tsv", "dev dev"),
+    ],
+)
+def test_compared_files_are_called_by_what_tells_them_apart(
+    genpool: Command, place: Path, a: str, b: str, names: str
+) -> None:
+    write_predictions(place / a)
+    write_predictions(place / b)
+    said = genpool("evaluate", "--compare", a, b)
+    assert said.code == 0, said.err
+    one, other = names.split()
+    assert f"| {one} | " in said.out
+    assert f"| {other} | " in said.out
+    assert f"{one} minus {other} = " in said.out
+
+
 def sentence(chance: random.Random) -> str:
     words = ("A", "dog", "runs", "sleeps", "man", "the", "animal", "park")
     return " ".join(chance.choice(words) for _ in range(chance.randint(1, 6)))
@@ -135,6 +231,19 @@ def test_evaluate_probe_fits_a_classifier_on_frozen_vectors(genpool: Command, pl
     assert "(10 folds)" in said.out
     numbers = json.loads((place / "n.json").read_text())["probe"]
     assert numbers["accuracy"]["total"] == 40
+
+
+def test_a_probe_of_few_rows_says_which_folds_it_can_have(genpool: Command, place: Path) -> None:
+    chance = random.Random(0)
+    rows = [f"{('dog', 'man')[at % 2]}\t{sentence(chance)}" for at in range(8)]
+    (place / "few.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
+    said = genpool("evaluate", MODEL, "few.tsv", "--probe")
+    assert said.code == 2
+    advised = re.search(r"--folds \d+", said.err)
+    assert advised, said.err
+    said = genpool("evaluate", MODEL, "few.tsv", "--probe", *advised[0].split())
+    assert said.code == 0, said.err
+    assert "(4 folds)" in said.out
 
 
 # --- encode --------------------------------------------------------------------------------------
@@ -224,9 +333,32 @@ def test_files_of_different_length_are_told(genpool: Command, place: Path) -> No
 
 
 def test_one_file_and_one_sentence_are_taken_for_a_slip(genpool: Command, place: Path) -> None:
-    said = genpool("similarity", "sentences.txt", "sentence.txt", "--model", MODEL)
+    said = genpool("similarity", "sentences.txt", "A dog runs.", "--model", MODEL)
     assert said.code == 2
     assert "sentences.txt is a file and the other is not" in said.err
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "missing"),
+    [
+        ("typo1.txt", "typo2.txt", "typo1.txt"),
+        ("sentences.txt", "sentence.txt", "sentence.txt"),
+        ("runs/none.TSV", "pairs.tsv", "runs/none.TSV"),
+        ("A dog runs.", "none.jsonl.gz", "none.jsonl.gz"),
+    ],
+)
+def test_the_name_of_a_file_that_is_not_there_is_no_sentence(
+    genpool: Command, place: Path, a: str, b: str, missing: str
+) -> None:
+    said = genpool("similarity", a, b, "--model", MODEL)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {missing}: there is no such file")
+
+
+@pytest.mark.parametrize("text", ["Read notes.txt", "dog.", "txt", ".txt", "a.dog", "3.5"])
+def test_what_only_resembles_a_file_is_a_sentence(genpool: Command, place: Path, text: str) -> None:
+    said = genpool("similarity", text, text, "--model", MODEL)
+    assert (said.code, said.out) == (0, "1.0000\n")
 
 
 def test_explain_prints_a_line_per_token_and_a_column_per_head(
@@ -244,6 +376,21 @@ def test_explain_prints_a_line_per_token_and_a_column_per_head(
     page = (place / "page.html").read_text()
     assert page.startswith("<!doctype html>")
     assert page.count("<th>head") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sentences.txt", "sentences.txt: is a file; expected a sentence"),
+        ("typo.txt", "typo.txt: there is no such file"),
+    ],
+)
+def test_explain_takes_a_sentence_and_no_file(
+    genpool: Command, place: Path, name: str, message: str
+) -> None:
+    said = genpool("explain", name, "--model", MODEL)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {message}")
 
 
 def test_explain_of_nothing_says_so(genpool: Command, place: Path) -> None:

@@ -113,7 +113,7 @@ def test_warnings_that_are_not_about_convergence_are_passed_on(monkeypatch):
         (
             LabelledVectors(np.eye(3), ("a", "a", "b")),
             [0.1, 1.0],
-            "2 labels need 2 training rows each; given: a 2, b 1. Give a dev set",
+            "2 labels need 2 training rows each; given: a 2, b 1. Give more rows, a dev set",
         ),
     ],
 )

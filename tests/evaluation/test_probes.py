@@ -137,8 +137,10 @@ def test_probe_that_did_not_converge_says_so(monkeypatch):
         (lambda: probe_cross_validated(made(9, 0), folds=1), "folds = 1"),
         (
             lambda: probe_cross_validated(made(21, 0)),
-            "10 folds need 2 labels with 10 rows each; given: desc 7, loc 7, num 7. Take fewer",
+            "10 folds need 2 labels with 10 rows each; given: desc 7, loc 7, num 7. "
+            r"Take 7 folds \(command line: --folds 7\), or separate",
         ),
+        (lambda: probe_cross_validated(made(6, 0)), "given: desc 2, loc 2, num 2. Give more rows"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(call, message):

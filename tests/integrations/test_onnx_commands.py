@@ -39,7 +39,23 @@ def test_export_int8_says_the_cosine(genpool: Command, place: Path) -> None:  # 
     assert "smallest cosine to PyTorch 0.99" in said.out or "PyTorch 1.0" in said.out
 
 
+def test_without_a_model_the_encoder_inside_is_exported(
+    genpool: Command,  # noqa: F811
+    place: Path,  # noqa: F811
+) -> None:
+    said = genpool("export", "out", "--int8")
+    assert said.code == 0, said.err
+    assert said.out.startswith("vectors of 384 numbers")
+    # The word table, most of it, is in 8 bits too.
+    inside = place / "out" / "model.onnx"
+    assert inside.stat().st_size < 16e6
+    said = genpool("encode", "out", "sentences.txt", "-o", "a.npy")
+    assert said.code == 2 and "--runtime onnx" in said.err
+    assert "holds the ONNX graph of a SentenceEncoder" in said.err
+
+
 MISTAKES = {
+    f"export {MODEL} out more": "got 3 paths; expected [MODEL] OUT",
     f"export {MODEL} runs": "no ONNX export",
     "export nowhere out": "no such folder",
     f"encode {MODEL} sentences.txt -o v.npy --runtime onnx": "Export it first: genpool export",

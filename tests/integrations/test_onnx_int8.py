@@ -53,6 +53,16 @@ def test_every_matrix_is_in_8_bits(exported: Path) -> None:
     assert not {"LSTM", "MatMul", "Gemm"} & set(kinds)
 
 
+def test_the_word_table_is_in_8_bits(model: SentenceEncoder, exported: Path) -> None:
+    shape = list(model.embedding.words.shape)
+    kinds = {
+        each.data_type
+        for each in onnx.load(exported / "model.onnx").graph.initializer
+        if list(each.dims) == shape
+    }
+    assert kinds <= {onnx.TensorProto.UINT8, onnx.TensorProto.INT8} and kinds
+
+
 def test_the_folder_holds_no_second_graph(exported: Path) -> None:
     names = {each.name for each in exported.iterdir()}
     assert names == {"config.json", "model.onnx", "tokenizer.json", "README.md"}

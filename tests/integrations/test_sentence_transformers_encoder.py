@@ -53,6 +53,12 @@ def test_a_classifier_gives_its_encoder(pair_classifier: PairClassifier, tmp_pat
     np.testing.assert_allclose(found, pair_classifier.encoder.encode(MANY), atol=1e-5)
 
 
+def test_without_a_path_it_is_the_encoder_inside() -> None:
+    found = load().encode(["A man sleeps."])
+    expected = SentenceEncoder.from_pretrained().encode(["A man sleeps."])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 def test_prompts_stand_before_the_sentences(
     sentence_encoder: SentenceEncoder, folder: Path
 ) -> None:

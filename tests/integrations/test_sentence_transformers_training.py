@@ -24,7 +24,11 @@ from torch import Tensor, nn
 
 from genpool import SentenceEncoder
 from genpool.errors import InputError
-from genpool.integrations.sentence_transformers import DiversityLoss, SentenceEncoderModule
+from genpool.integrations.sentence_transformers import (
+    DiversityLoss,
+    GeneralizedPooling,
+    SentenceEncoderModule,
+)
 from tests.integrations.tiny_bert import SENTENCES, WIDTH, lively_pooling, tiny_transformer
 
 PAIRS = {"anchor": SENTENCES[:2], "positive": SENTENCES[1:], "label": [1.0, 0.0]}
@@ -100,6 +104,9 @@ def test_what_cannot_work_is_answered_in_words(model: SentenceTransformer) -> No
     plain = SentenceTransformer(modules=[model[0], Pooling(WIDTH)])
     with pytest.raises(InputError, match="none of genpool's modules"):
         DiversityLoss(plain, base)
+    one_head = SentenceTransformer(modules=[model[0], GeneralizedPooling(WIDTH, heads=1)])
+    with pytest.raises(InputError, match="one head, which has no other"):
+        DiversityLoss(one_head, base)
     cached = CachedMultipleNegativesRankingLoss(model, mini_batch_size=1)
     with pytest.raises(InputError, match="CachedMultipleNegativesRankingLoss computes embeddings"):
         DiversityLoss(model, cached)(columns(model), None)

@@ -44,11 +44,31 @@ def test_a_file_in_place_of_the_folder_is_refused(tables: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_another_run_is_refused_with_the_remedy(tables: Path, finished: Path, resume: bool) -> None:
-    before = contents(finished)
-    with pytest.raises(TrainingError, match=r"another run.*config\.toml.*--out"):
-        run(tables, finished, "training.epochs=3", resume=resume)
-    assert contents(finished) == before
+def test_another_run_is_refused_with_what_differs(
+    tables: Path, tmp_path: Path, resume: bool
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.begin(settings(), {"data": str(tables)})
+    before = contents(folder.path)
+    expected = r"another run.*config\.toml.*\(training\.epochs is 2 there, 3 here\).*--out"
+    with pytest.raises(TrainingError, match=expected):
+        run(tables, folder.path, "training.epochs=3", resume=resume)
+    assert contents(folder.path) == before
+
+
+def test_settings_that_only_one_side_has_are_named_and_many_are_counted(
+    tables: Path, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.begin(settings(), {"data": str(tables)})
+    with pytest.raises(TrainingError, match=r"text\.max_length is None there, 9 here"):
+        run(tables, folder.path, "text.max_length=9")
+    several = [f"training.{name}=1" for name in ("epochs", "seed", "halvings", "patience", "clip")]
+    with pytest.raises(TrainingError, match=r"; and 1 more\)"):
+        run(tables, folder.path, *several, "text.max_length=9")
+    folder.config.write_text("not TOML", encoding="utf-8")
+    with pytest.raises(TrainingError, match=r"config\.toml are others\. Give"):
+        run(tables, folder.path)
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -23,7 +23,7 @@ from genpool.cli import (
     train,
 )
 from genpool.cli import search as search_command
-from genpool.errors import GenpoolError
+from genpool.errors import GenpoolError, Interrupted
 
 app = typer.Typer(
     name="genpool",
@@ -64,8 +64,6 @@ def genpool(
 
 def main() -> None:
     """Runs a command; a user's mistake is answered in words, not with a traceback."""
-    from genpool.training.interrupt import Interrupted
-
     try:
         app()
     except Interrupted as error:

@@ -23,6 +23,9 @@ def encode(
         str | None, typer.Option(help="Column of a table; else FILE has one sentence a line.")
     ] = None,
     normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
+    truncate_dim: Annotated[
+        int | None, typer.Option(min=1, help="Keep only so many numbers, the first ones.")
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 128,
     workers: Annotated[int, typer.Option(min=1, help="Processes that encode side by side.")] = 1,
     int8: Annotated[
@@ -52,8 +55,10 @@ def encode(
         model_path=model,
         workers=workers,
         int8=int8,
+        truncate_dim=truncate_dim,
     )
-    typer.echo(f"{count:,} vectors of {encoder.output_dim:,} numbers: {output}")
+    width = truncate_dim or encoder.output_dim
+    typer.echo(f"{count:,} vectors of {width:,} numbers: {output}")
     if encoder.text.cut.sentences:
         typer.echo(f"maximum length {encoder.text.max_length}: {encoder.text.cut}", err=True)
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from genpool.cli.sentences import refuse_file
+
 
 def explain(
     sentence: Annotated[str, typer.Argument(help="The sentence to look into.")],
@@ -22,6 +24,7 @@ def explain(
     from genpool import SentenceEncoder
     from genpool.files import replacing
 
+    refuse_file(sentence)
     explanation = SentenceEncoder.from_pretrained(model).explain(sentence)
     typer.echo(str(explanation))
     if html is not None:

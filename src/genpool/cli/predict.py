@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from genpool.cli.table_options import BadRows, say_left_out
 from genpool.errors import InputError
 
 
@@ -18,9 +19,13 @@ def predict(
     output: Annotated[Path, typer.Option("-o", "--output", help="The .tsv to write.")],
     first: Annotated[str | None, typer.Option(help="Column of the (first) sentence.")] = None,
     second: Annotated[str | None, typer.Option(help="Column of the second sentence.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the gold label, if there is one.")
+    ] = None,
     tokenized: Annotated[
         bool, typer.Option("--tokenized", help="Tokens joined by spaces.")
     ] = False,
+    bad_rows: BadRows = "error",
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
 ) -> None:
     """Predict the label of every row of a table; without MODEL, with the NLI classifier inside.
@@ -31,14 +36,23 @@ def predict(
         raise InputError(f"got {len(paths)} paths; expected [MODEL] FILE.")
     if output.suffix != ".tsv":
         raise InputError(f"{output} ends in {output.suffix!r}; predictions are written as .tsv.")
+    from genpool.data import TableReader
     from genpool.evaluation import write_predictions
     from genpool.tables import load_classifier, predict_table
 
     classifier = load_classifier(paths[0] if len(paths) == 2 else None)
-    found = predict_table(
-        classifier, paths[-1], batch_size, first=first, second=second, tokenized=tokenized
+    reader = TableReader(
+        paths[-1],
+        first=first,
+        second=second,
+        label=label,
+        labelled=False,
+        tokenized=tokenized,
+        bad_rows=bad_rows,
     )
+    found = predict_table(classifier, reader, batch_size)
     write_predictions(output, found.predictions)
     typer.echo(f"{len(found.predictions.ids):,} rows: {output}")
+    say_left_out(reader)
     if classifier.text.cut.sentences:
         typer.echo(f"maximum length {classifier.text.max_length}: {classifier.text.cut}", err=True)

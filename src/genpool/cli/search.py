@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genpool.errors import FolderError
+from genpool.errors import FolderError, InputError
 
 if TYPE_CHECKING:
     from genpool import SentenceEncoder
@@ -35,14 +35,19 @@ def search(
     index = SearchIndex.open(folder)
     encoder = _load(index, model)
     index.require_model(encoder)
+    if not len(index):
+        typer.echo(f"{folder} is empty: the file that it was made of had no sentences.", err=True)
     many = query == "-"
     queries = read_sentences("-") if many else iter([query])
-    # A person who types wants an answer to each line; of a file, many share a pass over the rows.
-    for some in _groups(queries, 1 if sys.stdin.isatty() else 64):
-        for text, hits in zip(some, index.search(encoder.encode(some), top), strict=True):
-            for line in _as_json(text, hits) if as_json else _as_text(text if many else None, hits):
-                # Half a surrogate pair, which a JSON table can hold, has no bytes to print.
-                typer.echo(line.encode("utf-8", "replace").decode("utf-8"))
+    for number, (text, hits) in enumerate(_answers(index, encoder, queries, top), start=1):
+        if hits is None and not many:
+            raise InputError(f"the query {text!r} has no words; expected a sentence.")
+        if hits is None:
+            typer.echo(f"standard input, line {number}: a query without words, no hits", err=True)
+        found = hits or []
+        for line in _as_json(text, found) if as_json else _as_text(text if many else None, found):
+            # Half a surrogate pair, which a JSON table can hold, has no bytes to print.
+            typer.echo(line.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _load(index: SearchIndex, model: Path | None) -> SentenceEncoder:
@@ -60,9 +65,17 @@ def _load(index: SearchIndex, model: Path | None) -> SentenceEncoder:
         ) from error
 
 
-def _groups(queries: Iterator[str], size: int) -> Iterator[list[str]]:
+def _answers(
+    index: SearchIndex, encoder: SentenceEncoder, queries: Iterator[str], top: int
+) -> Iterator[tuple[str, list[Hit] | None]]:
+    """Every query with its hits; None for one without words, which is as near to any row."""
+    # A person who types wants an answer to each line; of a file, many share a pass over the rows.
+    size = 1 if sys.stdin.isatty() else 64
     while some := list(islice(queries, size)):
-        yield some
+        words = encoder.text.tokenizer.words_of_many(some)
+        found = index.search(encoder.encode(some, truncate_dim=index.card.dim), top)
+        for text, own, hits in zip(some, words, found, strict=True):
+            yield text, hits if own else None
 
 
 def _as_json(query: str, hits: Iterable[Hit]) -> Iterator[str]:

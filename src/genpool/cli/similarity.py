@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from genpool.cli.sentences import is_file, refuse_missing_file
 from genpool.errors import DataError
 
 
@@ -23,10 +24,12 @@ def similarity(
     from genpool import SentenceEncoder
     from genpool.encoding import read_sentences
 
-    encoder = SentenceEncoder.from_pretrained(model)
-    files = [side for side in (first, second) if _is_file(side)]
+    for side in (first, second):
+        refuse_missing_file(side)
+    files = [side for side in (first, second) if is_file(side)]
     if len(files) == 1:
         raise DataError(f"{files[0]} is a file and the other is not; give two sentences or files")
+    encoder = SentenceEncoder.from_pretrained(model)
     if not files:
         typer.echo(f"{float(encoder.similarity(first, second)):.4f}")
         return
@@ -39,10 +42,3 @@ def similarity(
             return
         for cosine in encoder.similarity(left, right).diagonal():
             typer.echo(f"{float(cosine):.4f}")
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except OSError:  # a sentence can be longer than the name of any file
-        return False

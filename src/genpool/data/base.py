@@ -12,7 +12,9 @@ from genpool.data.rows import BadRow, DroppedRow, Record
 from genpool.errors import ConfigError, DataError, unknown_name
 
 BAD_ROWS = ("error", "skip")
-_REMEDY = 'mend the row, or leave such rows out with bad_rows="skip" (train: --bad-rows skip)'
+_REMEDY = (
+    'mend the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
+)
 
 
 def one_of(setting: str, given: str, allowed: Iterable[str]) -> str:

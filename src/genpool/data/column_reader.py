@@ -23,6 +23,7 @@ class ColumnOptions(TypedDict, total=False):
     labels: Sequence[str] | None
     labelled: bool
     tokenized: bool
+    empty_texts: bool
     bad_rows: str
 
 
@@ -32,7 +33,8 @@ class ColumnReader(Reader):
     `label`, `first`, `second`, `score`, `genre` and `id` name columns; those left out are found
     by their usual names. `labels` are the labels that are allowed, in their order. With
     `labelled=False` a table without labels is read too (to predict them). With `tokenized` the
-    texts are tokens joined by one space.
+    texts are tokens joined by one space. With `empty_texts` an empty text is a sentence without
+    tokens, and not a bad row.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class ColumnReader(Reader):
         labels: Sequence[str] | None = None,
         labelled: bool = True,
         tokenized: bool = False,
+        empty_texts: bool = False,
         bad_rows: str = "error",
     ) -> None:
         super().__init__(bad_rows=bad_rows)
@@ -54,7 +57,7 @@ class ColumnReader(Reader):
         # Each split has its own: the test table of a competition has no column of labels.
         self._found: dict[str, Columns] = {}
         self._labels = None if labels is None else tuple(labels)
-        self._labelled, self._tokenized = labelled, tokenized
+        self._labelled, self._tokenized, self._empty = labelled, tokenized, empty_texts
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -81,4 +84,4 @@ class ColumnReader(Reader):
 
     def _example(self, values: Mapping[str, object], split: str) -> Example:
         columns = self._found[split]
-        return columns.example(values, self.labels, self._labelled, self._tokenized)
+        return columns.example(values, self.labels, self._labelled, self._tokenized, self._empty)

@@ -83,6 +83,7 @@ class Columns:
         labels: Sequence[str] | None,
         labelled: bool,
         tokenized: bool,
+        empty_texts: bool = False,
     ) -> Example:
         """A row of these columns as an example; without `labelled`, its label may be empty."""
         if self.first is None:
@@ -94,8 +95,8 @@ class Columns:
             score = score_of(values, self.score)
         return Example(
             label=label,
-            first=text_of(values, self.first),
-            second=None if self.second is None else text_of(values, self.second),
+            first=text_of(values, self.first, empty_texts),
+            second=None if self.second is None else text_of(values, self.second, empty_texts),
             genre=None if self.genre is None else plain(values.get(self.genre)),
             id=None if self.id is None else plain(values.get(self.id)),
             score=score,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from genpool.errors import unknown_name
-from genpool.files import RawLine
+from genpool.files import SAVE_AS_UTF8, RawLine
 
 
 class BadRow(Exception):
@@ -41,18 +41,20 @@ def decoded(line: RawLine) -> str:
         return line.data.decode("utf-8")
     except UnicodeDecodeError as error:
         found = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
-        problem = f"is not UTF-8: {found} of the file, byte {error.start + 1} of the line"
+        problem = (
+            f"is not UTF-8: {found} of the file, byte {error.start + 1} of the line; {SAVE_AS_UTF8}"
+        )
         raise BadRow("bad UTF-8", problem) from None
 
 
-def text_of(values: Mapping[str, object], column: str) -> str:
-    """The text of a column, which must hold more than white space."""
+def text_of(values: Mapping[str, object], column: str, may_be_empty: bool = False) -> str:
+    """The text of a column, which must hold more than white space unless it may be empty."""
     value = _present(values, column)
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         kind = type(value).__name__
         raise BadRow("not text", f"column {column!r} holds a {kind}; expected text")
     text = "" if _is_missing(value) else str(value)
-    if not text.strip():
+    if not text.strip() and not may_be_empty:
         raise BadRow("empty side", f"column {column!r} is empty; expected text")
     if not text.isascii():
         _check_encodable(text, column)

@@ -24,14 +24,14 @@ from genpool.distillation.loss import (
 )
 from genpool.distillation.settings import DistillationSettings, LessonSettings
 from genpool.distillation.teacher import HalfVectors, teacher_vectors
-from genpool.errors import ConfigError, TrainingError
+from genpool.errors import ConfigError, Interrupted, TrainingError
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
 from genpool.tables import evaluate_similarity
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
 from genpool.training.checkpoint import load_checkpoint, save_checkpoint
 from genpool.training.fresh_encoder import fresh_encoder
-from genpool.training.interrupt import Interrupted, noticing_interrupts
+from genpool.training.interrupt import noticing_interrupts
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (
     load_tensors,

@@ -69,7 +69,8 @@ def _choose(
         if folds < 2:
             raise InputError(
                 "to choose C without a dev set, 2 labels need 2 training rows each; "
-                f"{label_counts(train.labels)}. Give a dev set, or a grid of one C"
+                f"{label_counts(train.labels)}. Give more rows, a dev set (command line: a folder "
+                "with train, dev and test tables), or a grid of one C"
             )
         split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     else:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from genpool.errors import DataError, InputError, unknown_name
-from genpool.files import replacing
+from genpool.files import SAVE_AS_UTF8, replacing
 
 HEADER = ("id", "gold", "predicted")
 PROBABILITY = "p:"
@@ -101,7 +101,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 try:
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
-                    problem = f"not UTF-8: byte {line[error.start]:#04x}"
+                    problem = f"not UTF-8: byte {line[error.start]:#04x}; {SAVE_AS_UTF8}"
                     raise DataError(problem, path, number) from error
                 yield number, text.removesuffix("\n").removesuffix("\r").split("\t")
     except OSError as error:

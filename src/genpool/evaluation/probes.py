@@ -80,9 +80,10 @@ def probe_cross_validated(
     """
     if folds < 2:
         raise InputError(f"folds = {folds}: cross-validation needs at least 2")
-    if second_count(rows.labels) < folds:
+    most = second_count(rows.labels)
+    if most < folds:
         needed = f"{folds} folds need 2 labels with {folds} rows each"
-        raise InputError(f"{needed}; {label_counts(rows.labels)}. Take fewer folds, or a split")
+        raise InputError(f"{needed}; {label_counts(rows.labels)}. {_fewer_folds(most)}")
     with train_extra("A transfer probe"):
         from sklearn.model_selection import StratifiedKFold
 
@@ -101,6 +102,14 @@ def probe_cross_validated(
         fits.append(fit)
     report = accuracy_report(rows.labels, predicted, sorted(set(rows.labels)))
     return ProbeReport(report, tuple(f.c for f in fits), all(f.converged for f in fits))
+
+
+def _fewer_folds(most: int) -> str:
+    """How rows that allow no more folds than `most` can be probed."""
+    split = "separate training, dev and test rows (command line: a folder with these tables)"
+    if most < 3:  # two labels need two rows each outside a fold, to choose C among them
+        return f"Give more rows, or {split}"
+    return f"Take {most} folds (command line: --folds {most}), or {split}"
 
 
 def _check_fits(name: str, part: LabelledVectors, train: LabelledVectors) -> None:

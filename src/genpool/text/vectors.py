@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.errors import DataError, InputError
-from genpool.files import raw_lines
+from genpool.files import SAVE_AS_UTF8, raw_lines
 from genpool.text.tokenizer import canonical
 from genpool.text.vocabulary import PAD, Vocabulary
 
@@ -68,7 +68,9 @@ def _lines(path: str | Path, dim: int | None) -> Iterator[tuple[int, str, list[s
         try:
             fields = data.decode("utf-8").rstrip(" ").split(" ")
         except UnicodeDecodeError as error:
-            raise DataError(f"is not UTF-8 text: {error.reason}", path, number) from None
+            raise DataError(
+                f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}", path, number
+            ) from None
         if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
             continue
         found = len(fields) - 1

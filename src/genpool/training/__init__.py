@@ -1,6 +1,6 @@
 """The loop, its schedule, checkpoints and the folder of a run."""
 
-from genpool.training.interrupt import Interrupted
+from genpool.errors import Interrupted
 from genpool.training.loop import train
 from genpool.training.settings import RunSettings, read_settings
 

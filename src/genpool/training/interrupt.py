@@ -6,18 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
-
-from genpool.errors import TrainingError
-
-
-class Interrupted(TrainingError):
-    """A run was stopped by its user; its state is saved."""
-
-    def __init__(self, folder: Path, step: int) -> None:
-        super().__init__(f"stopped after step {step}; continue with the same command and --resume")
-        self.folder, self.step = folder, step
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from rich.console import Console
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.errors import MissingExtraError, TrainingError
+from genpool.errors import Interrupted, MissingExtraError, TrainingError
 from genpool.model import Classified
 from genpool.pooling import GeneralizedPooling
 from genpool.progress import progress
@@ -24,7 +24,7 @@ from genpool.text import Batch
 from genpool.training.batches import epoch_batches, share_of
 from genpool.training.checkpoint import load_checkpoint, save_checkpoint
 from genpool.training.finish import finish
-from genpool.training.interrupt import Interrupted, noticing_interrupts
+from genpool.training.interrupt import noticing_interrupts
 from genpool.training.penalty import PenaltyWatch, needs_weights, penalties_of
 from genpool.training.preparation import Prepared, prepare
 from genpool.training.run_folder import RunFolder

@@ -14,12 +14,16 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from genpool.config import to_dict
 from genpool.errors import MissingExtraError, TrainingError
 from genpool.files import replacing
+
+#: settings that an error names
+SHOWN = 5
 
 
 def settings_toml(settings: Any) -> str:
@@ -33,6 +37,28 @@ def settings_toml(settings: Any) -> str:
         for section, values in to_dict(settings).items()
     }
     return tomli_w.dumps(sections)
+
+
+def _differences(there: str, here: str) -> str:
+    """The settings in which two TOML texts differ, the first few of them by name."""
+    try:
+        texts = [tomllib.loads(text) for text in (there, here)]
+    except tomllib.TOMLDecodeError:  # somebody has edited it
+        return ""
+    sides = [
+        {
+            f"{section}.{key}": value
+            for section, values in text.items()
+            for key, value in values.items()
+        }
+        for text in texts
+    ]
+    names = [name for name in {**sides[0], **sides[1]} if sides[0].get(name) != sides[1].get(name)]
+    told = [
+        f"{name} is {sides[0].get(name)!r} there, {sides[1].get(name)!r} here" for name in names
+    ]
+    more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+    return f" ({'; '.join(told[:SHOWN])}{more})" if told else ""
 
 
 class RunFolder:
@@ -60,12 +86,12 @@ class RunFolder:
                     f"{self.path} holds something that is not a run. Give another folder: --out"
                 )
             return
-        self.check_settings(settings)
         if self.results.is_file():
             raise TrainingError(
                 f"{self.path} holds a run that is finished; its model is {self.best}. For another "
                 "give another folder: --out"
             )
+        self.check_settings(settings)
         if not resume:
             raise TrainingError(
                 f"{self.path} holds a run that is not finished. Continue it with --resume, or give "
@@ -74,10 +100,12 @@ class RunFolder:
 
     def check_settings(self, settings: Any) -> None:
         """Sees that the run in this folder has these settings."""
-        if self.config.read_text(encoding="utf-8") != settings_toml(settings):
+        there, here = self.config.read_text(encoding="utf-8"), settings_toml(settings)
+        if there != here:
             raise TrainingError(
-                f"{self.path} holds another run: its settings in config.toml differ from these. "
-                "Give another folder (--out), or train with that config.toml to continue it."
+                f"{self.path} holds another run, whose settings in config.toml are others"
+                f"{_differences(there, here)}. Give another folder (--out), or train with that "
+                "config.toml to continue it."
             )
 
     def begin(self, settings: Any, about: dict[str, Any]) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 from genpool.errors import FolderError
 from genpool.folders import recover, replacing_folder
 from genpool.integrations.onnx.session import GRAPH
-from genpool.storage import CARD, CONFIG, FORMAT, TOKENIZER
+from genpool.storage import CARD, CONFIG, FORMAT, ONNX_FORMAT, TOKENIZER
 
-EXPORT_FORMAT, EXPORT_VERSION = "genpool-onnx", 1
+EXPORT_VERSION = 1
 OWN_FILES = (CONFIG, GRAPH, f"{GRAPH}.data", TOKENIZER, CARD)
 
 
@@ -33,7 +33,7 @@ def new_folder(path: str | Path) -> AbstractContextManager[Path]:
 def write_config(folder: Path, kind: str, more: Mapping[str, Any]) -> None:
     """config.json; model_type is what other readers of such files show of a kind unknown to them"""
     config = {
-        "format": EXPORT_FORMAT,
+        "format": ONNX_FORMAT,
         "format_version": EXPORT_VERSION,
         "model_type": f"ONNX graph of a {kind}, exported by genpool",
         "kind": kind,
@@ -64,7 +64,7 @@ def read_config(path: str | Path, kind: str) -> dict[str, Any]:
             f"{folder} holds a {found.get('kind')} saved by genpool; {expected}. Export it first: "
             f"genpool export {folder} OUT."
         )
-    if found.get("format") != EXPORT_FORMAT:
+    if found.get("format") != ONNX_FORMAT:
         kind_found = found.get("model_type", "unknown")
         raise FolderError(f"{folder} is of another kind (model type: {kind_found}); {expected}.")
     version = found.get("format_version")
@@ -88,7 +88,7 @@ def _check_replaced(target: Path) -> None:
     """Only an earlier export may be written over."""
     with suppress(OSError, ValueError, AttributeError):
         config = json.loads((target / CONFIG).read_text(encoding="utf-8"))
-        if config.get("format") == EXPORT_FORMAT:
+        if config.get("format") == ONNX_FORMAT:
             return
     raise FolderError(
         f"{target} holds something that is no ONNX export, which exporting would replace. Choose a "

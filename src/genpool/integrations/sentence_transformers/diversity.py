@@ -14,6 +14,7 @@ from genpool.errors import InputError, unknown_name
 from genpool.integrations.sentence_transformers.encoder import SentenceEncoderModule
 from genpool.integrations.sentence_transformers.features import HEADS, WEIGHTS, Features
 from genpool.integrations.sentence_transformers.pooling import GeneralizedPooling
+from genpool.pooling.base import Pooling
 from genpool.pooling.penalties import (
     Average,
     Penalty,
@@ -89,14 +90,20 @@ class DiversityLoss(nn.Module):
                 "the model has none of genpool's modules, so there are no heads to keep apart; "
                 f"expected GeneralizedPooling in it, got {self.model}"
             )
+        poolings = [_pooling_of(each) for each in found]
+        if all(each.output_dim == each.input_dim for each in poolings):
+            raise InputError(
+                "the pooling has one head, which has no other to be kept apart from; expected two "
+                "or more: GeneralizedPooling(width, heads=2)."
+            )
         return found
 
     def _parameter_penalty(self, module: WithHeads) -> Penalty:
-        inner = module.encoder if isinstance(module, SentenceEncoderModule) else module
-        w1 = getattr(inner.pooling, "w1", None)
+        pooling = _pooling_of(module)
+        w1 = getattr(pooling, "w1", None)
         if not isinstance(w1, Tensor) or w1.dim() != 3:
             raise InputError(
-                f"{type(inner.pooling).__name__} has no parameters per head; expected generalized "
+                f"{type(pooling).__name__} has no parameters per head; expected generalized "
                 'pooling. The penalty "embedding" is for every pooling.'
             )
         return parameter_penalty(w1, self.threshold, self.weight)
@@ -119,6 +126,10 @@ class DiversityLoss(nn.Module):
         names = ("penalty", "weight", "threshold", "average")
         own = {name: getattr(self, name) for name in names}
         return {"loss": type(self.loss).__name__, **own}
+
+
+def _pooling_of(module: WithHeads) -> Pooling:
+    return module.encoder.pooling if isinstance(module, SentenceEncoderModule) else module.pooling
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from genpool.integrations.sentence_transformers.features import HEADS, WEIGHTS, 
 from genpool.integrations.sentence_transformers.saving import hub_arguments, name_requirement
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooled
-from genpool.sentence_vectors import as_text
+from genpool.sentence_vectors import as_texts
 from genpool.text import Batch
 from genpool.text.vocabulary import UNKNOWN
 
@@ -65,7 +65,7 @@ class SentenceEncoderModule(InputModule):
     ) -> Features:
         """Sentences as one batch of tensors."""
         text = self.encoder.text
-        sentences = [(prompt or "") + as_text(each) for each in inputs]
+        sentences = [(prompt or "") + each for each in as_texts(inputs)]
         batch = text.batch(text.words_of_many(sentences))
         features = {PREFIX + each.name: getattr(batch, each.name) for each in fields(Batch)}
         return {"input_ids": batch.ids, "attention_mask": batch.mask.long(), **features}

@@ -11,6 +11,7 @@ from sentence_transformers.base.modules import Module
 from torch import nn
 
 from genpool import storage
+from genpool.embedded import embedded_folder
 from genpool.errors import FolderError, InputError
 from genpool.integrations.sentence_transformers.encoder import SentenceEncoderModule
 from genpool.integrations.sentence_transformers.heads import HeadVectors
@@ -32,7 +33,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def load(
-    path: str | Path,
+    path: str | Path | None = None,
     model_class: type[Model] = SentenceTransformer,  # type: ignore[assignment]
     **options: Any,
 ) -> Model:
@@ -40,7 +41,8 @@ def load(
 
     Args:
         path: a folder that sentence-transformers saved, or one that genpool saved (the encoder of
-            a classifier is taken). No code and no pickle in it is ever opened.
+            a classifier is taken); None: the encoder inside genpool. No code and no pickle in it is
+            ever opened.
         model_class: SentenceTransformer, or MultiVectorEncoder for models of that kind.
         options: arguments of model_class, such as device or prompts.
 
@@ -54,7 +56,7 @@ def load(
             "load takes no trust_remote_code: it opens only folders that need no trust. "
             "If you trust this one, use sentence-transformers itself."
         )
-    folder = Path(path)
+    folder = embedded_folder(SentenceEncoder.__name__) if path is None else Path(path)
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
     if (folder / MODULES).is_file():
