@@ -1,9 +1,8 @@
-"""How good the embedded encoder is, beside its teacher, GloVe, and other poolings.
+"""How good the embedded encoder is, beside its teacher and the mean of its word vectors.
 
-    python -m benchmarks.embedded_quality --glove GLOVE [--compare NAME=FOLDER ...]
+    python -m benchmarks.embedded_quality --glove GLOVE
 
-Writes results/embedded.md. --compare: encoders trained the same way with other poolings, such as
-generalized=runs/generalized/best max=runs/max/best mean=runs/mean/best.
+Writes results/embedded.md.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from benchmarks.others import MINILM
 from benchmarks.sentences import data_folder
 from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.distillation.teacher import load_teacher
-from genpool.evaluation import similarity_report
+from genpool.evaluation.similarity import cosine_pairs
 from genpool.text import WordTokenizer, read_vectors
 from genpool.training.tracking import versions
 
@@ -29,16 +29,18 @@ WIDTHS = (384, 256, 128, 64, 32)
 PAGE = Path(__file__).parents[1] / "results" / "embedded.md"
 
 
+def scores_and_cosines(table: str, encode: Encode) -> tuple[np.ndarray, np.ndarray]:
+    """People's scores of the pairs of a table, and the cosines of their vectors."""
+    reader = TableReader(data_folder() / f"{table}.tsv.xz")
+    examples = list(reader.read(reader.splits()[0]))
+    first = encode([each.first for each in examples])
+    second = encode([str(each.second) for each in examples])
+    return np.array([each.score for each in examples], float), cosine_pairs(first, second)
+
+
 def spearmans(encode: Encode) -> list[float]:
     """Spearman's correlation of the cosine with the scores of each table."""
-    found = []
-    for table in TABLES.values():
-        reader = TableReader(data_folder() / f"{table}.tsv.xz")
-        examples = list(reader.read(reader.splits()[0]))
-        first = encode([each.first for each in examples])
-        second = encode([str(each.second) for each in examples])
-        found.append(similarity_report([each.score for each in examples], first, second).spearman)
-    return found
+    return [spearmanr(*scores_and_cosines(table, encode)).statistic for table in TABLES.values()]
 
 
 def mean_of_glove(path: Path) -> Encode:
@@ -70,7 +72,6 @@ def table(title: str, rows: list[str]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--glove", type=Path, required=True)
-    parser.add_argument("--compare", nargs="*", default=[])
     chosen = parser.parse_args()
     encoder = SentenceEncoder.from_pretrained()
     teacher = load_teacher(MINILM)
@@ -80,8 +81,7 @@ def main() -> None:
         "Spearman's correlation of the cosine with people's scores. No sentence of these three "
         "tables, and no score at all, was learned from; STS-B dev chose the epoch.",
         "",
-        "`python -m benchmarks.embedded_quality --glove GLOVE --compare "
-        f"{' '.join(chosen.compare)}`; "
+        "`python -m benchmarks.embedded_quality --glove GLOVE`; "
         + ", ".join(f"{name} {number}" for name, number in versions().items())
         + ".",
         "",
@@ -102,21 +102,10 @@ def main() -> None:
             for width in WIDTHS
         ],
     )
-    if chosen.compare:
-        lines += [
-            "Poolings, all else alike: the recipe `embedded` with three tables alone (STS-B, SICK "
-            "and SNLI train, 128,531 sentences), no texts, no WordNet, 2 epochs, seed 0; max and "
-            "mean pooling without options and with `encoder.hidden_dim=352`, which gives them as "
-            "many parameters. This is a short schedule, and one seed:",
-            "",
-        ]
-        rows = []
-        for each in chosen.compare:
-            name, _, folder = each.partition("=")
-            model = SentenceEncoder.from_pretrained(folder)
-            count = sum(part.numel() for part in model.parameters())
-            rows.append(row(f"{name}, {count / 1e6:.2f} M parameters", model.encode))
-        lines += table("pooling", rows)
+    lines += [
+        "Other poolings, trained the same way: [embedded_poolings.md](embedded_poolings.md).",
+        "",
+    ]
     PAGE.write_text("\n".join(lines), encoding="utf-8")
 
 
