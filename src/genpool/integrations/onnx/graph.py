@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from genpool.compact import SCALE, compacted
 from genpool.embedding import CharacterCNN
 from genpool.integrations.onnx.alignment import Aligned, left_aligned
 from genpool.integrations.onnx.encoders import graph_encoder
@@ -35,11 +36,19 @@ class SentenceGraph(nn.Module):
     """Numbers of words and letters in, sentence vectors out; padding may stand anywhere.
 
     It is for tracing alone (see `recurrent`), and shares the weights of the model, but for those of
-    recurrent layers, which are put in ONNX's order.
+    recurrent layers, which are put in ONNX's order. int8: the word table in 8 bits, with a scale
+    for every word, because one for the whole table would be too coarse for rare words.
     """
 
-    def __init__(self, model: SentenceEncoder) -> None:
+    table: Tensor
+    scales: Tensor | None
+
+    def __init__(self, model: SentenceEncoder, int8: bool = False) -> None:
         super().__init__()
+        words = model.embedding.words.detach()
+        parts = compacted({"words": words}) if int8 else {"words": words}
+        self.register_buffer("table", parts["words"])  # (words, word_dim)
+        self.register_buffer("scales", parts.get("words" + SCALE))  # (words,)
         self.embedding, self.projection = model.embedding, model.projection
         self.encoder = graph_encoder(model.encoder)
         self.pooling = graph_pooling(model.pooling)
@@ -54,7 +63,7 @@ class SentenceGraph(nn.Module):
         order = left_aligned(mask)  # (batch, time)
         aligned = Aligned.of(mask)
         ids = word_ids.gather(1, order)  # (batch, time)
-        vectors = functional.embedding(ids, self.embedding.words)  # (batch, time, word_dim)
+        vectors = self._word_vectors(ids)  # (batch, time, word_dim)
         if self.embedding.spelling is not None and letters is not None:
             batch, time, longest = letters.shape
             where = order.unsqueeze(2).expand(batch, time, longest)
@@ -67,6 +76,10 @@ class SentenceGraph(nn.Module):
         pooled = cast(Pooled, self.pooling(states, aligned.mask, **more))
         vector = pooled.vector
         return vector if self.projection is None else cast(Tensor, self.projection(vector))
+
+    def _word_vectors(self, ids: Tensor) -> Tensor:
+        rows = functional.embedding(ids, self.table)
+        return rows if self.scales is None else rows.float() * self.scales[ids].unsqueeze(2)
 
 
 class UnspelledGraph(nn.Module):

@@ -19,8 +19,8 @@ from genpool.pooling import POOLINGS
 #: bytes of weights from which on they stand in a file of their own beside the graph: a protocol
 #: buffer ends at 2 GB
 LARGE = 1 << 30
-#: what 8-bit weights are made of: what onnxruntime multiplies in 8 bits, and tables
-ROUNDED = ["MatMul", "Gemm", "LSTM", "Gather"]
+#: what 8-bit weights are made of: what onnxruntime multiplies in 8 bits
+ROUNDED = ["MatMul", "Gemm", "LSTM"]
 
 #: the dimensions of an input that may have any size, by their place, with their names
 Free = Mapping[int, str]
