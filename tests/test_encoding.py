@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from genpool import SentenceEncoder
-from genpool.encoding import encode_file, read_sentences
+from genpool.encoding import column_reader, encode_file, read_sentences
 from genpool.errors import DataError, InputError
 from genpool.inference import WINDOW
 
@@ -133,6 +133,19 @@ def test_an_empty_cell_is_a_sentence_without_tokens(
     encode_file(sentence_encoder, tmp_path / name, out, column="text", show_progress=False)
     expected = sentence_encoder.encode(["a dog runs .", "", "the man"])
     assert np.abs(np.load(out) - expected).max() < 1e-6
+
+
+def test_bad_rows_are_left_out_if_asked_to(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    (tmp_path / "cells.tsv").write_text("text\tn\na dog runs .\t1\nbroken\nthe man\t3\n")
+    given, out = (sentence_encoder, tmp_path / "cells.tsv"), tmp_path / "vectors.npy"
+    with pytest.raises(DataError, match=r"line 3.*--bad-rows skip"):
+        encode_file(*given, out, column="text", show_progress=False)
+    reader = column_reader(tmp_path / "cells.tsv", "text", bad_rows="skip")
+    encode_file(sentence_encoder, reader, out, show_progress=False)
+    assert reader.skipped.total() == 1
+    assert np.abs(np.load(out) - sentence_encoder.encode(["a dog runs .", "the man"])).max() < 1e-6
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -30,7 +30,7 @@ Kind = Callable[[Path, int], AbstractContextManager[Write]]
 
 def encode_file(
     encoder: SentenceVectors,
-    source: str | Path,
+    source: str | Path | TableReader,
     output: str | Path,
     column: str | None = None,
     normalize: bool = False,
@@ -57,7 +57,7 @@ def encode_file(
     if not folder and target.suffix not in kinds:
         expected = f"{', '.join(kinds)}, or a folder: a name without a suffix"
         raise InputError(f"{target} ends in {target.suffix!r}; expected {expected}.")
-    if column is None and _is_table(source):
+    if column is None and not isinstance(source, TableReader) and _is_table(source):
         raise InputError(f"{source} is a table; say which column holds the sentences: --column.")
     waiting: list[str] = []
 
@@ -92,13 +92,19 @@ def _is_table(source: str | Path) -> bool:
     return name.suffix.lower() in (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")
 
 
-def read_sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
+def column_reader(source: str | Path, column: str, bad_rows: str = "error") -> TableReader:
+    """A reader of one column of a table; it counts the bad rows that it was told to skip."""
+    if str(source) == "-":
+        raise InputError("standard input has one sentence a line; a column needs a file.")
+    return TableReader(source, first=column, labelled=False, empty_texts=True, bad_rows=bad_rows)
+
+
+def read_sentences(source: str | Path | TableReader, column: str | None = None) -> Iterator[str]:
     """The sentences of a file; an empty line or cell is a sentence without tokens."""
-    if column is not None:
-        if str(source) == "-":
-            raise InputError("standard input has one sentence a line; a column needs a file.")
-        reader = TableReader(source, first=column, labelled=False, empty_texts=True)
-        for example in reader.read(reader.splits()[0]):
+    if not isinstance(source, TableReader) and column is not None:
+        source = column_reader(source, column)
+    if isinstance(source, TableReader):
+        for example in source.read(source.splits()[0]):
             yield example.first
         return
     name = "standard input" if str(source) == "-" else source

@@ -74,7 +74,11 @@ def test_select_trains_each_value_and_reports_the_choice(genpool: Command, films
         *("--select", "pooling.heads=1,3"),
     )
     assert said.code == 0, said.err
-    assert said.out.splitlines()[-1] == "report: choice/selection.md"
+    report, model = said.out.splitlines()[-2:]
+    assert report == "report: choice/selection.md"
+    chosen = model.removeprefix("model:  choice/pooling.heads=")[0]
+    assert model == f"model:  choice/pooling.heads={chosen}/best (pooling.heads = {chosen})"
+    assert f"| {chosen} (chosen)" in (films / "choice" / "selection.md").read_text()
     assert {each.name for each in (films / "choice").iterdir()} == {
         "pooling.heads=1",
         "pooling.heads=3",

@@ -432,3 +432,13 @@ def test_recipes_copy_into_a_folder_that_is_not_there_is_told(
     said = genpool("recipes", "copy", "snli", tmp_path / "no" / "mine.toml")
     assert said.code == 2
     assert "cannot be written" in said.err
+
+
+def test_encode_leaves_bad_rows_out_if_asked_to(genpool: Command, place: Path) -> None:
+    (place / "cells.tsv").write_text("text\tn\nA dog runs.\t1\nbroken\n\t3\n")
+    command = ["encode", MODEL, "cells.tsv", "--column", "text", "-o", "v.npy"]
+    said = genpool(*command)
+    assert said.code == 2 and "--bad-rows skip" in said.err
+    said = genpool(*command, "--bad-rows", "skip")
+    assert said.code == 0 and "rows left out: 1 " in said.err
+    assert said.out.startswith("2 vectors")

@@ -41,6 +41,7 @@ def test_a_genpool_folder_gives_the_same_vectors(
 ) -> None:
     model = load(folder)
     assert isinstance(model, SentenceTransformer)
+    assert model.model_card_data.model_name == f"{folder.parent.name}/{folder.name}"
     np.testing.assert_allclose(
         model.encode(MANY, batch_size=5), sentence_encoder.encode(MANY), atol=1e-5
     )
@@ -55,6 +56,7 @@ def test_a_classifier_gives_its_encoder(pair_classifier: PairClassifier, tmp_pat
 
 def test_without_a_path_it_is_the_encoder_inside() -> None:
     found = load().encode(["A man sleeps."])
+    assert load().model_card_data.model_name == "genpool/embedded"
     expected = SentenceEncoder.from_pretrained().encode(["A man sleeps."])
     np.testing.assert_allclose(found, expected, atol=1e-5)
 

@@ -107,10 +107,13 @@ def test_finished_runs_are_not_trained_again(
     assert trained == [f"{KEY}=1e-9", f"{KEY}=2e-9"]
     monkeypatch.setattr(selection, "train", finish)
     trained.clear()
-    results = select(*given, resume=True, show_progress=False)
+    value, model, results = select(*given, resume=True, show_progress=False)
     assert trained == [f"{KEY}=3e-9"]
     assert results.keys() == {"dev", "test"}
-    assert "1e-9 (chosen)" in (tmp_path / "runs" / "selection.md").read_text()  # first of equals
+    assert (value, model) == ("1e-9", tmp_path / "runs" / f"{KEY}=1e-9" / "best")
+    page = (tmp_path / "runs" / "selection.md").read_text()
+    assert "1e-9 (chosen)" in page  # first of equals
+    assert "2e-9, level with it" in page
 
 
 def test_finished_runs_of_other_settings_are_not_taken_for_these(

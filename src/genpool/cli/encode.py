@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from genpool.cli.table_options import BadRows, say_left_out
 from genpool.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def encode(
     column: Annotated[
         str | None, typer.Option(help="Column of a table; else FILE has one sentence a line.")
     ] = None,
+    bad_rows: BadRows = "error",
     normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
     truncate_dim: Annotated[
         int | None, typer.Option(min=1, help="Keep only so many numbers, the first ones.")
@@ -39,17 +41,18 @@ def encode(
 
     Example: genpool encode sentences.txt -o vectors.npy
     """
-    from genpool.encoding import encode_file
+    from genpool.encoding import column_reader, encode_file
 
     if not 1 <= len(paths) <= 2:
         raise InputError(f"got {len(paths)} paths; expected [MODEL] FILE.")
     model = paths[0] if len(paths) == 2 else None
+    reader = None if column is None else column_reader(paths[-1], column, bad_rows)
     encoder = _load(model, runtime)
     count = encode_file(
         encoder,
-        paths[-1],
+        reader or paths[-1],
         output,
-        column,
+        None,
         normalize,
         batch_size,
         model_path=model,
@@ -57,6 +60,8 @@ def encode(
         int8=int8,
         truncate_dim=truncate_dim,
     )
+    if reader is not None:
+        say_left_out(reader)
     width = truncate_dim or encoder.output_dim
     typer.echo(f"{count:,} vectors of {width:,} numbers: {output}")
     if encoder.text.cut.sentences:

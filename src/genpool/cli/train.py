@@ -45,16 +45,15 @@ def train(
         overrides.append(f'reader.bad_rows="{bad_rows}"')
     folder = out or Path("runs") / Path(recipe).stem
     if select is not None:
-        results = choose(text, overrides, select, data, folder, resume, not quiet)
+        value, model, results = choose(text, overrides, select, data, folder, resume, not quiet)
+        report, chosen = "selection.md", f" ({select.partition('=')[0].strip()} = {value})"
     else:
         settings = read_settings(text, overrides, recipe)
         results = run(settings, data, folder, resume, not quiet)
+        model, report, chosen = folder / "best", "report.md", ""
     end_processes()
     for name, each in results.items():
         typer.echo(f"{name} accuracy: {100 * each['accuracy']:.2f} %")
     if results:
-        # The report of a selection names the model that was chosen.
-        where = folder / "selection.md" if select else folder / "report.md"
-        typer.echo(f"report: {where}")
-        if not select:
-            typer.echo(f"model:  {folder / 'best'}")
+        typer.echo(f"report: {folder / report}")
+        typer.echo(f"model:  {model}{chosen}")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from safetensors.torch import load_file
 
@@ -41,6 +41,14 @@ def parse_selection(text: str) -> tuple[str, list[str]]:
     return key.strip(), listed
 
 
+class Choice(NamedTuple):
+    """The value that was chosen, the folder of its model, and its scores."""
+
+    value: str
+    model: Path
+    results: dict[str, Any]
+
+
 def select(
     recipe: str,
     overrides: Sequence[str],
@@ -49,7 +57,7 @@ def select(
     out: str | Path,
     resume: bool = False,
     show_progress: bool = True,
-) -> dict[str, Any]:
+) -> Choice:
     """Trains a run for each value under `out`, chooses by dev accuracy, then scores its test.
 
     recipe: the TOML text. Runs that are finished already are not trained again with `resume`.
@@ -77,12 +85,12 @@ def select(
         # From the file, because every process of torchrun has to know it.
         results = json.loads(folder.results.read_text(encoding="utf-8"))
         candidates.append(Candidate(value, folder, results["dev"]["accuracy"]))
-    if int(os.environ.get("RANK", "0")) > 0:
-        return {}
     best = max(candidates, key=lambda each: each.dev_accuracy)
+    if int(os.environ.get("RANK", "0")) > 0:
+        return Choice(best.value, best.folder.best, {})
     results = _score_tests(every[best.value], data, best.folder)
     _write_choice(Path(out), key, candidates, best, results)
-    return results
+    return Choice(best.value, best.folder.best, results)
 
 
 def _score_tests(
@@ -98,7 +106,8 @@ def _write_choice(
 ) -> None:
     lines = [f"# Choice of {key} by dev accuracy", "", f"| {key} | dev |", "|---|---|"]
     for each in candidates:
-        mark = " (chosen)" if each is best else ""
+        level = ", level with it" if each.dev_accuracy == best.dev_accuracy else ""
+        mark = " (chosen)" if each is best else level
         lines.append(f"| {each.value}{mark} | {100 * each.dev_accuracy:.2f} % |")
     lines += ["", f"The model: `{best.folder.best}`"]
     scores = [

@@ -112,7 +112,8 @@ class DiversityLoss(nn.Module):
         if not seen:
             raise InputError(
                 f"no {READS[self.penalty]!r} were written while the loss was computed; expected "
-                "the pooling to have write_weights=True, and the loss to call the model."
+                "the pooling to have write_weights=True (of a genpool folder: "
+                "model[0].write_weights = True), and the loss to call the model."
             )
         if torch.is_grad_enabled() and not any(each.requires_grad for each in seen):
             raise InputError(

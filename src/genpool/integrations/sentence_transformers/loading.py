@@ -60,14 +60,23 @@ def load(
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
     if (folder / MODULES).is_file():
-        return _load_theirs(folder, model_class, options)
+        return _named(_load_theirs(folder, model_class, options), path)
     if (folder / storage.CONFIG).is_file():
-        return model_class(modules=_modules_of(folder, model_class), **options)
+        return _named(model_class(modules=_modules_of(folder, model_class), **options), path)
     there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
     raise FolderError(
         f"{folder} has neither {MODULES} (sentence-transformers) nor {storage.CONFIG} (genpool). "
         f"It has: {there}."
     )
+
+
+def _named(model: Model, path: str | Path | None) -> Model:
+    """With a name on its card: mteb files results by it, those of all nameless models as one."""
+    card: Any = model.model_card_data
+    if card.model_name is None:
+        parts = ("genpool", "embedded") if path is None else Path(path).resolve().parts[-2:]
+        card.model_name = "/".join(parts)
+    return model
 
 
 def _load_theirs(folder: Path, model_class: type[Model], options: dict[str, Any]) -> Model:
