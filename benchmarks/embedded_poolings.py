@@ -35,7 +35,8 @@ their pooling. All were taught by both recipes, `embedded` (4 epochs, 450,164 se
 `embedded-second` (3 epochs, 155,210 sentences), with seed 0; STS-B dev chose the epoch. Generalized
 pooling has the options of the recipe. Max and mean pooling have none (`--set pooling.name=max --set
 encoder.hidden_dim=352`): their encoder is wider, so that all have as many parameters. The embedded
-encoder is the generalized one with fewer words, in 8 bits.
+encoder is the generalized one with fewer words, in 8 bits. It was taught by an earlier state of
+the code, in which dropout drew other numbers.
 """
 DIFFERENCE = """
 By how much generalized pooling is ahead, with the 95 % interval of a paired bootstrap over the
@@ -44,8 +45,8 @@ on other pairs, not how another seed would come out.
 """
 SHORT = """
 A short schedule, on which poolings were tried: three tables alone (STS-B, SICK and SNLI train,
-128,531 sentences), 2 epochs of the first recipe, seed 0; chosen by nothing but STS-B dev. Poolings
-that are level here, or ahead, need not be so after the whole schedule.
+128,531 sentences), 2 epochs of the first recipe, seed 0. Poolings that are level here, or ahead,
+need not be so after the whole schedule; the recipe was not changed for them.
 """
 
 
@@ -70,7 +71,7 @@ class Student:
     """An encoder by name, with its cosines on every table."""
 
     def __init__(self, given: str) -> None:
-        self.name, _, folder = given.partition("=")
+        self.name, _, folder = given.rpartition("=")
         model = SentenceEncoder.from_pretrained(folder)
         self.parameters = sum(each.numel() for each in model.parameters())
         self.pairs = {
