@@ -59,6 +59,15 @@ def replacing_folder(
         shutil.rmtree(fresh, ignore_errors=True)
 
 
+def require_version(version: object, newest: int, path: Path) -> None:
+    """Raises FolderError for a file whose format is newer than this genpool reads."""
+    if type(version) is not int or not 1 <= version <= newest:
+        raise FolderError(
+            f"{path} has format version {version!r}; this genpool reads 1 to {newest}. "
+            "A newer genpool wrote it: pip install --upgrade genpool."
+        )
+
+
 def recover(target: Path) -> None:
     """Finishes what a kill between the two renames left."""
     previous = _previous(target)

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from genpool.compact import restored, scale_shapes
 from genpool.errors import FolderError
-from genpool.folders import recover, replacing_folder
+from genpool.folders import recover, replacing_folder, require_version
 
 #: version 2 added 8-bit weights; a folder without them is still written as version 1
 FORMAT, FORMAT_VERSION, COMPACT_VERSION = "genpool", 1, 2
@@ -151,12 +151,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f"{path} is not of a genpool model (model type: {kind}); expected "
             f'"format": "{FORMAT}". Was the folder saved by another library?'
         )
-    version = config.get("format_version")
-    if type(version) is not int or not 1 <= version <= COMPACT_VERSION:
-        raise FolderError(
-            f"{path} has format version {version!r}; this genpool reads 1 to {COMPACT_VERSION}. "
-            "A newer genpool wrote it: pip install --upgrade genpool."
-        )
+    require_version(config.get("format_version"), COMPACT_VERSION, path)
     return config
 
 

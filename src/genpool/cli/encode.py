@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from genpool.cli.arguments import model_and
 from genpool.cli.table_options import BadRows, say_left_out
 from genpool.errors import InputError, unknown_name
 
@@ -43,14 +44,12 @@ def encode(
     """
     from genpool.encoding import column_reader, encode_file
 
-    if not 1 <= len(paths) <= 2:
-        raise InputError(f"got {len(paths)} paths; expected [MODEL] FILE.")
-    model = paths[0] if len(paths) == 2 else None
-    reader = None if column is None else column_reader(paths[-1], column, bad_rows)
+    model, file = model_and("FILE", paths)
+    reader = None if column is None else column_reader(file, column, bad_rows)
     encoder = _load(model, runtime)
     count = encode_file(
         encoder,
-        reader or paths[-1],
+        reader or file,
         output,
         None,
         normalize,

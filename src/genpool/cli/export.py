@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from genpool.errors import InputError
+from genpool.cli.arguments import model_and
 
 
 def export(
@@ -26,13 +26,12 @@ def export(
     from genpool import SentenceEncoder
     from genpool.integrations.onnx import export as export_model
 
-    if not 1 <= len(paths) <= 2:
-        raise InputError(f"got {len(paths)} paths; expected [MODEL] OUT.")
-    encoder = SentenceEncoder.from_pretrained(paths[0] if len(paths) == 2 else None)
-    done = export_model(encoder, paths[-1], int8)
+    model, output = model_and("OUT", paths)
+    encoder = SentenceEncoder.from_pretrained(model)
+    done = export_model(encoder, output, int8)
     checked = (
         f"smallest cosine to PyTorch {1 - done.difference:.5f}"
         if int8
         else f"largest difference from PyTorch {done.difference:.1e}"
     )
-    typer.echo(f"vectors of {encoder.output_dim:,} numbers, {checked}: {paths[-1]}")
+    typer.echo(f"vectors of {encoder.output_dim:,} numbers, {checked}: {output}")

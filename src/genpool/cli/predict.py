@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from genpool.cli.arguments import model_and
 from genpool.cli.table_options import BadRows, say_left_out
 from genpool.errors import InputError
 
@@ -32,17 +33,16 @@ def predict(
 
     Example: genpool predict runs/rules/best pairs.tsv -o labels.tsv
     """
-    if not 1 <= len(paths) <= 2:
-        raise InputError(f"got {len(paths)} paths; expected [MODEL] FILE.")
+    model, file = model_and("FILE", paths)
     if output.suffix != ".tsv":
         raise InputError(f"{output} ends in {output.suffix!r}; predictions are written as .tsv.")
     from genpool.data import TableReader
     from genpool.evaluation import write_predictions
     from genpool.tables import load_classifier, predict_table
 
-    classifier = load_classifier(paths[0] if len(paths) == 2 else None)
+    classifier = load_classifier(model)
     reader = TableReader(
-        paths[-1],
+        file,
         first=first,
         second=second,
         label=label,

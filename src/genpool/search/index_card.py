@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from genpool.errors import FolderError
+from genpool.folders import require_version
 from genpool.search.fingerprint import fingerprint, model_of
 from genpool.sentence_vectors import SentenceVectors
 
@@ -101,12 +102,7 @@ def _content(folder: Path) -> dict[str, Any]:
         raise FolderError(
             f'{path} is not of a genpool index: its format is {given!r}; expected "{FORMAT}".'
         )
-    version = content.get("format_version")
-    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
-        raise FolderError(
-            f"{path} has format version {version!r}; this genpool reads 1 to {FORMAT_VERSION}. "
-            "A newer genpool wrote it: pip install --upgrade genpool."
-        )
+    require_version(content.get("format_version"), FORMAT_VERSION, path)
     return content
 
 
