@@ -12,8 +12,8 @@ from benchmarks.others import minilm, own_lstm
 from benchmarks.sentences import some_sentences
 from benchmarks.textbook import TextbookModel, sides_of
 from genpool import PairClassifier, SentenceEncoder
-from genpool.quick import QuickEncoder
-from genpool.threads import side_by_side
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.tensors.threads import map_threaded
 
 SENTENCES = 4096
 BATCH = 128
@@ -115,7 +115,7 @@ def long_sentences(rounds: int) -> list[Row]:
         sentences = [words[at : at + length] for at in starts]
         size = tokens // length
         batches = [sentences[at : at + size] for at in range(0, len(sentences), size)]
-        return lambda: list(side_by_side(quick.vectors_of, batches, quick.threads))
+        return lambda: list(map_threaded(quick.encode_tokenized, batches, quick.threads))
 
     seconds = interleaved({"long": run(400), "short": run(20)}, rounds)
     ratio, spread = ratios(seconds["short"], seconds["long"])

@@ -11,7 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from genpool.files import raw_lines
+from genpool.disk.files import raw_lines
 
 DATA = Path(os.environ.get("GENPOOL_DATA", "../shared/data"))
 

@@ -11,8 +11,8 @@ from benchmarks.harness import Row, interleaved, ratios
 from benchmarks.sentences import data_folder, some_sentences
 from genpool import PairClassifier
 from genpool.data import TableReader
-from genpool.quick import QuickEncoder
-from genpool.workers import WorkerPool
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.workers import WorkerPool
 
 SENTENCES = 4096
 BATCH = 128

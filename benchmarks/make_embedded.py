@@ -19,7 +19,7 @@ import torch
 from benchmarks.sentences import data_folder
 from genpool import PairClassifier, SentenceEncoder
 from genpool.embedded import embedded_folder
-from genpool.tables import evaluate_similarity, predict_table
+from genpool.jobs.tables import evaluate_similarity, predict_table
 from genpool.text import TextPipeline, Vocabulary
 from genpool.text.vocabulary import SPECIAL_WORDS
 

@@ -14,8 +14,8 @@ from functools import partial
 
 import torch
 
-from genpool.packing import Packing
 from genpool.pooling import POOLINGS, GeneralizedPooling, Pooling
+from genpool.tensors.packing import Packing
 
 BATCH, LONGEST, DIM, ROUNDS = 64, 40, 600, 7
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import interleaved, ratios
 from genpool import __version__
-from genpool.search import ModelMark, SearchIndex, writing_index
+from genpool.search import ModelReference, SearchIndex, index_writer
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "results" / "search.md"
@@ -50,7 +50,7 @@ def write(folder: Path, normalized: bool) -> float:
     random = np.random.default_rng(SEED)
     seconds = 0.0
     began = time.perf_counter()
-    with writing_index(folder, DIM, ModelMark("random")) as add:
+    with index_writer(folder, DIM, ModelReference("random")) as add:
         for first in range(0, ROWS, CHUNK):
             seconds += time.perf_counter() - began
             vectors = random.standard_normal((CHUNK, DIM), np.float32)
@@ -124,7 +124,7 @@ def report() -> str:
             "Memory is the peak of what a search of one query allocates. The mapped file comes on",
             "top as pages that the system drops when it needs room: the process had at most",
             f"{resident:.1f} GB resident, the file counted twice, for product and search.",
-            "Writing is `writing_index` alone, without the model. Seconds depend on the machine;",
+            "Writing is `index_writer` alone, without the model. Seconds depend on the machine;",
             "the ratio does so less.",
             "",
         ]

@@ -17,7 +17,7 @@ from torch.nn import functional
 from benchmarks.harness import sgemm_work
 from benchmarks.sizes import MULTINLI, REVIEWS, SNLI, Size, make_batch, make_model
 from genpool.model import Classifier
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 from genpool.training.tracking import versions
 
 PAGE = Path(__file__).parents[1] / "results" / "step_profile.md"

@@ -31,7 +31,7 @@ class Side:
 
 def sides_of(batch: Batch, sides: int) -> list[Side]:
     """A genpool batch as one or two padded batches, each as long as its own longest sentence."""
-    counts = batch.letter_counts
+    counts = batch.character_counts
     spelled = torch.zeros(len(counts), int(counts.max()), dtype=torch.long)  # (distinct, letters)
     spelled[torch.arange(spelled.shape[1]) < counts[:, None]] = batch.letters
     parts = []

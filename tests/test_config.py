@@ -25,7 +25,7 @@ from genpool.config import (
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, GenpoolError
 from genpool.pooling import POOLINGS
-from genpool.saved_model import PARTS
+from genpool.saving.saved_model import PARTS
 
 
 def read(given: dict[str, Any]) -> ModelSettings:

@@ -17,34 +17,23 @@ ROOT = Path(genpool.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: from the bottom to the top: a unit imports from lower lines, and a folder from itself
 LAYERS = [
-    {
-        "compact",
-        "dropout",
-        "embedded",
-        "errors",
-        "fast",
-        "files",
-        "folders",
-        "growing_array",
-        "int8",
-        "meta",
-        "packing",
-        "progress",
-        "recipes",
-        "threads",
-    },
+    {"errors", "progress"},
+    {"tensors", "disk", "recipes", "embedded"},
     {"text"},
     {"embedding"},
     {"encoder"},
     {"pooling"},
     {"classifier"},
-    {"card", "config", "explanation", "inference", "saved_model", "sentence_vectors", "storage"},
-    {"quick", "quick_bilstm", "quick_pooling"},
-    {"model"},
-    {"__init__", "workers"},
-    {"data", "evaluation", "search"},
+    {"config"},
+    {"saving"},
+    {"inference"},
+    {"model", "quick"},
+    {"__init__"},
+    {"data"},
+    {"evaluation"},
+    {"search"},
+    {"jobs"},
     {"training"},
-    {"demo", "encoding", "tables"},
     {"distillation"},
     {"integrations"},
     {"cli"},
@@ -70,7 +59,7 @@ def imported_modules(tree: ast.AST, package: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")[: -node.level + 1 or None] if node.level else []
             base = ".".join([*parents, *([node.module] if node.module else [])])
-            # `from genpool import storage` imports a module, `from genpool.text import Batch` not.
+            # `from genpool import model` imports a module, `from genpool.text import Batch` not.
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
@@ -97,14 +86,15 @@ for each in FILES:
 def test_imports_are_found_however_they_are_written() -> None:
     source = """
 import os, genpool.text.penn
-from genpool import storage, __version__
+from genpool import __version__
+from genpool.saving import storage
 from genpool.data.base import Reader
 def later():
     import genpool.cli as commands
     from . import model
     from .pooling import masking
 """
-    expected = {"text", "storage", "__init__", "data", "cli", "model", "pooling"}
+    expected = {"text", "__init__", "data", "cli", "model", "pooling"}
     assert units_imported(source) == expected
     assert units_imported("from ..errors import InputError", "genpool.text") == {"errors"}
     assert units_imported("from .batch import Batch", "genpool.text") == {"text"}
@@ -127,11 +117,11 @@ def test_no_two_parts_import_each_other() -> None:
 
 
 def test_poolings_know_nothing_of_where_states_come_from() -> None:
-    assert IMPORTS["pooling"] <= {"errors", "fast", "packing"}
+    assert IMPORTS["pooling"] <= {"errors", "tensors"}
 
 
 def test_a_room_knows_only_the_rooms_that_it_must() -> None:
-    basics = {"dropout", "errors", "fast", "files", "meta", "packing", "threads"}
+    basics = {"disk", "errors", "tensors"}
     assert IMPORTS["text"] <= basics
     assert IMPORTS["embedding"] <= basics | {"text"}
     assert IMPORTS["encoder"] <= basics
@@ -139,8 +129,8 @@ def test_a_room_knows_only_the_rooms_that_it_must() -> None:
 
 
 def test_readers_and_measures_know_no_model() -> None:
-    assert IMPORTS["data"] <= {"errors", "files"}
-    assert IMPORTS["evaluation"] <= {"errors", "files"}
+    assert IMPORTS["data"] <= {"disk", "errors"}
+    assert IMPORTS["evaluation"] <= {"disk", "errors"}
 
 
 def test_nothing_below_the_commands_knows_the_command_line() -> None:
@@ -148,6 +138,10 @@ def test_nothing_below_the_commands_knows_the_command_line() -> None:
         names = set(imported_modules(ast.parse(path.read_text(encoding="utf-8")), package_of(path)))
         if unit_of(path) not in ("cli", "__main__"):
             assert not any(name.split(".")[0] in ("typer", "click") for name in names), path
+
+
+def test_few_modules_stand_beside_the_folders() -> None:
+    assert len(list(ROOT.glob("*.py"))) <= 8
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

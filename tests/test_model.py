@@ -14,9 +14,9 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import EmbeddingSettings, ModelSettings, Part, TextSettings
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
-from genpool.fast import fast_paths
 from genpool.model import load_model
 from genpool.pooling import POOLINGS, Pooled
+from genpool.tensors.fast import fast_paths
 from genpool.text import Batch
 
 TOLERANCE = 1e-6

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from genpool.errors import ConfigError, InputError, unknown_name
-from genpool.meta import without_memory
+from genpool.tensors.meta import on_meta_device
 
 Settings = TypeVar("Settings")
 
@@ -219,7 +219,7 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
                 problems.append(problem)
         if not problems:
             try:
-                with without_memory():  # sizes only, no memory: just to see whether it can be
+                with on_meta_device():  # sizes only, no memory: just to see whether it can be
                     classes[name](4, **options)
             except InputError as error:
                 problems.append(f"{section}: {error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -13,21 +14,28 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from genpool import storage
 from genpool.classifier import MLP, pair_features
 from genpool.config import ModelSettings, Part
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoded, Encoder
 from genpool.errors import ConfigError, FolderError, InputError
-from genpool.explanation import Explanation, pooling_weights
-from genpool.fast import fast
-from genpool.inference import evaluating, in_order
-from genpool.packing import Packing
+from genpool.inference.batching import evaluation_mode, map_by_length
+from genpool.inference.explanation import Explanation, pooling_weights
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.sentence_vectors import (
+    SentenceVectors,
+    StreamEncoder,
+    require_iterable,
+    require_text,
+    require_texts,
+)
+from genpool.inference.workers import WorkerPool
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.progress import progress
-from genpool.quick import QuickEncoder
-from genpool.saved_model import SavedModel
-from genpool.sentence_vectors import SentenceVectors, as_many, as_text, as_texts
+from genpool.saving import storage
+from genpool.saving.saved_model import SavedModel
+from genpool.tensors.fast import fast
+from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
 from genpool.text.vocabulary import BEGIN, END
 
@@ -37,7 +45,7 @@ Vectors = NDArray[np.float32]
 FEW = 64
 
 
-def tell_pooling(settings: ModelSettings) -> ModelSettings:
+def set_last_pooling_direction(settings: ModelSettings) -> ModelSettings:
     """Last pooling must know whether states are [forward ; backward]: the encoder says it."""
     encoder, pooling = ENCODERS.get(settings.encoder.name), settings.pooling
     # An unknown name is reported by the model, with the nearest one.
@@ -69,7 +77,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     """
 
     def __init__(self, text: TextPipeline, settings: ModelSettings | None = None) -> None:
-        super().__init__(text, tell_pooling(settings or ModelSettings()))
+        super().__init__(text, set_last_pooling_direction(settings or ModelSettings()))
         chosen = self.settings.embedding
         self.embedding = TokenEmbedding(
             len(text.vocabulary),
@@ -131,8 +139,8 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         pooled: Pooled = self.pooling(encoded.states, mask, **more)
         return pooled
 
-    def vectors_of(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        with evaluating(self):
+    def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        with evaluation_mode(self):
             vectors: Tensor = self(self.text.batch(sentences).to(self.device)).vector
             return vectors
 
@@ -152,14 +160,24 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         else:
             yield from QuickEncoder(self).encode_stream(stream, batch_size, done)
 
+    @contextmanager
+    def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[StreamEncoder]:
+        """Yields the quick form of this model, or several of them in worker processes."""
+        quick = QuickEncoder(self, int8=int8)  # complains here, not in a process of its own
+        if workers == 1:
+            yield quick
+        else:
+            with WorkerPool(self, workers, int8) as pool:
+                yield pool
+
     def explain(self, sentence: str) -> Explanation:
         """What each head looked at: weights per token, and per dimension."""
-        tokens = self.text.tokens(as_text(sentence))
+        tokens = self.text.tokens(require_text(sentence))
         batch = self.text.batch([[token.text for token in tokens]]).to(self.device)
         if self.text.sentence_ends:
             names = self.text.vocabulary.words
             tokens = [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
-        with evaluating(self):
+        with evaluation_mode(self):
             encoded = self._states(batch)
             weights = pooling_weights(
                 encoded.states,
@@ -205,7 +223,7 @@ class Classifier(SavedModel):
         pooled = self.encoder(batch, weights)
         return Classified(self.mlp(self.features(pooled.vector)), pooled)
 
-    def probabilities_of(
+    def predict_tokenized(
         self,
         examples: list[list[list[str]]],
         batch_size: int = 64,
@@ -216,7 +234,7 @@ class Classifier(SavedModel):
         def run(group: list[list[list[str]]]) -> Tensor:
             # One pass for both sides: first all first sentences, then all second ones.
             sentences = [words for side in zip(*group, strict=True) for words in side]
-            with evaluating(self):
+            with evaluation_mode(self):
                 logits = self(self.text.batch(sentences).to(self.device)).logits
                 return cast(Tensor, logits.float().softmax(dim=1).cpu())
 
@@ -224,7 +242,7 @@ class Classifier(SavedModel):
             return max(len(words) for words in example)
 
         with progress("predicting", len(examples), shown=show_progress_bar) as done:
-            chunks = list(in_order(examples, longest, run, batch_size, done))
+            chunks = list(map_by_length(examples, longest, run, batch_size, done))
         return torch.cat(chunks).numpy() if chunks else np.zeros((0, len(self.labels)), np.float32)
 
     def _best(self, probabilities: Vectors) -> list[str]:
@@ -250,8 +268,8 @@ class TextClassifier(Classifier):
         """Probabilities (sentences, labels), in the order of `labels`."""
         if isinstance(sentences, str):
             raise InputError("got one string; expected a list of sentences: predict([sentence]).")
-        examples = [[self.text.words(each)] for each in as_texts(as_many(sentences))]
-        return self.probabilities_of(examples, batch_size, show_progress_bar)
+        examples = [[self.text.words(each)] for each in require_texts(require_iterable(sentences))]
+        return self.predict_tokenized(examples, batch_size, show_progress_bar)
 
     def predict(
         self, sentences: Sequence[str], batch_size: int = 64, show_progress_bar: bool = False
@@ -283,15 +301,15 @@ class PairClassifier(Classifier):
     ) -> Vectors:
         """Probabilities (pairs, labels), in the order of `labels`."""
         examples = []
-        for number, pair in enumerate(as_many(pairs)):
+        for number, pair in enumerate(require_iterable(pairs)):
             if isinstance(pair, str) or not isinstance(pair, Collection) or len(pair) != 2:
                 raise InputError(
                     f"pair {number} is {pair!r}; expected two sentences: "
                     "predict([(premise, hypothesis), ...])."
                 )
-            sides = [as_text(side, f"pair {number}: ") for side in pair]
+            sides = [require_text(side, f"pair {number}: ") for side in pair]
             examples.append([self.text.words(side) for side in sides])
-        return self.probabilities_of(examples, batch_size, show_progress_bar)
+        return self.predict_tokenized(examples, batch_size, show_progress_bar)
 
     def predict(
         self,

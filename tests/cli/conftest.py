@@ -12,7 +12,7 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.cli import main
-from genpool.encoding import encode_file
+from genpool.jobs.encode_file import encode_file
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
-from genpool.search import SearchIndex, writing_index
-from genpool.search.index_card import ModelMark
+from genpool.search import SearchIndex, index_writer
+from genpool.search.index_card import ModelReference
 
 from .conftest import Command
 
@@ -102,7 +102,7 @@ def test_json_is_one_object_a_query(genpool: Command, place: Path) -> None:
 def test_a_sentence_of_several_lines_is_one_line(genpool: Command, place: Path) -> None:
     encoder = PairClassifier.from_pretrained(place / MODEL).encoder
     text = "A dog\nruns\r\nnaïve \ud83d 🙂"
-    with writing_index("lines", 20, ModelMark.of(encoder, MODEL)) as write:
+    with index_writer("lines", 20, ModelReference.of(encoder, MODEL)) as write:
         write([text], np.asarray(encoder.encode(["A dog runs."])))
     said = genpool("search", "lines", "A dog runs.")
     assert said.code == 0, said.err

@@ -12,8 +12,8 @@ import pytest
 
 from genpool.data import TableReader
 from genpool.data.rows import BadRow, decoded
+from genpool.disk.files import raw_lines
 from genpool.errors import DataError
-from genpool.files import raw_lines
 
 TABLE = b"label\ttext\nyes\tone\nno\ttwo\n"
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from genpool.embedding import CharacterCNN
-from genpool.embedding.characters import spelled_vectors
+from genpool.embedding.characters import character_vectors
 from genpool.errors import InputError
 
 from . import reference
@@ -59,12 +59,12 @@ def test_a_hand_worked_word() -> None:
     # 0 - 2 + 5 = 3, 1 - 10 + 2 = -7, 5 - 4 + 0 = 1; the largest, after ReLU, is 3.
     letters = torch.tensor([[1.0], [5.0], [2.0]])
     filters = [torch.tensor([[[1.0, -2.0, 1.0]]])]
-    assert spelled_vectors(letters, torch.tensor([3]), filters).tolist() == [[3.0]]
+    assert character_vectors(letters, torch.tensor([3]), filters).tolist() == [[3.0]]
 
 
 def test_relu_keeps_what_is_below_zero_at_zero() -> None:
     filters = [torch.tensor([[[-1.0]]])]
-    assert spelled_vectors(torch.ones(2, 1), torch.tensor([2]), filters).tolist() == [[0.0]]
+    assert character_vectors(torch.ones(2, 1), torch.tensor([2]), filters).tolist() == [[0.0]]
 
 
 def test_a_word_without_letters_gives_zeros() -> None:
@@ -127,7 +127,7 @@ def test_gradients_are_those_of_finite_differences() -> None:
         for width in (1, 3)
     ]
     assert torch.autograd.gradcheck(
-        lambda given, *each: spelled_vectors(given, counts, each), (letters, *filters)
+        lambda given, *each: character_vectors(given, counts, each), (letters, *filters)
     )
 
 

@@ -25,7 +25,7 @@ from genpool.encoder import (
 )
 from genpool.encoder.bilstm import BiLSTMStack
 from genpool.errors import ConfigError, GenpoolError, InputError
-from genpool.saved_model import PARTS
+from genpool.saving.saved_model import PARTS
 
 from .cases import CASES, INPUT_DIM, MASK, lively, made, numbers, references, sentences
 

@@ -21,7 +21,7 @@ from genpool.config import (
     Part,
     TextSettings,
 )
-from genpool.storage import FORMAT_VERSION
+from genpool.saving.storage import FORMAT_VERSION
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 
 HERE = Path(__file__).parent

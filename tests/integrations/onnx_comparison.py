@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool import SentenceEncoder
-from genpool.fast import fast_paths
-from genpool.sentence_vectors import SentenceVectors
+from genpool.inference.sentence_vectors import SentenceVectors
+from genpool.tensors.fast import fast_paths
 
 #: known and unknown words, unknown letters, one token, none, and a long sentence
 SENTENCES = [

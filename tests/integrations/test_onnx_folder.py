@@ -14,7 +14,8 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, GenpoolError, MissingExtraError
-from genpool.integrations.onnx import ExportError, OnnxEncoder, encoder, export, exporting, writing
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export, exporting, writing
+from genpool.integrations.onnx import onnx_encoder as encoder
 
 from ..conftest import MakeEncoder
 from .onnx_comparison import SENTENCES, largest_difference, padded_vectors

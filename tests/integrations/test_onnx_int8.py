@@ -13,7 +13,7 @@ import torch
 from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, Part, ProjectionSettings
 from genpool.integrations.onnx import ExportError, OnnxEncoder, checking, export, exporting
-from genpool.integrations.onnx.graph import SentenceGraph
+from genpool.integrations.onnx.traced_model import SentenceGraph
 
 from ..conftest import MakeEncoder
 from .onnx_comparison import SENTENCES, padded_vectors

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from genpool.packing import Packing
 from genpool.pooling import GeneralizedPooling
+from genpool.tensors.packing import Packing
 
 from . import reference
 from .cases import (

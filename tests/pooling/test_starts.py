@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from genpool.errors import InputError
-from genpool.meta import without_memory
 from genpool.pooling import GeneralizedPooling, MeanPooling
 from genpool.pooling.starts import SHARPNESS
+from genpool.tensors.meta import on_meta_device
 
 from .cases import mask_of, real, with_garbage
 
@@ -91,7 +91,7 @@ def test_a_start_draws_the_same_numbers_again(start):
 
 @pytest.mark.parametrize("start", ["random", "mean", "max"])
 def test_a_start_without_memory_takes_no_time(start):
-    with without_memory():
+    with on_meta_device():
         huge = GeneralizedPooling(10**6, 10**4, 10**6, start=start)
     assert huge.w1.is_meta
 

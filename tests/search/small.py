@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from genpool.search import ModelMark, SearchIndex, writing_index
+from genpool.search import ModelReference, SearchIndex, index_writer
 
-MARK = ModelMark("sha256:of-no-model")
+MARK = ModelReference("sha256:of-no-model")
 
 
 def write_index(
@@ -18,11 +18,11 @@ def write_index(
     vectors: np.ndarray,
     sentences: Sequence[str] | None = None,
     chunk: int = 7,
-    mark: ModelMark = MARK,
+    mark: ModelReference = MARK,
 ) -> Path:
     """An index of these vectors, written a few rows at a time."""
     texts = sentences or [f"row {row}" for row in range(len(vectors))]
-    with writing_index(folder, vectors.shape[1], mark) as write:
+    with index_writer(folder, vectors.shape[1], mark) as write:
         for first in range(0, len(vectors), chunk):
             write(list(texts[first : first + chunk]), vectors[first : first + chunk])
     return folder

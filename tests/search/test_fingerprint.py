@@ -10,8 +10,8 @@ import torch
 from genpool import PairClassifier, SentenceEncoder
 from genpool.config import TextSettings
 from genpool.errors import InputError
+from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.search.fingerprint import fingerprint
-from genpool.sentence_vectors import SentenceVectors
 
 
 def test_a_copy_has_the_fingerprint_of_the_model(

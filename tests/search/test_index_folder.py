@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
-from genpool.encoding import encode_file
 from genpool.errors import DataError, FolderError, InputError
-from genpool.search import IndexCard, ModelMark, SearchIndex, is_folder_name, writing_index
+from genpool.jobs.encode_file import encode_file
+from genpool.search import IndexCard, ModelReference, SearchIndex, index_writer, is_folder_name
 from genpool.search.index_folder import OWN_FILES
 
 from .small import MARK, numbers, write_index
@@ -75,7 +75,7 @@ def test_encode_file_writes_an_index(
     index = SearchIndex.open(out)
     assert count == len(index) == 4
     assert index.card.normalized is normalize
-    assert index.card.model == ModelMark.of(sentence_encoder, model)
+    assert index.card.model == ModelReference.of(sentence_encoder, model)
     assert index.card.model.path == str(model)
     index.require_model(sentence_encoder)
     for hits, line in zip(
@@ -120,8 +120,8 @@ def test_a_kill_leaves_the_old_index(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
 import numpy as np
-from genpool.search import ModelMark, writing_index
-with writing_index(sys.argv[1], 4, ModelMark("x")) as write:
+from genpool.search import ModelReference, index_writer
+with index_writer(sys.argv[1], 4, ModelReference("x")) as write:
     write(["a"] * 9, np.ones((9, 4), np.float32))
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -138,7 +138,7 @@ def test_a_kill_between_the_renames_is_mended_by_reading_and_by_writing(tmp_path
     folder.rename(tmp_path / ".index.previous")
     assert len(SearchIndex.open(folder)) == 3
     folder.rename(tmp_path / ".index.previous")
-    with pytest.raises(InputError), writing_index(folder, 4, MARK) as write:
+    with pytest.raises(InputError), index_writer(folder, 4, MARK) as write:
         write(["a"], numbers(2, 4))
     assert len(SearchIndex.open(folder)) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["index"]

@@ -10,8 +10,8 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
-from genpool.quick import QuickEncoder
-from genpool.search import ModelMark, SearchIndex, writing_index
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.search import ModelReference, SearchIndex, index_writer
 
 from .small import by_loops, numbers, open_index, write_index
 
@@ -173,7 +173,7 @@ def test_writing_holds_one_chunk_at_a_time(tmp_path: Path) -> None:
     chunk = numbers(1000, 64)
     texts = ["a sentence of some words"] * 1000
     tracemalloc.start()
-    with writing_index(tmp_path / "index", 64, ModelMark("x")) as write:
+    with index_writer(tmp_path / "index", 64, ModelReference("x")) as write:
         for _ in range(50):
             write(texts, chunk)
     peak = tracemalloc.get_traced_memory()[1]
@@ -187,7 +187,7 @@ def test_another_model_is_refused_in_words(
 ) -> None:
     other = make_encoder(seed=5)
     other.notes["title"] = "the other"
-    mark = ModelMark.of(sentence_encoder, tmp_path / "model")
+    mark = ModelReference.of(sentence_encoder, tmp_path / "model")
     vectors = np.asarray(sentence_encoder.encode(["a dog", "two men"]))
     index = SearchIndex.open(write_index(tmp_path / "index", vectors, mark=mark))
     index.require_model(sentence_encoder)

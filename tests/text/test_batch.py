@@ -35,7 +35,7 @@ def batched(given: Sentences, sentence_ends: bool = False) -> Batch:
 
 def spellings(batch: Batch) -> list[list[int]]:
     """The letters of each distinct word."""
-    return [each.tolist() for each in batch.letters.split(batch.letter_counts.tolist())]
+    return [each.tolist() for each in batch.letters.split(batch.character_counts.tolist())]
 
 
 @properties
@@ -84,8 +84,8 @@ def test_every_distinct_word_stands_once(given: Sentences, ends: bool) -> None:
     batch = batched(given, ends)
     distinct = {word for sentence in given for word in sentence}
     expected = len(distinct) + (2 if ends and given else 0)
-    assert len(batch.word_ids) == len(batch.letter_counts) == expected
-    assert len(batch.letters) == int(batch.letter_counts.sum())
+    assert len(batch.word_ids) == len(batch.character_counts) == expected
+    assert len(batch.letters) == int(batch.character_counts.sum())
     assert sorted(batch.index[batch.mask].unique().tolist()) == list(range(expected))
 
 
@@ -138,7 +138,7 @@ def test_a_hand_worked_batch() -> None:
         [UNKNOWN, VOCABULARY.ids["dog"], PAD],
     ]
     assert batch.mask.tolist() == [[True] * 3, [False] * 3, [True, True, False]]
-    assert batch.letter_counts.tolist() == [1, 3, 2, 3]
+    assert batch.character_counts.tolist() == [1, 3, 2, 3]
     a, d, o, g = CHARACTERS.spell("adog")
     assert batch.letters.tolist() == [a, d, o, g, UNKNOWN, o, UNKNOWN, o, g]
 
@@ -166,7 +166,7 @@ def test_a_word_keeps_its_place_in_a_table() -> None:
 
 def test_a_very_long_word_is_spelled_in_full() -> None:
     batch = batched([["a", "b" * 100_000]])
-    assert batch.letter_counts.tolist() == [1, 100_000]
+    assert batch.character_counts.tolist() == [1, 100_000]
     assert batch.letters[1:].unique().tolist() == CHARACTERS.spell("b")
 
 
@@ -175,12 +175,12 @@ def test_no_words_at_all_are_a_batch_too(given: Sentences) -> None:
     batch = batched(given)
     assert batch.ids.shape == batch.mask.shape == (len(given), 0)
     assert batch.lengths.tolist() == [0] * len(given)
-    assert len(batch.word_ids) == len(batch.letters) == len(batch.letter_counts) == 0
+    assert len(batch.word_ids) == len(batch.letters) == len(batch.character_counts) == 0
 
 
 def test_numbers_are_ready_for_an_embedding() -> None:
     batch = batched([["a", "zebra"], []])
-    for name in ("word_ids", "letters", "letter_counts", "index"):
+    for name in ("word_ids", "letters", "character_counts", "index"):
         assert getattr(batch, name).dtype is torch.int64
 
 

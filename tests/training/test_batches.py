@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genpool.training.batches import BUFFER, epoch_batches, share_of
+from genpool.training.batches import BUFFER, epoch_batches, process_share
 
 
 def lengths_of(count: int, sides: int = 2, seed: int = 0) -> np.ndarray:
@@ -82,19 +82,22 @@ def test_short_and_long_batches_come_in_no_order_of_length() -> None:
 @given(count=st.integers(0, 50), processes=st.integers(1, 5))
 def test_the_shares_of_the_processes_make_up_the_batch(count: int, processes: int) -> None:
     batch = np.random.default_rng(0).permutation(count)
-    shares = [share_of(batch, process, processes) for process in range(processes)]
+    shares = [process_share(batch, process, processes) for process in range(processes)]
     assert sorted(np.concatenate(shares).tolist()) == list(range(count))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 def test_one_process_takes_the_whole_batch_in_its_order() -> None:
     batch = np.array([4, 1, 7])
-    assert share_of(batch, 0, 1).tolist() == [4, 1, 7]
+    assert process_share(batch, 0, 1).tolist() == [4, 1, 7]
 
 
 @pytest.mark.parametrize("processes", [2, 3])
 def test_the_same_process_always_has_the_same_share(processes: int) -> None:
     batch = np.arange(7)
     for process in range(processes):
-        one, other = share_of(batch, process, processes), share_of(batch, process, processes)
+        one, other = (
+            process_share(batch, process, processes),
+            process_share(batch, process, processes),
+        )
         assert one.tolist() == other.tolist()

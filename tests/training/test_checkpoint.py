@@ -12,7 +12,7 @@ import torch
 from genpool.errors import TrainingError
 from genpool.training import checkpoint
 from genpool.training.checkpoint import load_checkpoint, save_checkpoint
-from genpool.training.penalty import PenaltyWatch
+from genpool.training.penalty import PenaltyMonitor
 from genpool.training.schedule import Schedule
 from genpool.training.state import RunState, Sums
 
@@ -63,7 +63,7 @@ def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
         step=41,
         metrics_length=1234,
         sums=Sums(loss=1 / 3, seconds=0.1),
-        watch=PenaltyWatch(steps=2, term=0.3),  # its smallest distance is infinite
+        watch=PenaltyMonitor(steps=2, term=0.3),  # its smallest distance is infinite
     )
     save_checkpoint(tmp_path, 41, asdict(state), tensors(0))
     found = load_checkpoint(tmp_path)

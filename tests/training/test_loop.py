@@ -13,8 +13,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from genpool import TextClassifier, storage
+from genpool import TextClassifier
 from genpool.errors import FolderError, TrainingError
+from genpool.saving import storage
 from genpool.training import checkpoint
 from genpool.training.loop import Run
 from genpool.training.preparation import prepare

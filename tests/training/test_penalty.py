@@ -11,7 +11,7 @@ from torch import Tensor
 
 from genpool.pooling import Pooled
 from genpool.pooling.penalties import Penalty
-from genpool.training.penalty import PenaltyWatch, needs_weights, penalties_of
+from genpool.training.penalty import PenaltyMonitor, compute_penalties, needs_weights
 from genpool.training.settings import PenaltySettings
 
 from .small import metrics, run
@@ -35,13 +35,13 @@ def terms(found: list[Penalty]) -> list[float]:
 
 def test_no_penalty_and_a_penalty_of_weight_zero_add_nothing(pair_classifier) -> None:
     for settings in (PenaltySettings(), PenaltySettings("parameter", weight=0.0)):
-        assert penalties_of(settings, pair_classifier, pooled()) == []
+        assert compute_penalties(settings, pair_classifier, pooled()) == []
 
 
 def test_the_parameter_penalty_is_one_term_on_the_first_matrices(pair_classifier) -> None:
     w1 = pair_classifier.encoder.pooling.w1.detach().numpy()
     settings = PenaltySettings("parameter", weight=0.5, threshold=30.0)
-    (found,) = penalties_of(settings, pair_classifier, pooled())
+    (found,) = compute_penalties(settings, pair_classifier, pooled())
     assert float(found.term.detach()) == pytest.approx(0.5 * hinge(w1[0], w1[1], 30.0), rel=1e-5)
     found.term.backward()
     assert pair_classifier.encoder.pooling.w1.grad.abs().max() > 0
@@ -55,7 +55,9 @@ def test_the_terms_of_the_two_sides_of_pairs_are_added(pair_classifier) -> None:
         0.1 * np.mean([hinge(heads[row][0], heads[row][1], 2.0) for row in rows])
         for rows in ((0, 1), (2, 3))
     ]
-    assert terms(penalties_of(settings, pair_classifier, given)) == pytest.approx(sides, rel=1e-5)
+    assert terms(compute_penalties(settings, pair_classifier, given)) == pytest.approx(
+        sides, rel=1e-5
+    )
 
 
 def test_single_sentences_have_one_term(text_classifier) -> None:
@@ -63,7 +65,7 @@ def test_single_sentences_have_one_term(text_classifier) -> None:
     heads = given.heads.numpy()
     settings = PenaltySettings("embedding", weight=1.0, threshold=2.0)
     expected = np.mean([hinge(row[0], row[1], 2.0) for row in heads])
-    found = penalties_of(settings, text_classifier, given)
+    found = compute_penalties(settings, text_classifier, given)
     assert terms(found) == pytest.approx([expected], rel=1e-5)
 
 
@@ -80,7 +82,7 @@ def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(
     assert per_sentence != pytest.approx(of_batch)
     settings = PenaltySettings("attention", 1.0, threshold, average)
     expected = per_sentence if average == "sentence" else of_batch
-    assert terms(penalties_of(settings, text_classifier, given)) == pytest.approx(
+    assert terms(compute_penalties(settings, text_classifier, given)) == pytest.approx(
         [expected], rel=1e-4
     )
 
@@ -91,7 +93,7 @@ def test_lin_and_others_penalty_is_chosen_by_the_name_scalar(text_classifier) ->
     for row in given.weights[..., 0].numpy():
         total += ((row @ row.T - np.eye(2)) ** 2).sum() / 2
     settings = PenaltySettings("scalar", weight=0.3)
-    assert terms(penalties_of(settings, text_classifier, given)) == pytest.approx(
+    assert terms(compute_penalties(settings, text_classifier, given)) == pytest.approx(
         [0.3 * total], rel=1e-5
     )
 
@@ -116,7 +118,7 @@ def penalty(term: float, distances: list[float], active: float) -> Penalty:
 
 
 def test_the_watch_gives_means_over_the_steps() -> None:
-    watch = PenaltyWatch()
+    watch = PenaltyMonitor()
     assert watch.report() == {}
     assert not watch.asleep
     watch.see([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
@@ -133,7 +135,7 @@ def test_the_watch_gives_means_over_the_steps() -> None:
 
 
 def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
-    whole, one, other = PenaltyWatch(), PenaltyWatch(), PenaltyWatch()
+    whole, one, other = PenaltyMonitor(), PenaltyMonitor(), PenaltyMonitor()
     whole.see([penalty((1.0 + 2 * 4.0) / 3, [1.0, 4.0, 4.0], 2 / 3)])
     one.see([penalty(1.0, [1.0], 0.0)], share=1 / 3)
     other.see([penalty(4.0, [4.0, 4.0], 1.0)], share=2 / 3)
@@ -143,14 +145,14 @@ def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
 
 
 def test_one_head_has_no_distances_and_no_smallest_one() -> None:
-    watch = PenaltyWatch()
+    watch = PenaltyMonitor()
     watch.see([penalty(0.0, [], 0.0)])
     assert "penalty_distance_min" not in watch.report()
     assert watch.asleep
 
 
 def test_a_penalty_is_asleep_only_if_no_hinge_was_active_in_any_step() -> None:
-    watch = PenaltyWatch()
+    watch = PenaltyMonitor()
     watch.see([penalty(0.0, [9.0], 0.0)])
     assert watch.asleep
     watch.see([penalty(0.1, [0.5], 0.1)])

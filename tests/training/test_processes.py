@@ -27,7 +27,7 @@ OVERRIDES = (
 PENALTIES = ("parameter", "embedding")
 
 
-def both(place: Path, *more: str) -> tuple[Path, Path]:
+def run_both(place: Path, *more: str) -> tuple[Path, Path]:
     """The folders of the same run in one process and in two."""
     given = (*OVERRIDES, *more)
     one, two = place / "one", place / "two"
@@ -42,7 +42,7 @@ def both(place: Path, *more: str) -> tuple[Path, Path]:
 @pytest.fixture(scope="module", params=PENALTIES)
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
     place = tmp_path_factory.mktemp("processes")
-    return both(place, f"penalty.name={request.param}", "penalty.threshold=3")
+    return run_both(place, f"penalty.name={request.param}", "penalty.threshold=3")
 
 
 def test_two_processes_give_the_weights_of_one(runs: tuple[Path, Path]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from genpool.dropout import Dropout
 from genpool.errors import InputError
+from genpool.tensors.dropout import Dropout
 
 
 class MLP(nn.Module):

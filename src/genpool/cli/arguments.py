@@ -10,7 +10,7 @@ from genpool.errors import InputError
 Given = TypeVar("Given")
 
 
-def model_and(last: str, paths: Sequence[Given]) -> tuple[Given | None, Given]:
+def split_model_argument(last: str, paths: Sequence[Given]) -> tuple[Given | None, Given]:
     """[MODEL] LAST: the folder of a model, None for the one inside, and what comes after it."""
     if not 1 <= len(paths) <= 2:
         raise InputError(f"got {len(paths)} paths; expected [MODEL] {last}.")

@@ -8,6 +8,6 @@ def demo() -> None:
 
     Example: genpool demo
     """
-    from genpool.demo import run
+    from genpool.jobs.demo import run
 
     run()

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genpool.cli.arguments import model_and
-from genpool.cli.table_options import BadRows, say_left_out
+from genpool.cli.arguments import split_model_argument
+from genpool.cli.table_options import BadRows, report_skipped
 from genpool.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from genpool.sentence_vectors import SentenceVectors
+    from genpool.inference.sentence_vectors import SentenceVectors
 
 
 def encode(
@@ -42,9 +42,10 @@ def encode(
 
     Example: genpool encode sentences.txt -o vectors.npy
     """
-    from genpool.encoding import column_reader, encode_file
+    from genpool.data.sentences import column_reader
+    from genpool.jobs.encode_file import encode_file
 
-    model, file = model_and("FILE", paths)
+    model, file = split_model_argument("FILE", paths)
     reader = None if column is None else column_reader(file, column, bad_rows)
     encoder = _load(model, runtime)
     count = encode_file(
@@ -60,7 +61,7 @@ def encode(
         truncate_dim=truncate_dim,
     )
     if reader is not None:
-        say_left_out(reader)
+        report_skipped(reader)
     width = truncate_dim or encoder.output_dim
     typer.echo(f"{count:,} vectors of {width:,} numbers: {output}")
     if encoder.text.cut.sentences:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genpool.cli.table_options import BadRows, say_left_out
+from genpool.cli.table_options import BadRows, report_skipped
+from genpool.disk.files import atomic_file
 from genpool.errors import InputError
-from genpool.files import replacing
 
 if TYPE_CHECKING:
     from genpool.data import TableReader
@@ -76,13 +76,13 @@ def evaluate(
         try:
             reports = _reports(model, reader, similarity, folds if probe else None)
         finally:  # also when the rows that remain are too few: that may be why
-            say_left_out(reader)
+            report_skipped(reader)
     typer.echo("\n".join(text for _, text in reports))
     if json_ is not None:
         merged: dict[str, Any] = {}
         for numbers, _ in reports:
             merged |= numbers
-        with replacing(json_) as temporary:
+        with atomic_file(json_) as temporary:
             temporary.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
 
 
@@ -108,7 +108,8 @@ def _reports(
     model: Path | None, reader: TableReader, similarity: bool, folds: int | None
 ) -> list[Report]:
     """What was asked for of a table; with a number of folds, a probe."""
-    from genpool import SentenceEncoder, tables
+    from genpool import SentenceEncoder
+    from genpool.jobs import tables
 
     if similarity:
         encoder = SentenceEncoder.from_pretrained(model)

@@ -22,12 +22,12 @@ def explain(
     Example: genpool explain "A man sleeps." --model runs/rules/best
     """
     from genpool import SentenceEncoder
-    from genpool.files import replacing
+    from genpool.disk.files import atomic_file
 
     refuse_file(sentence)
     explanation = SentenceEncoder.from_pretrained(model).explain(sentence)
     typer.echo(str(explanation))
     if html is not None:
-        with replacing(html) as temporary:
+        with atomic_file(html) as temporary:
             temporary.write_text(explanation.to_html(), encoding="utf-8")
         typer.echo(f"page: {html}")

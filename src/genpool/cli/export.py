@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from genpool.cli.arguments import model_and
+from genpool.cli.arguments import split_model_argument
 
 
 def export(
@@ -26,7 +26,7 @@ def export(
     from genpool import SentenceEncoder
     from genpool.integrations.onnx import export as export_model
 
-    model, output = model_and("OUT", paths)
+    model, output = split_model_argument("OUT", paths)
     encoder = SentenceEncoder.from_pretrained(model)
     done = export_model(encoder, output, int8)
     checked = (

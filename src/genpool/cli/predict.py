@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from genpool.cli.arguments import model_and
-from genpool.cli.table_options import BadRows, say_left_out
+from genpool.cli.arguments import split_model_argument
+from genpool.cli.table_options import BadRows, report_skipped
 from genpool.errors import InputError
 
 
@@ -33,12 +33,12 @@ def predict(
 
     Example: genpool predict runs/rules/best pairs.tsv -o labels.tsv
     """
-    model, file = model_and("FILE", paths)
+    model, file = split_model_argument("FILE", paths)
     if output.suffix != ".tsv":
         raise InputError(f"{output} ends in {output.suffix!r}; predictions are written as .tsv.")
     from genpool.data import TableReader
     from genpool.evaluation import write_predictions
-    from genpool.tables import load_classifier, predict_table
+    from genpool.jobs.tables import load_classifier, predict_table
 
     classifier = load_classifier(model)
     reader = TableReader(
@@ -53,6 +53,6 @@ def predict(
     found = predict_table(classifier, reader, batch_size)
     write_predictions(output, found.predictions)
     typer.echo(f"{len(found.predictions.ids):,} rows: {output}")
-    say_left_out(reader)
+    report_skipped(reader)
     if classifier.text.cut.sentences:
         typer.echo(f"maximum length {classifier.text.max_length}: {classifier.text.cut}", err=True)

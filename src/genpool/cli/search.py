@@ -29,7 +29,7 @@ def search(
 
     Example: genpool search index "A dog runs."
     """
-    from genpool.encoding import read_sentences
+    from genpool.data.sentences import read_sentences
     from genpool.search import SearchIndex
 
     index = SearchIndex.open(folder)
@@ -72,7 +72,7 @@ def _answers(
     # A person who types wants an answer to each line; of a file, many share a pass over the rows.
     size = 1 if sys.stdin.isatty() else 64
     while some := list(islice(queries, size)):
-        words = encoder.text.tokenizer.words_of_many(some)
+        words = encoder.text.tokenizer.words_batch(some)
         found = index.search(encoder.encode(some, truncate_dim=index.card.dim), top)
         for text, own, hits in zip(some, words, found, strict=True):
             yield text, hits if own else None

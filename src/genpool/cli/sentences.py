@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from genpool.disk.files import uncompressed_name
 from genpool.errors import DataError
-from genpool.files import bare_name
 
 #: how the files end that the commands read, apart from their compression
 KINDS = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
@@ -22,7 +22,11 @@ def is_file(text: str) -> bool:
 def refuse_missing_file(text: str) -> None:
     """Raises DataError for the name of a file that is not there: nobody means it as a sentence."""
     one_word = text.split() == [text]
-    if one_word and Path(bare_name(Path(text))).suffix.lower() in KINDS and not is_file(text):
+    if (
+        one_word
+        and Path(uncompressed_name(Path(text))).suffix.lower() in KINDS
+        and not is_file(text)
+    ):
         raise DataError("there is no such file, and it is no sentence; check the name", text)
 
 

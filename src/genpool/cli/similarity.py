@@ -22,7 +22,7 @@ def similarity(
     Example: genpool similarity "A man sleeps." "A person rests." --model runs/rules/best
     """
     from genpool import SentenceEncoder
-    from genpool.encoding import read_sentences
+    from genpool.data.sentences import read_sentences
 
     for side in (first, second):
         refuse_missing_file(side)

@@ -14,7 +14,7 @@ BadRows = Annotated[
 ]
 
 
-def say_left_out(reader: Reader) -> None:
+def report_skipped(reader: Reader) -> None:
     """Says on standard error how many rows were left out, and why."""
     if reader.skipped:
         counts = ", ".join(f"{count:,} {why}" for why, count in reader.skipped.items())

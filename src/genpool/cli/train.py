@@ -36,7 +36,7 @@ def train(
     from genpool.recipes import recipe_text
     from genpool.training import read_settings
     from genpool.training import train as run
-    from genpool.training.loop import end_processes
+    from genpool.training.loop import destroy_process_group
     from genpool.training.selection import select as choose
 
     text = recipe_text(recipe)
@@ -51,7 +51,7 @@ def train(
         settings = read_settings(text, overrides, recipe)
         results = run(settings, data, folder, resume, not quiet)
         model, report, chosen = folder / "best", "report.md", ""
-    end_processes()
+    destroy_process_group()
     for name, each in results.items():
         typer.echo(f"{name} accuracy: {100 * each['accuracy']:.2f} %")
     if results:

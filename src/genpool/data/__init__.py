@@ -2,11 +2,11 @@
 
 from genpool.data.base import Reader
 from genpool.data.example import Example
-from genpool.data.generated import RulesReader
 from genpool.data.hub import HubReader
 from genpool.data.multinli import MultiNliReader, write_submission
 from genpool.data.pan import PanReader
 from genpool.data.readers import READERS, open_reader
+from genpool.data.rules.reader import RulesReader
 from genpool.data.snli import SnliReader
 from genpool.data.splits import draw_parts, seeded_order, stratified_share
 from genpool.data.table import TableReader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from genpool.disk.files import COMPRESSED
 from genpool.errors import DataError
-from genpool.files import COMPRESSED
 
 _SHOWN = 12
 

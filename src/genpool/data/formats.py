@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from genpool.data.rows import BadRow, Record, decoded
+from genpool.disk.files import RawLine, raw_lines
 from genpool.errors import DataError
-from genpool.files import RawLine, raw_lines
 
 Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
 

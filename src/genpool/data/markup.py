@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from genpool.data.rows import BadRow, Record
-from genpool.files import open_bytes
+from genpool.disk.files import open_bytes
 
 # A pattern and not html.parser, which takes a tweet's "</3" for a comment and drops what follows.
 _HIDDEN = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)

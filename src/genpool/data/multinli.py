@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from genpool.data.nli import LABELS, NliReader
+from genpool.disk.files import atomic_file
 from genpool.errors import InputError, unknown_name
-from genpool.files import replacing
 
 _LABELLED = ("train", "dev_matched", "dev_mismatched")
 _TESTS = ("test_matched", "test_mismatched")
@@ -41,7 +41,7 @@ def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]
     one is complete.
     """
     seen: set[str] = set()
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(("pairID", "gold_label"))
         for pair, label in answers:

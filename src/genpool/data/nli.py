@@ -12,8 +12,8 @@ from genpool.data.example import Example
 from genpool.data.folders import split_files
 from genpool.data.formats import json_records, tsv_records
 from genpool.data.rows import BadRow, DroppedRow, Record, label_of, plain, text_of
+from genpool.disk.files import uncompressed_name
 from genpool.errors import DataError, unknown_name
-from genpool.files import bare_name
 
 LABELS = ("entailment", "neutral", "contradiction")
 # In a parse a bracket of the sentence is spelled out, since brackets are the tree's own signs.
@@ -68,7 +68,7 @@ class NliReader(Reader):
     def _records(self, split: str) -> Iterator[Record]:
         path = self._files[split]
         choose = partial(self._choose, split)
-        if bare_name(path).endswith(".jsonl"):
+        if uncompressed_name(path).endswith(".jsonl"):
             return json_records(path, choose)
         # The columns of the single annotators at the end are empty in most rows.
         return tsv_records(path, choose, short_rows=True)

@@ -15,8 +15,8 @@ from genpool.data.folders import contents, existing
 from genpool.data.markup import documents
 from genpool.data.rows import BadRow, DroppedRow, Record, decoded, label_of, text_of
 from genpool.data.splits import PARTS, check_sizes, draw_parts
+from genpool.disk.files import raw_lines
 from genpool.errors import DataError
-from genpool.files import raw_lines
 
 AGES = ("18-24", "25-34", "35-49", "50-64", "65+")
 _TRUTH = "truth.txt"

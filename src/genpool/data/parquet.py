@@ -11,8 +11,8 @@ from typing import IO, Any
 
 from genpool.data.formats import Choose
 from genpool.data.rows import BadRow, Record
+from genpool.disk.files import COMPRESSED, open_bytes
 from genpool.errors import DataError, MissingExtraError
-from genpool.files import COMPRESSED, open_bytes
 
 _BATCH = 1024
 

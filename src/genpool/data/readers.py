@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from genpool.data.base import Reader
-from genpool.data.generated import RulesReader
 from genpool.data.hub import HubReader
 from genpool.data.multinli import MultiNliReader
 from genpool.data.pan import PanReader
+from genpool.data.rules.reader import RulesReader
 from genpool.data.snli import SnliReader
 from genpool.data.table import TableReader
 from genpool.data.yelp import YelpReader

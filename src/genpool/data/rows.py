@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from genpool.disk.files import SAVE_AS_UTF8, RawLine
 from genpool.errors import unknown_name
-from genpool.files import SAVE_AS_UTF8, RawLine
 
 
 class BadRow(Exception):

@@ -12,8 +12,8 @@ from genpool.data.folders import contents, existing
 from genpool.data.formats import csv_records, json_records, tsv_records
 from genpool.data.parquet import parquet_records
 from genpool.data.rows import Record
+from genpool.disk.files import COMPRESSED, uncompressed_name
 from genpool.errors import ConfigError, DataError
-from genpool.files import COMPRESSED, bare_name
 
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")
@@ -88,7 +88,7 @@ def _rank(split: str) -> int:
 
 
 def _format(path: Path) -> str | None:
-    suffix = Path(bare_name(path)).suffix.lower()
+    suffix = Path(uncompressed_name(path)).suffix.lower()
     return suffix if suffix in _SUFFIXES else None
 
 
@@ -97,7 +97,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or not path.is_file() or _format(path) is None:
             continue
-        stem = Path(bare_name(path)).stem
+        stem = Path(uncompressed_name(path)).stem
         split = _ALSO.get(stem.lower(), stem)
         if split in files:
             problem = f"{files[split].name} and {path.name} are both {split!r}; keep one of them"

@@ -15,8 +15,8 @@ from genpool.data.folders import existing, split_files
 from genpool.data.formats import json_values
 from genpool.data.rows import Record, label_of, plain, text_of
 from genpool.data.splits import PARTS, check_sizes, draw_parts
+from genpool.disk.files import raw_lines
 from genpool.errors import DataError
-from genpool.files import raw_lines
 
 STARS = ("1", "2", "3", "4", "5")
 _FILE = "yelp_academic_dataset_review.json"

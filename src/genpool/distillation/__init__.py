@@ -1,6 +1,6 @@
 """Teaching a small, fast encoder to give the vectors of a large one."""
 
-from genpool.distillation.lesson import distil
+from genpool.distillation.loop import distil
 from genpool.distillation.settings import DistillationSettings, read_distillation
 
 __all__ = ["DistillationSettings", "distil", "read_distillation"]

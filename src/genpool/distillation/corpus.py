@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from genpool.encoding import read_sentences
+from genpool.data.sentences import read_sentences
 from genpool.errors import ConfigError, DataError
 
 #: sentences that belong together

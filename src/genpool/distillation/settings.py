@@ -15,7 +15,7 @@ from genpool.config import (
 )
 from genpool.distillation.corpus import CorpusSettings
 from genpool.errors import ConfigError
-from genpool.saved_model import PARTS
+from genpool.saving.saved_model import PARTS
 from genpool.training.recipe_file import read_recipe, read_toml
 from genpool.training.settings import VectorSettings, VocabularySettings
 
@@ -28,7 +28,7 @@ class TeacherSettings:
 
 
 @dataclass(frozen=True)
-class LessonSettings:
+class DistillationLoopSettings:
     """The loop.
 
     batch_size     sentences a step, in whole groups
@@ -66,7 +66,7 @@ class DistillationSettings:
     encoder: Part = Part("bilstm")
     pooling: Part = Part("generalized")
     projection: ProjectionSettings = ProjectionSettings()
-    training: LessonSettings = LessonSettings()
+    training: DistillationLoopSettings = DistillationLoopSettings()
 
     @property
     def model(self) -> ModelSettings:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genpool.disk.files import atomic_file
 from genpool.errors import ConfigError, MissingExtraError
-from genpool.files import replacing
 from genpool.progress import progress
 
 #: sentences that are encoded and written together
@@ -68,7 +68,7 @@ def teacher_vectors(
                 made = teacher.encode(
                     list(part), batch_size=64, normalize_embeddings=True, show_progress_bar=False
                 )
-                with replacing(path) as temporary, temporary.open("wb") as file:
+                with atomic_file(path) as temporary, temporary.open("wb") as file:
                     np.save(file, made.astype(np.float16))
             parts.append(np.load(path))
             done(len(part))

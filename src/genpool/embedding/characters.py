@@ -11,16 +11,18 @@ from torch.nn import functional
 from genpool.errors import InputError
 
 
-def spelled_vectors(letters: Tensor, letter_counts: Tensor, filters: Sequence[Tensor]) -> Tensor:
+def character_vectors(
+    letters: Tensor, character_counts: Tensor, filters: Sequence[Tensor]
+) -> Tensor:
     """max_t ReLU(filter * letters_t) of every word, all filters side by side.
 
-    letters (letters, dim): letter vectors of all words, one word after the other; letter_counts
+    letters (letters, dim): letter vectors of all words, one word after the other; character_counts
     (words,); filters, each (maps, dim, width). Every word is padded with zeros of its own, half a
     filter on either side, so that its vector depends on nothing but its letters. A word without
     letters gives zeros.
     """
-    words, maps = len(letter_counts), sum(len(each) for each in filters)
-    word_of_letter = torch.arange(words, device=letters.device).repeat_interleave(letter_counts)
+    words, maps = len(character_counts), sum(len(each) for each in filters)
+    word_of_letter = torch.arange(words, device=letters.device).repeat_interleave(character_counts)
     if not len(word_of_letter):
         return letters.new_zeros(words, maps)
     # All words in one row, with a gap between neighbours as wide as the widest filter reaches.
@@ -71,7 +73,7 @@ class CharacterCNN(nn.Module):
         for each in self.filters:
             nn.init.kaiming_uniform_(each, a=5**0.5)
 
-    def forward(self, letters: Tensor, letter_counts: Tensor) -> Tensor:
-        """letters (letters,) and letter_counts (words,), as in `Batch` -> (words, output_dim)."""
+    def forward(self, letters: Tensor, character_counts: Tensor) -> Tensor:
+        """letters (letters,), character_counts (words,), as in `Batch` -> (words, output_dim)."""
         vectors = functional.embedding(letters, self.letters)  # (letters, dim)
-        return spelled_vectors(vectors, letter_counts, list(self.filters))
+        return character_vectors(vectors, character_counts, list(self.filters))

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.dropout import Dropout
 from genpool.embedding.characters import CharacterCNN
 from genpool.errors import InputError
-from genpool.packing import Packing
+from genpool.tensors.dropout import Dropout
+from genpool.tensors.packing import Packing
 from genpool.text import Batch
 
 
@@ -62,7 +62,7 @@ class TokenEmbedding(nn.Module):
         vectors = functional.embedding(batch.word_ids, self.words)  # (distinct, word_dim)
         if self.spelling is None:
             return vectors
-        return torch.cat([vectors, self.spelling(batch.letters, batch.letter_counts)], dim=1)
+        return torch.cat([vectors, self.spelling(batch.letters, batch.character_counts)], dim=1)
 
     def forward(self, batch: Batch) -> Tensor:
         """-> (batch, time, output_dim)"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from genpool.encoder.base import Encoder
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 
 class BagOfWordsEncoder(Encoder):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 
 class Encoded(NamedTuple):

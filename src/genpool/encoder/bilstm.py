@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from genpool.encoder.base import Encoder, require_positive
 from genpool.encoder.lstm import LSTMDirection, bilstm
 from genpool.errors import InputError, unknown_name
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 #: rows for the forward and for the backward direction, 2 x (rows, dim)
 BothWays = tuple[Tensor, Tensor]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 
 class CNNEncoder(Encoder):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 #: numbers in one (batch, queries, time, dim) block: longer sentences are done in several blocks
 BLOCK = 1 << 24

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from genpool.threads import both
+from genpool.tensors.threads import run_both
 
 #: grad * s (1 - s) and grad * (1 - t^2), each in one pass
 sigmoid_backward = torch.ops.aten.sigmoid_backward
@@ -161,7 +161,7 @@ class FusedBiLSTM(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, sizes: tuple[int, ...], *tensors: Tensor) -> tuple[Tensor, Tensor]:
         onward, back = tensors[:4], tensors[4:]
-        saved = both(
+        saved = run_both(
             lambda: run_forward(onward[0], sizes, Weights(*onward[1:]), False),
             lambda: run_forward(back[0], sizes, Weights(*back[1:]), True),
             onward[0].device,
@@ -183,7 +183,7 @@ class FusedBiLSTM(torch.autograd.Function):
                 grads[number], rows, ctx.sizes, Weights(w, u, b), kept, bool(number), wanted
             )
 
-        first, second = both(lambda: direction(0), lambda: direction(1), saved[0].device)
+        first, second = run_both(lambda: direction(0), lambda: direction(1), saved[0].device)
         return (None, *first, *second)
 
 

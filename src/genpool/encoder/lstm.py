@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from genpool.encoder.fused_lstm import FusedBiLSTM, FusedLSTM, Weights, steps_of
-from genpool.fast import fast
+from genpool.tensors.fast import fast
 
 
 def lstm_plain(

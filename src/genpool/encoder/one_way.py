@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from genpool.encoder.base import Encoder, require_positive
 from genpool.encoder.lstm import LSTMDirection
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 
 class LSTMEncoder(Encoder):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from genpool.disk.files import atomic_file
 from genpool.errors import InputError, unknown_name
 from genpool.evaluation._extra import train_extra
 from genpool.evaluation.accuracy import AccuracyReport
-from genpool.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -180,6 +180,6 @@ def _save(figure: Figure, path: str | Path) -> None:
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise InputError(f"{path}: {unknown_name('picture format', kind, FORMATS)}")
-    with replacing(path) as temporary:
+    with atomic_file(path) as temporary:
         # "tight": the frame follows the names, however long, instead of cutting them.
         figure.savefig(temporary, format=kind, dpi=150, bbox_inches="tight", pad_inches=0.15)

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from genpool.disk.files import SAVE_AS_UTF8, atomic_file
 from genpool.errors import DataError, InputError, unknown_name
-from genpool.files import SAVE_AS_UTF8, replacing
 
 HEADER = ("id", "gold", "predicted")
 PROBABILITY = "p:"
@@ -65,7 +65,7 @@ def write_predictions(path: str | Path, predictions: Predictions) -> None:
         # Nine digits: as many as give a 32-bit probability back exactly.
         own = [f"{p:.9g}" for p in predictions.probabilities[row]] if predictions.labels else []
         lines.append(_joined([identity, gold or "", predicted, *own], row + 2))
-    with replacing(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_bytes(b"".join(lines))
 
 

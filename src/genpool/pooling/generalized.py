@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError, unknown_name
-from genpool.packing import Packing
 from genpool.pooling.base import Pooled, Pooling, require_positive
 from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
 from genpool.pooling.rows import attention_pool
 from genpool.pooling.starts import STARTS
+from genpool.tensors.packing import Packing
 
 
 def generalized_weights(

@@ -1,8 +1,8 @@
 """Softmax pooling over packed rows: the same numbers as over a padded tensor, without one.
 
 Packed rows stand in time order, and the sentences that go on at a step are always the first ones
-(`genpool.packing`). So a reduction over the tokens of every sentence is a loop over the steps, in
-which each step is one operation on neighbouring rows.
+(`genpool.tensors.packing`). So a reduction over the tokens of every sentence is a loop over the
+steps, in which each step is one operation on neighbouring rows.
 
 In training, heads are worked at one after the other, so that the gradients of their logits, the
 largest tensors of the model, are never there at once. Without gradients all heads together take
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 
 def attention_pool(inner: Tensor, w2: Tensor, rows: Tensor, packing: Packing) -> Tensor:

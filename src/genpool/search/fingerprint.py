@@ -8,9 +8,9 @@ import json
 import torch
 
 from genpool.errors import InputError
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import SentenceEncoder
-from genpool.quick import QuickEncoder
-from genpool.sentence_vectors import SentenceVectors
 
 
 def model_of(encoder: SentenceVectors) -> SentenceEncoder:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from genpool.disk.folders import require_version
 from genpool.errors import FolderError
-from genpool.folders import require_version
+from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.search.fingerprint import fingerprint, model_of
-from genpool.sentence_vectors import SentenceVectors
 
 CARD = "index.json"
 FORMAT, FORMAT_VERSION = "genpool-index", 1
 
 
 @dataclass(frozen=True)
-class ModelMark:
+class ModelReference:
     """The model of an index: its fingerprint, and, where they are known, its folder and title."""
 
     fingerprint: str
@@ -44,7 +44,7 @@ class IndexCard:
     rows: int
     dim: int
     normalized: bool
-    model: ModelMark
+    model: ModelReference
 
     def write(self, folder: Path) -> None:
         model = self.model
@@ -73,7 +73,7 @@ class IndexCard:
             raise FolderError(f"{path} is damaged: {rows} rows of {dim} numbers are not possible.")
         normalized = _value(content, "normalized", bool, path)
         model = _value(content, "model", dict, path)
-        mark = ModelMark(
+        mark = ModelReference(
             _value(model, "fingerprint", str, path),
             _value(model, "path", (str, type(None)), path),
             _value(model, "title", (str, type(None)), path),

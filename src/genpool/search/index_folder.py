@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genpool.disk.folders import atomic_folder, recover
+from genpool.disk.growing_array import growing_array
 from genpool.errors import FolderError, InputError
-from genpool.folders import recover, replacing_folder
-from genpool.growing_array import growing_array
-from genpool.search.index_card import CARD, IndexCard, ModelMark
+from genpool.search.index_card import CARD, IndexCard, ModelReference
 
 VECTORS, SENTENCES, OFFSETS = "vectors.npy", "sentences.utf8", "offsets.npy"
 OWN_FILES = (CARD, VECTORS, SENTENCES, OFFSETS)
@@ -45,10 +45,10 @@ def is_folder_name(output: str | Path) -> bool:
 
 
 @contextmanager
-def writing_index(output: str | Path, dim: int, model: ModelMark) -> Iterator[Write]:
+def index_writer(output: str | Path, dim: int, model: ModelReference) -> Iterator[Write]:
     """Gives a function that adds sentences and their vectors; the index appears at the end."""
     rows, normalized = 0, True
-    with replacing_folder(output, "the index", _check_replaced) as fresh:
+    with atomic_folder(output, "the index", _check_replaced) as fresh:
         with (
             growing_array(fresh / VECTORS, FLOAT, (dim,)) as add_vectors,
             growing_array(fresh / OFFSETS, INTEGER) as add_ends,

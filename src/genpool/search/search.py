@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from genpool.errors import FolderError, InputError
+from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.search.best_rows import (
     BestRows,
     NotFiniteError,
@@ -16,9 +17,8 @@ from genpool.search.best_rows import (
     tolerance,
     unit_rows,
 )
-from genpool.search.index_card import IndexCard, ModelMark
+from genpool.search.index_card import IndexCard, ModelReference
 from genpool.search.index_folder import IndexFiles, read_index
-from genpool.sentence_vectors import SentenceVectors
 
 #: of vectors that are looked at together: near enough to the caches, far from the call's overhead
 BLOCK_BYTES = 4 << 20
@@ -61,7 +61,7 @@ class SearchIndex:
 
     def require_model(self, encoder: SentenceVectors) -> None:
         """Raises InputError if the index was made with another model: cosines would be noise."""
-        given, own = ModelMark.of(encoder), self.card.model
+        given, own = ModelReference.of(encoder), self.card.model
         if given.fingerprint != own.fingerprint:
             raise InputError(
                 f"{self.path} was made with another model: {own}; this one is {given}. "

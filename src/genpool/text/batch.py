@@ -18,14 +18,14 @@ class Batch:
 
     word_ids       (distinct,)     vocabulary number of each distinct word
     letters        (letters,)      the letters of all distinct words, one word after the other
-    letter_counts  (distinct,)     how many of them belong to each word
+    character_counts  (distinct,)     how many of them belong to each word
     index          (batch, time)   which distinct word stands where; 0 at padding
     mask           (batch, time)   True at real tokens
     """
 
     word_ids: Tensor
     letters: Tensor
-    letter_counts: Tensor
+    character_counts: Tensor
     index: Tensor
     mask: Tensor
 
@@ -91,7 +91,7 @@ class WordTable:
         return Batch(
             word_ids=torch.tensor([self._word_ids[place] for place in distinct], dtype=torch.long),
             letters=torch.from_numpy(np.concatenate([*spellings, np.empty(0, dtype=np.int64)])),
-            letter_counts=torch.tensor([len(word) for word in spellings], dtype=torch.long),
+            character_counts=torch.tensor([len(word) for word in spellings], dtype=torch.long),
             index=torch.from_numpy(index),
             mask=torch.from_numpy(mask),
         )

@@ -55,12 +55,19 @@ class TextPipeline:
         """The tokens of a sentence with their offsets, within the maximum length."""
         return self._within_limit(self.tokenizer.tokens(sentence))
 
-    def words(self, sentence: str) -> list[str]:
+    def words(self, sentence: str, tokenized: bool = False) -> list[str]:
+        """The words of a sentence, within the maximum length.
+
+        Args:
+            tokenized: the text is tokens joined by spaces, and is split there only.
+        """
+        if tokenized:
+            return self._within_limit(sentence.split())
         return [token.text for token in self.tokens(sentence)]
 
-    def words_of_many(self, sentences: Sequence[str]) -> list[list[str]]:
+    def words_batch(self, sentences: Sequence[str]) -> list[list[str]]:
         """The words of many sentences, split on all cores."""
-        return [self._within_limit(each) for each in self.tokenizer.words_of_many(sentences)]
+        return [self._within_limit(each) for each in self.tokenizer.words_batch(sentences)]
 
     def _within_limit(self, tokens: list[Piece]) -> list[Piece]:
         if self.max_length is None or len(tokens) <= self.max_length:

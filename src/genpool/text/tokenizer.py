@@ -75,7 +75,7 @@ class WordTokenizer:
         """The words alone."""
         return [sentence[start:end] for start, end in self._places(sentence)]
 
-    def words_of_many(self, sentences: Sequence[str]) -> list[list[str]]:
+    def words_batch(self, sentences: Sequence[str]) -> list[list[str]]:
         """The words of many sentences, split on all cores."""
         try:
             found = self._splitter.encode_batch(list(sentences), add_special_tokens=False)

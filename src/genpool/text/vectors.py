@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from genpool.disk.files import SAVE_AS_UTF8, raw_lines
 from genpool.errors import DataError, InputError
-from genpool.files import SAVE_AS_UTF8, raw_lines
 from genpool.text.tokenizer import canonical
 from genpool.text.vocabulary import PAD, Vocabulary
 

@@ -29,7 +29,7 @@ def epoch_batches(
     return [batches[number] for number in random.permutation(len(batches))]
 
 
-def share_of(batch: NDArray[np.int64], process: int, processes: int) -> NDArray[np.int64]:
+def process_share(batch: NDArray[np.int64], process: int, processes: int) -> NDArray[np.int64]:
     """The part of a batch that one of several processes computes."""
     # In turns: a batch is sorted by length, and every process should get long and short ones.
     return batch[process::processes]

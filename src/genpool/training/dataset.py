@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.data.example import Example
-from genpool.text import Batch, TextPipeline, WordTable
+from genpool.text import Batch, WordTable
 
 Ints = NDArray[np.int32]
 #: (sentence, whether it is tokenised already) -> its words
@@ -95,18 +95,6 @@ class Split:
             tokens = np.insert(tokens, begins, table.begin)
             starts = starts + 2 * np.arange(len(starts))
         return Split(tokens, starts, self.labels, self.sides, self.ids, self.genres)
-
-
-def words_of(text: TextPipeline, sentence: str, tokenized: bool) -> list[str]:
-    """The words of a sentence, within the maximum length; of tokenised text, as they stand."""
-    if not tokenized:
-        return text.words(sentence)
-    words = sentence.split()
-    more = len(words) - (text.max_length or len(words))
-    if more > 0:
-        text.cut.sentences += 1
-        text.cut.tokens += more
-    return words[: text.max_length]
 
 
 def read_split(

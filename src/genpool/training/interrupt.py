@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @contextmanager
-def noticing_interrupts() -> Iterator[Callable[[], bool]]:
+def catch_interrupts() -> Iterator[Callable[[], bool]]:
     """Gives a function that tells whether a signal came. A second Ctrl-C ends at once."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # only the main thread may set handlers

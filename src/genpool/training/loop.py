@@ -21,11 +21,11 @@ from genpool.model import Classified
 from genpool.pooling import GeneralizedPooling
 from genpool.progress import progress
 from genpool.text import Batch
-from genpool.training.batches import epoch_batches, share_of
+from genpool.training.batches import epoch_batches, process_share
 from genpool.training.checkpoint import load_checkpoint, save_checkpoint
 from genpool.training.finish import finish
-from genpool.training.interrupt import noticing_interrupts
-from genpool.training.penalty import PenaltyWatch, needs_weights, penalties_of
+from genpool.training.interrupt import catch_interrupts
+from genpool.training.penalty import PenaltyMonitor, compute_penalties, needs_weights
 from genpool.training.preparation import Prepared, prepare
 from genpool.training.run_folder import RunFolder
 from genpool.training.schedule import Schedule
@@ -68,7 +68,7 @@ def train(
     if resume:
         run.resume()
     state, chosen = run.state, settings.training
-    with noticing_interrupts() as interrupted:
+    with catch_interrupts() as interrupted:
         while state.epoch < chosen.epochs and not state.stopped:
             batches = epoch_batches(
                 prepared.train.lengths, chosen.batch_size, chosen.seed, state.epoch
@@ -162,7 +162,7 @@ class Run:
         began = time.monotonic()
         state, chosen = self.state, self.settings.training
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
-        mine = share_of(examples, process, processes)
+        mine = process_share(examples, process, processes)
         count = len(mine)
         if not count:  # all have to meet at the gradients: this process brings one that is zero
             mine = examples[:1]
@@ -174,7 +174,7 @@ class Run:
         self.wrapped.train()
         with self.accelerator.autocast():
             output: Classified = self.wrapped(batch, weights=needs_weights(self.settings.penalty))
-        penalties = penalties_of(self.settings.penalty, self.model, output.pooled)
+        penalties = compute_penalties(self.settings.penalty, self.model, output.pooled)
         entropy = functional.cross_entropy(output.logits.float(), labels, reduction="sum")
         entropy = entropy * min(count, 1)
         # Gradients are averaged over the processes; this makes it the mean over the whole batch.
@@ -234,7 +234,7 @@ class Run:
                 f"dev accuracy {100 * accuracy:.2f} %{mark}"
             )
         state.stopped = decision.stop
-        state.sums, state.watch = Sums(), PenaltyWatch()
+        state.sums, state.watch = Sums(), PenaltyMonitor()
 
     def save(self) -> None:
         if self.main:
@@ -279,7 +279,7 @@ class Run:
         right = (found.argmax(axis=1) == dev.labels[mine.start :: mine.step]).sum()
         return self._total(float(right)) / len(dev)
 
-    def _watched(self) -> PenaltyWatch:
+    def _watched(self) -> PenaltyMonitor:
         """What the watch has seen in all processes together."""
         own = self.state.watch
         smallest = torch.tensor([own.smallest], dtype=torch.float64, device=self.model.device)
@@ -291,7 +291,7 @@ class Run:
             smallest=float(self.accelerator.gather(smallest).min()),
         )
 
-    def _metrics(self, accuracy: float, watch: PenaltyWatch) -> dict[str, Any]:
+    def _metrics(self, accuracy: float, watch: PenaltyMonitor) -> dict[str, Any]:
         """A line of metrics.jsonl."""
         state, sums = self.state, self.state.sums
         totals = {name: self._total(value) for name, value in asdict(sums).items()}
@@ -328,7 +328,7 @@ class Run:
         )
 
 
-def end_processes() -> None:
+def destroy_process_group() -> None:
     """Takes leave of the other processes of torchrun, after the last run."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

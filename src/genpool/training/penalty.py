@@ -23,7 +23,9 @@ def needs_weights(settings: PenaltySettings) -> bool:
     return settings.name in ("attention", "scalar") and settings.weight > 0
 
 
-def penalties_of(settings: PenaltySettings, model: Classifier, pooled: Pooled) -> list[Penalty]:
+def compute_penalties(
+    settings: PenaltySettings, model: Classifier, pooled: Pooled
+) -> list[Penalty]:
     """The terms to add to the loss: one for each side of a pair, as in the released program."""
     weight, threshold, average = settings.weight, settings.threshold, settings.average
     if settings.name == "none" or weight == 0:
@@ -44,7 +46,7 @@ def penalties_of(settings: PenaltySettings, model: Classifier, pooled: Pooled) -
 
 
 @dataclass
-class PenaltyWatch:
+class PenaltyMonitor:
     """Sums over the steps since the last evaluation; part of a checkpoint.
 
     Each process adds its share of every step, so that the sums over all of them are those of one.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,8 @@ from genpool.data.splits import seeded_order, stratified_share
 from genpool.errors import DataError
 from genpool.model import Classifier, PairClassifier, TextClassifier
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
-from genpool.training.dataset import Split, Types, Words, read_split, words_of
-from genpool.training.fresh_encoder import fresh_encoder
+from genpool.training.build_encoder import build_encoder
+from genpool.training.dataset import Split, Types, Words, read_split
 from genpool.training.settings import DataSettings, RunSettings
 
 
@@ -93,7 +92,7 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
     cutter = TextPipeline(
         tokenizer, Vocabulary.build({}), Characters(""), False, settings.text.max_length
     )
-    words = partial(words_of, cutter)
+    words = cutter.words
     train, labels = _read_train(reader, names.train, types, words)
     train = _select(train, settings, notes)
     if not len(train):
@@ -116,7 +115,7 @@ def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
         notes["rows left out"] = ", ".join(f"{n:,} {why}" for why, n in reader.skipped.items())
     if cutter.cut.sentences:
         notes["maximum length"] = str(cutter.cut)
-    encoder = fresh_encoder(
+    encoder = build_encoder(
         settings.model,
         settings.vocabulary,
         settings.vectors,

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from genpool.config import to_dict
+from genpool.disk.files import atomic_file
 from genpool.errors import MissingExtraError, TrainingError
-from genpool.files import replacing
 
 #: settings that an error names
 SHOWN = 5
@@ -128,7 +128,7 @@ class RunFolder:
         return entry == self.about or entry.suffix == ".tmp"
 
     def write(self, path: Path, text: str) -> None:
-        with replacing(path) as temporary:
+        with atomic_file(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     def log(self, line: dict[str, Any]) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from genpool.inference import evaluating, length_groups
+from genpool.inference.batching import evaluation_mode, length_groups
 from genpool.model import Classifier
 from genpool.text import WordTable
 from genpool.training.dataset import Split
@@ -19,7 +19,7 @@ def probabilities(
     numbers = list(range(len(split)) if rows is None else rows)
     found = np.zeros((len(numbers), len(model.labels)), dtype=np.float32)
     longest = split.lengths.max(axis=1)[numbers].tolist() if numbers else []
-    with evaluating(model):
+    with evaluation_mode(model):
         for group in length_groups(longest, batch_size):
             batch = split.batch([numbers[place] for place in group], table).to(model.device)
             logits = model(batch).logits.float()

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from safetensors.torch import load_file
 
-from genpool import storage
 from genpool.errors import ConfigError
+from genpool.saving import storage
 from genpool.training.finish import finish
 from genpool.training.loop import train
 from genpool.training.preparation import prepare

@@ -21,7 +21,7 @@ from genpool.config import (
 from genpool.data.base import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
 from genpool.errors import ConfigError, unknown_name
-from genpool.saved_model import PARTS as MODEL_PARTS
+from genpool.saving.saved_model import PARTS as MODEL_PARTS
 from genpool.training.recipe_file import read_recipe, read_toml
 
 

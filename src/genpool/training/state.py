@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from genpool.training.penalty import PenaltyWatch
+from genpool.training.penalty import PenaltyMonitor
 from genpool.training.schedule import Schedule
 
 
@@ -40,14 +40,14 @@ class RunState:
     stopped: bool = False
     metrics_length: int = 0
     sums: Sums = field(default_factory=Sums)
-    watch: PenaltyWatch = field(default_factory=PenaltyWatch)
+    watch: PenaltyMonitor = field(default_factory=PenaltyMonitor)
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> RunState:
         parts = {
             "schedule": Schedule(**saved["schedule"]),
             "sums": Sums(**saved["sums"]),
-            "watch": PenaltyWatch(**saved["watch"]),
+            "watch": PenaltyMonitor(**saved["watch"]),
         }
         return cls(**{**saved, **parts})
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import torch
 
-from genpool.compact import compacted, restored
 from genpool.integrations.onnx.card import sentence_card
 from genpool.integrations.onnx.checking import check_graph
 from genpool.integrations.onnx.folder import new_folder, write_config
-from genpool.integrations.onnx.graph import SentenceGraph, UnspelledGraph
 from genpool.integrations.onnx.inputs import OUTPUT, input_names
 from genpool.integrations.onnx.session import GRAPH, Graph
+from genpool.integrations.onnx.traced_model import SentenceGraph, UnspelledGraph
 from genpool.integrations.onnx.trials import (
     example_inputs,
     on_cpu_in_single_precision,
@@ -24,7 +23,8 @@ from genpool.integrations.onnx.trials import (
 )
 from genpool.integrations.onnx.writing import Free, round_graph, write_graph
 from genpool.model import SentenceEncoder
-from genpool.storage import CARD, TOKENIZER
+from genpool.saving.quantization import dequantize_weights, quantize_weights
+from genpool.saving.storage import CARD, TOKENIZER
 from genpool.text.vocabulary import UNKNOWN
 
 KIND = "SentenceEncoder"
@@ -88,7 +88,7 @@ def export(model: SentenceEncoder, folder: str | Path, int8: bool = False) -> Ex
 def with_rounded_table(model: SentenceEncoder) -> SentenceEncoder:
     """A copy, whose word vectors are those that 8 bits can say."""
     rounded = copy.deepcopy(model)
-    words = restored(compacted({"words": rounded.embedding.words}))["words"]
+    words = dequantize_weights(quantize_weights({"words": rounded.embedding.words}))["words"]
     with torch.no_grad():
         rounded.embedding.words.copy_(words)
     return rounded

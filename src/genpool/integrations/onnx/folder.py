@@ -16,10 +16,10 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
+from genpool.disk.folders import atomic_folder, recover
 from genpool.errors import FolderError
-from genpool.folders import recover, replacing_folder
 from genpool.integrations.onnx.session import GRAPH
-from genpool.storage import CARD, CONFIG, FORMAT, ONNX_FORMAT, TOKENIZER
+from genpool.saving.storage import CARD, CONFIG, FORMAT, ONNX_FORMAT, TOKENIZER
 
 EXPORT_VERSION = 1
 OWN_FILES = (CONFIG, GRAPH, f"{GRAPH}.data", TOKENIZER, CARD)
@@ -27,7 +27,7 @@ OWN_FILES = (CONFIG, GRAPH, f"{GRAPH}.data", TOKENIZER, CARD)
 
 def new_folder(path: str | Path) -> AbstractContextManager[Path]:
     """Gives an empty folder beside `path` to write to; at the end it takes the place of `path`."""
-    return replacing_folder(path, "the export", _check_replaced, OWN_FILES)
+    return atomic_folder(path, "the export", _check_replaced, OWN_FILES)
 
 
 def write_config(folder: Path, kind: str, more: Mapping[str, Any]) -> None:

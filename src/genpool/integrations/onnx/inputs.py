@@ -34,7 +34,7 @@ def padded_inputs(batch: Batch, spelled: bool) -> list[Tensor]:
     ids, mask = (torch.nn.functional.pad(each, (0, missing)) for each in (ids, mask))
     if not spelled:
         return [ids, mask]
-    counts = batch.letter_counts  # (distinct,)
+    counts = batch.character_counts  # (distinct,)
     longest = max(1, int(counts.max())) if len(counts) else 1
     has_letter = torch.arange(longest) < counts.unsqueeze(1)  # (distinct, longest)
     # The last row is the spelling of padding: no letter.

@@ -58,12 +58,16 @@ class Direction(Recurrent):
     """One direction of one LSTM layer."""
 
     def __init__(self, layer: LSTMDirection) -> None:
-        def in_order(weight: Tensor) -> Tensor:
+        def onnx_gate_order(weight: Tensor) -> Tensor:
             i, f, o, g = weight.detach().chunk(4)
             return torch.cat([i, o, f, g])
 
-        bias = in_order(layer.b)
-        weights = in_order(layer.w), in_order(layer.u), torch.cat([bias, torch.zeros_like(bias)])
+        bias = onnx_gate_order(layer.b)
+        weights = (
+            onnx_gate_order(layer.w),
+            onnx_gate_order(layer.u),
+            torch.cat([bias, torch.zeros_like(bias)]),
+        )
         super().__init__("LSTM", weights, layer.reverse)
 
     def gates(self, inputs: Tensor, states: Tensor) -> Tensor:
@@ -136,11 +140,11 @@ class GRUGraph(nn.Module):
 
 
 def _gru_layer(gru: nn.GRU, number: int) -> Recurrent:
-    def in_order(name: str) -> Tensor:
+    def onnx_gate_order(name: str) -> Tensor:
         reset, update, new = getattr(gru, f"{name}_l{number}").detach().chunk(3)
         return torch.cat([update, reset, new])
 
-    w, u = in_order("weight_ih"), in_order("weight_hh")
-    biases = torch.cat([in_order("bias_ih"), in_order("bias_hh")])
+    w, u = onnx_gate_order("weight_ih"), onnx_gate_order("weight_hh")
+    biases = torch.cat([onnx_gate_order("bias_ih"), onnx_gate_order("bias_hh")])
     # PyTorch multiplies first and then resets.
     return Recurrent("GRU", (w, u, biases), linear_before_reset=1)

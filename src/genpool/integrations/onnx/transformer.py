@@ -12,17 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.inference import evaluating
+from genpool.inference.batching import evaluation_mode
 from genpool.integrations.onnx.card import page
 from genpool.integrations.onnx.checking import Trial, check_graph
 from genpool.integrations.onnx.exporting import Export
 from genpool.integrations.onnx.folder import new_folder, write_config
 from genpool.integrations.onnx.inputs import OUTPUT
-from genpool.integrations.onnx.poolings import graph_pooling
 from genpool.integrations.onnx.session import GRAPH, Graph
+from genpool.integrations.onnx.traced_poolings import graph_pooling
 from genpool.integrations.onnx.writing import round_graph, write_graph
 from genpool.pooling import Pooling
-from genpool.storage import CARD
+from genpool.saving.storage import CARD
 
 KIND = "transformer"
 NAMES = ("input_ids", "attention_mask", "token_type_ids")
@@ -148,7 +148,7 @@ def _trials(
         counts = torch.tensor(lengths).clamp(max=width).unsqueeze(1)  # (batch, 1)
         mask = (torch.arange(width) < counts).long()  # (batch, time)
         inputs = [ids, mask, torch.zeros_like(ids)][: len(names)]
-        with evaluating(module):
+        with evaluation_mode(module):
             expected = module(*inputs).numpy()
         arrays = dict(zip(names, (each.numpy() for each in inputs), strict=True))
         yield Trial(f"sentences of {lengths} tokens", arrays, expected)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.inference import evaluating
+from genpool.inference.batching import evaluation_mode
 from genpool.integrations.onnx.checking import Trial
 from genpool.integrations.onnx.inputs import feeds, padded_inputs
 from genpool.model import SentenceEncoder
@@ -46,7 +46,7 @@ def sentence_trials(model: SentenceEncoder, spelled: bool) -> Iterator[Trial]:
     for name, words in sample_sentences(model.text).items():
         batch = model.text.batch(words)
         # Not around the yield: a trial that fails leaves this function there, without gradients.
-        with evaluating(model):
+        with evaluation_mode(model):
             expected = model(batch).vector.numpy()
         inputs = padded_inputs(batch, spelled)
         yield Trial(name, feeds(inputs), expected)

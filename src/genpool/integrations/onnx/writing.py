@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from genpool.inference import evaluating
+from genpool.inference.batching import evaluation_mode
 from genpool.integrations.onnx.checking import ExportError
 from genpool.integrations.onnx.extra import onnx_extra
 from genpool.pooling import POOLINGS
@@ -42,7 +42,7 @@ def write_graph(
     with onnx_extra("exporting to ONNX"):
         import onnxruntime  # noqa: F401  (asked for now, rather than after the work)
         from onnxscript import optimizer
-    with evaluating(module), _quiet():
+    with evaluation_mode(module), _quiet():
         try:
             program = torch.onnx.export(
                 module,

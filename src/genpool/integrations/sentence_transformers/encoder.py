@@ -10,11 +10,11 @@ from sentence_transformers.base.modules import InputModule
 from tokenizers import Tokenizer
 
 from genpool.errors import FolderError
+from genpool.inference.sentence_vectors import require_texts
 from genpool.integrations.sentence_transformers.features import HEADS, WEIGHTS, Features
 from genpool.integrations.sentence_transformers.saving import hub_arguments, name_requirement
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooled
-from genpool.sentence_vectors import as_texts
 from genpool.text import Batch
 from genpool.text.vocabulary import UNKNOWN
 
@@ -65,8 +65,8 @@ class SentenceEncoderModule(InputModule):
     ) -> Features:
         """Sentences as one batch of tensors."""
         text = self.encoder.text
-        sentences = [(prompt or "") + each for each in as_texts(inputs)]
-        batch = text.batch(text.words_of_many(sentences))
+        sentences = [(prompt or "") + each for each in require_texts(inputs)]
+        batch = text.batch(text.words_batch(sentences))
         features = {PREFIX + each.name: getattr(batch, each.name) for each in fields(Batch)}
         return {"input_ids": batch.ids, "attention_mask": batch.mask.long(), **features}
 

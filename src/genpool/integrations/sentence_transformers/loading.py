@@ -10,7 +10,6 @@ from sentence_transformers.base.model import BaseModel
 from sentence_transformers.base.modules import Module
 from torch import nn
 
-from genpool import storage
 from genpool.embedded import embedded_folder
 from genpool.errors import FolderError, InputError
 from genpool.integrations.sentence_transformers.encoder import SentenceEncoderModule
@@ -19,6 +18,7 @@ from genpool.integrations.sentence_transformers.pooling import GeneralizedPoolin
 from genpool.integrations.sentence_transformers.saving import MODEL_CONFIG
 from genpool.integrations.sentence_transformers.trust import MODULES, check_folder, read_json
 from genpool.model import SentenceEncoder, load_model
+from genpool.saving import storage
 
 #: the modules by the names that stand in modules.json
 OWN: dict[str, type[Module]] = {

@@ -19,7 +19,7 @@ from genpool.integrations.sentence_transformers.saving import (
     name_requirement,
     write_weights,
 )
-from genpool.packing import Packing
+from genpool.tensors.packing import Packing
 
 
 class GeneralizedPooling(Module):

@@ -15,8 +15,8 @@ from safetensors.torch import save_file
 from sentence_transformers.base.modules import Module
 
 from genpool.errors import FolderError, InputError
-from genpool.meta import without_memory
-from genpool.storage import WEIGHTS
+from genpool.saving.storage import WEIGHTS
+from genpool.tensors.meta import on_meta_device
 
 MODEL_CONFIG = "config_sentence_transformers.json"
 #: sentence-transformers compares this with what is installed, before it loads any module
@@ -63,7 +63,7 @@ def module_with_weights(
             "is never opened."
         )
     try:
-        with without_memory():
+        with on_meta_device():
             module = make()
     except (TypeError, InputError) as error:
         raise FolderError(f"{where}/config.json cannot be used: {error}") from error

@@ -1,0 +1,136 @@
+"""Scenes: who does what to whom, where and when; and how that is said in English."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from genpool.data.rules.lexicon import SYNONYMS, modifiers, table
+
+_PLURALS = {"person": "people", "child": "children", "goose": "geese", "sheep": "sheep"}
+
+
+def plural(noun: str) -> str:
+    head, of, rest = noun.partition(" of ")
+    if head in _PLURALS:
+        return _PLURALS[head]
+    if head.endswith("man"):
+        return head[:-3] + "men"
+    if head.endswith("y") and head[-2] not in "aeiou":
+        return head[:-1] + "ies"
+    ending = "es" if head.endswith(("s", "x", "ch", "sh", "potato")) else "s"
+    return head + ending + of + rest
+
+
+# Past and participle, where they are not made with -ed.
+_IRREGULAR = {
+    base: forms
+    for base, *forms in table("""
+    run, ran, run; sit, sat, sat; sleep, slept, slept; swim, swam, swum; sing, sang, sung
+    speak, spoke, spoken; weep, wept, wept; eat, ate, eaten; cut, cut, cut; read, read, read
+    write, wrote, written; ride, rode, ridden; hold, held, held; buy, bought, bought
+    sell, sold, sold; draw, drew, drawn; throw, threw, thrown; catch, caught, caught
+    lead, led, led; shut, shut, shut
+""")
+}
+_DOUBLED = ("run", "jog", "sit", "swim", "cut", "chop", "drag", "hug", "sob", "scrub", "shut")
+
+
+def conjugate(verb: str) -> tuple[str, str, str]:
+    """Past, participle and -ing form; only the first word bends ("look at", "looked at")."""
+    head, space, rest = verb.partition(" ")
+    tail = space + rest
+    stem = head + head[-1] if head in _DOUBLED else head
+    regular = head[:-1] + "ied" if head.endswith("y") and head[-2] not in "aeiou" else stem + "ed"
+    regular = head + "d" if head.endswith("e") else regular
+    past, participle = _IRREGULAR.get(head, [regular, regular])
+    ing = (head[:-1] if head.endswith("e") else stem) + "ing"
+    return past + tail, participle + tail, ing + tail
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """ "a small dog", "the dog", "at least two dogs"."""
+
+    noun: str
+    determiner: str = "a"
+    adjectives: tuple[str, ...] = ()
+
+    @property
+    def is_sensible(self) -> bool:
+        """Whether the adjectives can be said of the noun, and are not too many."""
+        known = {word for row in modifiers(self.noun) for word in row.words}
+        return known.issuperset(self.adjectives) and len(self.adjectives) < 3
+
+    @property
+    def is_plural(self) -> bool:
+        singular = self.determiner in ("a", "the", "another", "only a")
+        return not singular and not self.determiner.endswith("one")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Who does what to whom, where and when. Words are the lexicon's; `reworded` says synonyms."""
+
+    subjects: tuple[Phrase, ...]  # none: "the dog is being chased"
+    verb: str
+    object: Phrase | None = None
+    place: str = ""
+    time: str = ""
+    link: str = "and"  # between subjects: and, or, nor
+    past: bool = False
+    passive: bool = False
+    negated: bool = False
+    reworded: bool = False
+
+    @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        return (*self.subjects, self.object) if self.object else self.subjects
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it entails what is left of it when something is dropped."""
+        articles = all(phrase.determiner in ("a", "the", "another") for phrase in self.phrases)
+        return articles and self.link == "and" and not self.negated
+
+
+def render(scene: Scene) -> str:
+    """The scene as an English sentence."""
+
+    def say(word: str) -> str:
+        return SYNONYMS.get(word, word) if scene.reworded else word
+
+    def phrase(part: Phrase) -> str:
+        noun = plural(say(part.noun)) if part.is_plural else say(part.noun)
+        words = " ".join([*map(say, part.adjectives), noun])
+        articled = part.determiner in ("a", "only a") and words[0] in "aeiou"
+        return f"{part.determiner}{'n' if articled else ''} {words}"
+
+    agents = _listed([phrase(part) for part in scene.subjects], scene.link)
+    thing = phrase(scene.object) if scene.object else ""
+    if scene.passive:
+        first, last = thing, f"by {agents}" if agents else ""
+        many = scene.object is not None and scene.object.is_plural
+    else:
+        first, last = agents, thing
+        many = scene.subjects[-1].is_plural or (len(scene.subjects) > 1 and scene.link == "and")
+    action = _inflected(scene, say(scene.verb), many)
+    text = " ".join(filter(None, [first, action, last, say(scene.place), say(scene.time)]))
+    return text[0].upper() + text[1:] + "."
+
+
+def _listed(names: list[str], link: str) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    opening = {"and": "", "or": "either ", "nor": "neither "}[link]
+    return f"{opening}{', '.join(names[:-1])} {link} {names[-1]}"
+
+
+def _inflected(scene: Scene, verb: str, many: bool) -> str:
+    past, participle, ing = conjugate(verb)
+    negation = " not" if scene.negated else ""
+    if scene.past and not scene.passive:
+        return f"did not {verb}" if scene.negated else past
+    if scene.past:
+        return f"{'were' if many else 'was'}{negation} {participle}"
+    action = f"being {participle}" if scene.passive else ing
+    return f"{'are' if many else 'is'}{negation} {action}"

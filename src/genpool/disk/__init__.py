@@ -1,0 +1,1 @@
+"""Files and folders that are replaced whole or not at all."""

@@ -1,0 +1,1 @@
+"""Many sentences fast: batching, the quick encoder with its 8-bit form, worker processes."""

@@ -1,0 +1,1 @@
+"""Whole files and tables: encode a file, predict and evaluate a table."""

@@ -1,0 +1,1 @@
+"""The saved folder: settings, weights, tokenizer and model card."""

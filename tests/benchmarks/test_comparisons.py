@@ -1,0 +1,90 @@
+"""The comparisons run, count what they say they count, and their page tells what came out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.harness import Row, interleaved, ratios, sgemm_work
+from benchmarks.sizes import SNLI, SNLI_SORTED, make_batch, make_model
+
+from benchmarks import comparisons, encoding, int8, training
+from genpool.errors import InputError
+
+SMALL = {"hidden": 4, "layers": 1, "attention": 4, "examples": 6}
+
+
+@pytest.fixture(autouse=True)
+def little_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A few made-up sentences in place of thousands, and a small multiplication."""
+    monkeypatch.setenv("GENPOOL_DATA", str(tmp_path))
+    for module in (encoding, training):
+        monkeypatch.setattr(module, "sgemm_work", lambda: sgemm_work(64, 64, 64))
+    for module in (encoding, int8):
+        monkeypatch.setattr(module, "SENTENCES", 96)
+    monkeypatch.setattr(encoding, "FEWER", 32)
+    monkeypatch.setattr(encoding, "BATCHES", 1)
+
+
+def test_sides_take_turns() -> None:
+    calls: list[str] = []
+    seconds = interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 3)
+    assert calls == ["a", "b"] * 4  # one turn to warm up
+    assert {name: len(each) for name, each in seconds.items()} == {"a": 3, "b": 3}
+
+
+def test_a_ratio_is_the_median_of_the_rounds() -> None:
+    assert ratios([4.0, 9.0, 2.0], [2.0, 3.0, 2.0]) == (2.0, (1.0, 3.0))
+
+
+def test_a_goal_is_a_floor_or_a_ceiling() -> None:
+    assert Row("a", 1.7, (1, 2), 1.7).met and not Row("a", 1.69, (1, 2), 1.7).met
+    assert Row("a", 0.6, (0, 1), 0.6, at_most=True).met
+    assert not Row("a", 0.61, (0, 1), 0.6, at_most=True).met
+
+
+def test_sorted_batches_have_less_padding() -> None:
+    model = make_model(replace(SNLI, **SMALL))
+
+    def filled(size) -> float:
+        tokens = room = 0
+        for seed in range(5):
+            mask = make_batch(model, replace(size, hidden=4, examples=64), seed).mask
+            for side in mask.chunk(2):
+                length = int(side.sum(dim=1).max())
+                tokens, room = tokens + int(side.sum()), room + len(side) * length
+        return tokens / room
+
+    assert filled(SNLI_SORTED) > filled(SNLI) + 0.1
+
+
+def test_rows_of_a_training_step() -> None:
+    step, limit = training.training_rows(replace(SNLI, **SMALL), rounds=2)
+    assert (step.name, step.goal) == ("training-snli", 1.7)
+    assert (limit.name, limit.goal) == ("limit-snli", 0.75)
+    for row in (step, limit):
+        assert 0 < row.spread[0] <= row.ratio <= row.spread[1]
+
+
+@pytest.mark.parametrize("name", ["encode-textbook", "int8", "long-sentences"])
+def test_a_comparison_is_printed_and_written(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = comparisons.run(name, 1, tmp_path / "rows.json", tmp_path / "page.md")
+    assert rows[0].name == name and rows[0].ratio > 0
+    listed = json.loads((tmp_path / "rows.json").read_text())
+    assert [each["ratio"] for each in listed] == [row.ratio for row in rows]
+    assert listed[0]["versions"]["torch"]
+    page = (tmp_path / "page.md").read_text()
+    printed = capsys.readouterr().out
+    for row in rows:
+        line = next(each for each in page.splitlines() if each.startswith(f"| {row.name} |"))
+        assert f"| {'yes' if row.met else 'no'} |" in line
+        assert row.name in printed
+
+
+def test_an_unknown_comparison_is_told() -> None:
+    with pytest.raises(InputError, match=r"unknown comparison 'int9'\. Did you mean 'int8'"):
+        comparisons.run("int9", 1, None, None)

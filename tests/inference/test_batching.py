@@ -1,0 +1,135 @@
+"""Running a model over many sentences: sorted by length, returned in order, in bounded memory."""
+
+from __future__ import annotations
+
+from itertools import count, islice, pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from genpool.errors import InputError
+from genpool.inference.batching import LONG, WINDOW, evaluation_mode, length_groups, map_by_length
+
+properties = settings(max_examples=100, deadline=None, database=None)
+lengths_of = st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2000)), max_size=60)
+
+
+@properties
+@given(lengths_of, st.integers(1, 8))
+def test_every_position_is_in_one_group(lengths: list[int], batch_size: int) -> None:
+    groups = list(length_groups(lengths, batch_size))
+    assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
+    assert all(groups)
+
+
+@properties
+@given(lengths_of, st.integers(1, 8))
+def test_groups_go_from_short_to_long(lengths: list[int], batch_size: int) -> None:
+    walked = [lengths[place] for group in length_groups(lengths, batch_size) for place in group]
+    assert walked == sorted(lengths)
+
+
+@properties
+@given(lengths_of, st.integers(1, 8))
+def test_no_group_is_larger_than_the_batch_or_its_memory(lengths, batch_size: int) -> None:
+    for group in length_groups(lengths, batch_size):
+        padded = len(group) * max(lengths[place] for place in group)
+        assert len(group) <= batch_size
+        assert padded <= batch_size * LONG or len(group) == 1
+
+
+@properties
+@given(lengths_of, st.integers(1, 8))
+def test_groups_are_no_smaller_than_they_must_be(lengths: list[int], batch_size: int) -> None:
+    groups = list(length_groups(lengths, batch_size))
+    for group, following in pairwise(groups):
+        padded = (len(group) + 1) * lengths[following[0]]
+        assert len(group) == batch_size or padded > batch_size * LONG
+
+
+def test_a_sentence_longer_than_all_memory_stands_alone() -> None:
+    assert list(length_groups([3, 10**9, 2], 2)) == [[2, 0], [1]]
+
+
+def squares(group: list[int]) -> Tensor:
+    """A row per item: the item and its square."""
+    return torch.tensor([[item, item**2] for item in group])
+
+
+@properties
+@given(st.lists(st.integers(0, 400), max_size=200), st.integers(1, 2))
+def test_rows_come_in_the_order_of_the_items(items: list[int], batch_size: int) -> None:
+    chunks = list(map_by_length(items, int, squares, batch_size))
+    rows = [row for chunk in chunks for row in chunk.tolist()]
+    assert rows == [[item, item**2] for item in items]
+    assert [len(chunk) for chunk in chunks[:-1]] == [WINDOW * batch_size] * (len(chunks) - 1)
+
+
+def test_items_are_taken_a_window_at_a_time() -> None:
+    numbers = count()
+    chunks = map_by_length(numbers, lambda item: 1, squares, 3)
+    first = next(chunks)
+    assert first[:, 0].tolist() == list(range(3 * WINDOW))
+    assert next(numbers) == 3 * WINDOW
+
+
+def test_items_of_like_length_run_together() -> None:
+    groups = []
+
+    def run(group: list[str]) -> Tensor:
+        groups.append(group)
+        return torch.zeros(len(group), 1)
+
+    list(map_by_length(["aaaa", "b", "cccc", "d"], len, run, 2))
+    assert groups == [["b", "d"], ["aaaa", "cccc"]]
+
+
+def test_each_group_is_reported_when_it_is_done() -> None:
+    told: list[int] = []
+    chunks = map_by_length(islice(count(), 5), lambda item: 1, squares, 2, told.append)
+    assert told == []
+    list(chunks)
+    assert told == [2, 2, 1]
+
+
+@pytest.mark.parametrize("batch_size", [0, -1])
+def test_a_batch_size_below_one_is_refused_rather_than_giving_nothing(batch_size: int) -> None:
+    with pytest.raises(InputError, match=f"batch_size is {batch_size}; expected 1 or more"):
+        list(map_by_length([1, 2], int, squares, batch_size))
+
+
+def test_a_run_that_loses_rows_is_noticed() -> None:
+    with pytest.raises(ValueError, match="3 sentences went in, 2 rows"):
+        list(map_by_length([1, 2, 3], int, lambda group: squares(group[:-1]), 3))
+
+
+def nested() -> nn.Module:
+    return nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout(), nn.Linear(2, 2)))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_evaluating_has_no_dropout_and_no_gradients(training: bool) -> None:
+    model = nested().train(training)
+    with evaluation_mode(model):
+        assert not any(part.training for part in model.modules())
+        assert not model(torch.ones(1, 2)).requires_grad
+    assert all(part.training is training for part in model.modules())
+    assert torch.is_grad_enabled()
+
+
+def test_parts_in_different_modes_get_their_own_back() -> None:
+    model = nested()
+    model[1].eval()
+    with evaluation_mode(model):
+        pass
+    assert [part.training for part in model.modules()] == [True, True, False, False, False]
+
+
+def test_the_mode_comes_back_after_an_error() -> None:
+    model = nested()
+    with pytest.raises(KeyboardInterrupt), evaluation_mode(model):
+        raise KeyboardInterrupt
+    assert all(part.training for part in model.modules()) and torch.is_grad_enabled()

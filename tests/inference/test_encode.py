@@ -1,0 +1,321 @@
+"""Sentences in, vectors out: `encode`, `encode_stream` and `similarity`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice
+
+import numpy as np
+import pytest
+import torch
+
+from genpool import SentenceEncoder
+from genpool.config import Part, TextSettings
+from genpool.encoder import ENCODERS
+from genpool.errors import InputError
+from genpool.inference.batching import WINDOW
+from genpool.pooling import POOLINGS
+
+SENTENCES = ["a dog runs .", "the man", "two red men rest , the dog sleeps .", "dog"]
+
+
+def difference(one, other) -> float:
+    return float(np.abs(np.asarray(one, float) - np.asarray(other, float)).max())
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    """By the formula, number by number."""
+    dot = sum(float(x) * float(y) for x, y in zip(one, other, strict=True))
+    sizes = [sum(float(x) ** 2 for x in side) ** 0.5 for side in (one, other)]
+    return dot / (sizes[0] * sizes[1])
+
+
+def test_a_list_gives_a_row_per_sentence_in_the_order_given(sentence_encoder) -> None:
+    vectors = sentence_encoder.encode(SENTENCES)
+    assert isinstance(vectors, np.ndarray) and vectors.dtype == np.float32
+    assert vectors.shape == (4, sentence_encoder.output_dim)
+    for sentence, vector in zip(SENTENCES, vectors, strict=True):
+        assert difference(sentence_encoder.encode(sentence), vector) <= 1e-6
+    assert np.ptp(vectors, axis=0).max() > 0.1
+
+
+def test_one_string_gives_one_vector(sentence_encoder) -> None:
+    assert sentence_encoder.encode("a dog runs .").shape == (sentence_encoder.output_dim,)
+
+
+def test_one_string_is_one_sentence_and_not_its_letters(sentence_encoder) -> None:
+    assert difference(sentence_encoder.encode("a dog"), sentence_encoder.encode(["a dog"])[0]) == 0
+
+
+@pytest.mark.parametrize("kind", [tuple, iter, lambda each: np.array(each)])
+def test_any_collection_of_strings_will_do(sentence_encoder, kind) -> None:
+    expected = sentence_encoder.encode(SENTENCES)
+    assert np.array_equal(sentence_encoder.encode(kind(SENTENCES)), expected)
+
+
+def test_an_empty_list_gives_no_rows(sentence_encoder) -> None:
+    vectors = sentence_encoder.encode([])
+    assert vectors.shape == (0, sentence_encoder.output_dim) and vectors.dtype == np.float32
+    assert sentence_encoder.encode([], normalize_embeddings=True).shape == vectors.shape
+    tensor = sentence_encoder.encode([], convert_to_tensor=True)
+    assert isinstance(tensor, torch.Tensor) and tensor.shape == vectors.shape
+
+
+def test_a_tensor_can_be_asked_for(sentence_encoder) -> None:
+    tensor = sentence_encoder.encode(SENTENCES, convert_to_tensor=True)
+    assert isinstance(tensor, torch.Tensor)
+    assert tensor.dtype is torch.float32 and not tensor.requires_grad
+    assert np.array_equal(tensor.numpy(), sentence_encoder.encode(SENTENCES))
+    assert sentence_encoder.encode("dog", convert_to_tensor=True).dim() == 1
+
+
+def test_normalized_vectors_have_length_one_and_the_same_direction(sentence_encoder) -> None:
+    plain = sentence_encoder.encode([*SENTENCES, ""])
+    unit = sentence_encoder.encode([*SENTENCES, ""], normalize_embeddings=True)
+    assert difference(np.linalg.norm(unit[:4], axis=1), np.ones(4)) <= 1e-6
+    assert difference(unit[:4] * np.linalg.norm(plain[:4], axis=1, keepdims=True), plain[:4]) < 1e-6
+    assert not unit[4].any()
+    assert difference(sentence_encoder.encode("dog", normalize_embeddings=True), unit[3]) <= 1e-6
+
+
+def test_a_progress_bar_changes_nothing_but_what_is_printed(sentence_encoder, capsys) -> None:
+    plain = sentence_encoder.encode(SENTENCES)
+    assert capsys.readouterr() == ("", "")
+    shown = sentence_encoder.encode(SENTENCES, show_progress_bar=True)
+    assert np.array_equal(shown, plain)
+    printed = capsys.readouterr()
+    assert printed.out == "" and "encoding: 4/4" in printed.err
+
+
+def test_cutting_is_counted(make_encoder) -> None:
+    model = make_encoder(text=TextSettings(max_length=2))
+    assert np.array_equal(model.encode("a dog runs"), model.encode("a dog"))
+    assert (model.text.cut.sentences, model.text.cut.tokens) == (1, 1)
+
+
+ODD = {
+    "empty": "",
+    "spaces": " \t\n  \u00a0\u3000 ",
+    "emoji": "🐕🏃🏽‍♀️ 👨‍👩‍👧 🇩🇪",
+    "control characters": "\x00 \x07\u200b\ufeff",
+    "half a surrogate pair": "dog \ud83d runs",
+    "combining marks": "e" + "\u0301" * 300,
+    "right to left": "שלום كلب .",
+    "special entries": "<pad> <unk> <s> </s>",
+    "a word of 100,000 characters": "x" * 100_000,
+    "a word of 100,000 unknown letters": "ßж" * 50_000,
+}
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_odd_sentences_encode_with_every_encoder(make_encoder, encoder: str) -> None:
+    check_odd_sentences(make_encoder("generalized", encoder))
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_odd_sentences_encode_with_every_pooling(make_encoder, pooling: str) -> None:
+    check_odd_sentences(make_encoder(pooling, "lstm"))
+
+
+def check_odd_sentences(model: SentenceEncoder) -> None:
+    together = dict(zip(ODD, model.encode(list(ODD.values())), strict=True))
+    for name, sentence in ODD.items():
+        alone = model.encode(sentence)
+        assert np.isfinite(alone).all(), name
+        assert difference(alone, together[name]) <= 1e-6, name
+        assert alone.any() == (name not in ("empty", "spaces")), name
+
+
+@pytest.mark.parametrize(
+    ("pooling", "encoder"),
+    [
+        ("generalized", Part("stacked-bilstm", {"hidden_dim": 2, "layers": 1})),
+        ("gated", Part("lstm", {"hidden_dim": 2})),
+        ("max", "gru"),
+        *((pooling, "bag-of-words") for pooling in POOLINGS if pooling != "gated"),
+        ("inner", "cnn"),
+    ],
+)
+def test_a_sentence_of_20_000_tokens_encodes(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder, text=TextSettings(rules="whitespace"))
+    words = ["the red dog runs ,", "a man sleeps .", "unknown 🐕"]
+    sentence = " ".join(islice((words[number % 3] for number in count()), 6000))
+    tokens = sentence.split()[:20_000]
+    assert len(tokens) == 20_000
+    vector = model.encode(" ".join(tokens))
+    assert np.isfinite(vector).all() and np.abs(vector).max() > 1e-3
+
+
+def test_a_very_long_sentence_is_not_cut(make_encoder) -> None:
+    model = make_encoder("mean", "bag-of-words", text=TextSettings(rules="whitespace"))
+    long = model.encode(" ".join(["dog"] * 19_999 + ["man"])).astype(float)
+    dog, man = (model.encode(word).astype(float) for word in ("dog", "man"))
+    # What the last of all tokens adds is larger than what rounding of a sum of 20,000 takes.
+    assert difference(long, (19_999 * dog + man) / 20_000) <= 1e-6
+    assert difference(dog, man) / 20_000 > 2e-5
+
+
+@pytest.mark.parametrize("given", [None, 5, 2.5, True, object])
+def test_what_is_neither_string_nor_list_is_refused(sentence_encoder, given) -> None:
+    with pytest.raises(InputError, match="expected a list of sentences"):
+        sentence_encoder.encode(given)
+
+
+@pytest.mark.parametrize("given", [None, 5, b"dog", ["a", "dog"], float("nan"), ("a", "b")])
+def test_what_is_no_sentence_is_refused_by_value_and_type(sentence_encoder, given) -> None:
+    with pytest.raises(InputError) as caught:
+        sentence_encoder.encode(["a dog", given])
+    assert f"got {given!r} ({type(given).__name__}); expected a sentence" in str(caught.value)
+
+
+def test_bytes_are_no_sentence(sentence_encoder) -> None:
+    with pytest.raises(InputError, match="expected a sentence"):
+        sentence_encoder.encode(b"a dog")
+
+
+@pytest.mark.parametrize("given", [None, 5, b"dog", ["a dog"]])
+def test_only_a_string_can_be_explained(sentence_encoder, given) -> None:
+    with pytest.raises(InputError, match="expected a sentence"):
+        sentence_encoder.explain(given)
+
+
+def counted(sentences: Iterator[str], taken: list[str]) -> Iterator[str]:
+    for sentence in sentences:
+        taken.append(sentence)
+        yield sentence
+
+
+def test_a_stream_is_read_no_further_than_the_chunk_that_is_asked_for(sentence_encoder) -> None:
+    taken: list[str] = []
+    endless = counted((SENTENCES[number % 4] for number in count()), taken)
+    chunks = sentence_encoder.encode_stream(endless, batch_size=2)
+    assert taken == []
+    first = next(chunks)
+    assert len(first) == len(taken) == 2 * WINDOW
+    second = next(chunks)
+    assert len(taken) == 4 * WINDOW
+    expected = sentence_encoder.encode(SENTENCES)
+    for chunk in (first, second):
+        assert difference(chunk, np.tile(expected, (WINDOW // 2, 1))) <= 1e-6
+
+
+def test_a_stream_is_encoded_in_batches_of_bounded_size(make_encoder, monkeypatch) -> None:
+    model, shapes = make_encoder("mean", "bag-of-words"), []
+    forward = model.forward
+
+    def watched(batch, weights=False):
+        shapes.append(tuple(batch.mask.shape))
+        return forward(batch, weights)
+
+    monkeypatch.setattr(model, "forward", watched)
+    lengths = [1, 900, 3, 700, 2, 5, 300, 4, 4, 600] * 3
+    stream = (" ".join(["dog"] * length) for length in lengths)
+    vectors = torch.cat(list(model.encode_stream(stream, batch_size=4)))
+    assert len(vectors) == 30 and sum(shape[0] for shape in shapes) == 30
+    assert all(rows <= 4 for rows, _ in shapes)
+    assert all(rows * time <= 4 * 128 or rows == 1 for rows, time in shapes)
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 2 * WINDOW, 2 * WINDOW + 1])
+def test_a_stream_comes_in_order_whatever_its_length(sentence_encoder, number: int) -> None:
+    kinds = ["", "dog", "a man", "the red dog", "two men rest ."]
+    expected = np.stack([sentence_encoder.encode(kind) for kind in kinds])
+    order = [place * 7 % 5 for place in range(number)]
+    chunks = list(sentence_encoder.encode_stream((kinds[place] for place in order), batch_size=2))
+    assert [len(chunk) for chunk in chunks[:-1]] == [2 * WINDOW] * (len(chunks) - 1)
+    assert sum(len(chunk) for chunk in chunks) == number
+    if number:
+        assert difference(torch.cat(chunks), expected[order]) <= 1e-6
+
+
+def test_a_fault_in_a_stream_is_reported_when_it_is_reached(sentence_encoder) -> None:
+    chunks = sentence_encoder.encode_stream(iter([*["dog"] * WINDOW, None]), batch_size=1)
+    assert len(next(chunks)) == WINDOW
+    with pytest.raises(InputError, match="got None"):
+        next(chunks)
+
+
+def test_a_stream_tells_how_many_are_done(sentence_encoder) -> None:
+    told: list[int] = []
+    list(sentence_encoder.encode_stream(["dog"] * 7, 2, told.append))
+    assert told == [2, 2, 2, 1]
+
+
+def test_similarity_is_the_cosine_of_all_pairs(sentence_encoder) -> None:
+    first, second = SENTENCES[:3], SENTENCES[1:]
+    one, other = sentence_encoder.encode(first), sentence_encoder.encode(second)
+    expected = [[cosine(a, b) for b in other] for a in one]
+    found = sentence_encoder.similarity(first, second)
+    assert isinstance(found, torch.Tensor) and found.shape == (3, 3)
+    assert difference(found, expected) <= 1e-6
+    assert np.ptp(expected) > 0.1
+
+
+def test_similarity_takes_strings_lists_arrays_and_tensors_alike(sentence_encoder) -> None:
+    array = sentence_encoder.encode(SENTENCES)
+    expected = sentence_encoder.similarity(SENTENCES, SENTENCES)
+    sides = [SENTENCES, tuple(SENTENCES), array, array.astype(np.float64), torch.from_numpy(array)]
+    sides.append(torch.from_numpy(array).double())
+    for one in sides:
+        for other in sides:
+            assert difference(sentence_encoder.similarity(one, other), expected) <= 1e-6
+
+
+def test_similarity_of_single_sentences_and_vectors_has_one_row_each(sentence_encoder) -> None:
+    vector = sentence_encoder.encode("a dog")
+    for one in ("a dog", vector, torch.from_numpy(vector)):
+        found = sentence_encoder.similarity(one, ["a dog", "the man"])
+        assert found.shape == (1, 2) and difference(found[0, 0], 1) <= 1e-6
+    assert sentence_encoder.similarity("a dog", "the man").shape == (1, 1)
+
+
+def test_similarity_with_zeros_is_zero(sentence_encoder) -> None:
+    found = sentence_encoder.similarity(["", "dog"], ["", "dog", "  "])
+    assert found[0].tolist() == [0, 0, 0]
+    assert found[1, [0, 2]].tolist() == [0, 0] and found[1, 1] > 0.999
+    zeros = np.zeros((1, sentence_encoder.output_dim), np.float32)
+    assert sentence_encoder.similarity(zeros, "dog").tolist() == [[0]]
+
+
+def test_similarity_does_not_depend_on_the_lengths_of_vectors(sentence_encoder) -> None:
+    vectors = sentence_encoder.encode(SENTENCES)
+    expected = sentence_encoder.similarity(vectors, vectors)
+    assert difference(sentence_encoder.similarity(5 * vectors, 0.1 * vectors), expected) <= 1e-6
+
+
+def test_similarity_of_nothing_has_no_rows(sentence_encoder) -> None:
+    assert sentence_encoder.similarity([], SENTENCES).shape == (0, 4)
+    assert sentence_encoder.similarity(SENTENCES, []).shape == (4, 0)
+
+
+def test_similarity_takes_an_array_that_must_not_be_written_to(sentence_encoder) -> None:
+    vectors = sentence_encoder.encode(SENTENCES)
+    vectors.flags.writeable = False
+    assert sentence_encoder.similarity(vectors, vectors).shape == (4, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_similarity_works_in_any_number_type(sentence_encoder, dtype) -> None:
+    array = sentence_encoder.encode(SENTENCES)
+    expected = sentence_encoder.similarity(SENTENCES, SENTENCES)
+    found = sentence_encoder.to(dtype).similarity(SENTENCES, array)
+    assert found.dtype is dtype and difference(found.float(), expected) <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (np.zeros((2, 3), np.float32), "got vectors of shape (2, 3); expected (n, 12)"),
+        (torch.zeros(5), "got vectors of shape (5,); expected (n, 12)"),
+        (torch.zeros(1, 2, 12), "got vectors of shape (1, 2, 12); expected (n, 12)"),
+        (np.array(["a", "dog"]), "expected vectors or a list of texts"),
+        (["a dog", 5], "sentence 1: got 5 (int); expected a sentence"),
+        (None, "got None (NoneType); expected a list of sentences"),
+    ],
+    ids=["width", "vector", "three dimensions", "texts", "mixed", "nothing"],
+)
+def test_what_cannot_be_compared_is_refused(sentence_encoder, given, expected: str) -> None:
+    for sides in ((given, "a dog"), ("a dog", given)):
+        with pytest.raises(InputError) as caught:
+            sentence_encoder.similarity(*sides)
+        assert expected in str(caught.value)

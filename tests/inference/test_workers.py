@@ -1,0 +1,87 @@
+"""Several processes give what one gives, in the same order."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from genpool import SentenceEncoder
+from genpool.errors import GenpoolError, InputError
+from genpool.inference.sentence_vectors import SentenceVectors
+from genpool.inference.workers import WorkerPool
+from genpool.text import TextPipeline
+from tests.inference.test_quick_encoder import SENTENCES, largest_difference, model
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    made = model("bilstm")
+    text = made.text
+    cutting = TextPipeline(text.tokenizer, text.vocabulary, text.characters, max_length=4)
+    return SentenceEncoder(cutting, made.settings)
+
+
+@pytest.fixture(scope="module")
+def pool(encoder) -> Iterator[WorkerPool]:
+    with WorkerPool(encoder, 2) as made:
+        yield made
+
+
+def test_same_vectors_in_the_same_order(encoder, pool) -> None:
+    many = SENTENCES * 50
+    before = encoder.text.cut.sentences
+    found = pool.encode(many, batch_size=4)  # chunks of 64 sentences: several for each process
+    # "a dog runs in the park" and "Unheard zzyzx words" have 6 and 3 tokens: one is cut.
+    assert encoder.text.cut.sentences - before == 50
+    assert largest_difference(found, encoder.encode(many)) < 1e-6
+
+
+def test_a_stream_is_read_as_it_is_needed(pool) -> None:
+    given = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal given
+        while True:
+            given += 1
+            yield "a man"
+
+    stream = pool.encode_stream(endless(), batch_size=4)
+    for _ in range(5):
+        assert next(stream).shape == (64, pool.output_dim)
+    assert given <= 64 * (5 + 2 * 2 + 1)
+    stream.close()
+
+
+def test_nothing_and_bad_input(pool) -> None:
+    assert pool.encode([]).shape == (0, pool.output_dim)
+    with pytest.raises(InputError, match="expected a sentence"):
+        pool.encode(["a man", None])
+    with pytest.raises(InputError, match="workers is 0"):
+        WorkerPool(model("bilstm"), 0)
+
+
+def test_a_worker_that_dies_is_told_of(encoder) -> None:
+    with WorkerPool(encoder, 1) as pool:
+        pool.encode(["a man"])
+        for process in pool._pool._processes.values():
+            os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(GenpoolError, match="worker processes ended"):
+            pool.encode(["a man"] * 10)
+
+
+def test_other_encoders_stream_by_themselves(encoder) -> None:
+    class Other(SentenceVectors):
+        pass
+
+    other = Other()
+    with other.streaming_form() as found:
+        assert found is other
+    for options in ({"workers": 2}, {"int8": True}):
+        with pytest.raises(InputError), other.streaming_form(**options):
+            pass
+    with encoder.streaming_form(int8=True) as found:
+        assert np.isfinite(next(iter(found.encode_stream(["a man"]))).numpy()).all()

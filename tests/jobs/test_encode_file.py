@@ -1,0 +1,247 @@
+"""Vectors of whole files: every format, in order, and nothing half-written."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from genpool import SentenceEncoder
+from genpool.data.sentences import column_reader, read_sentences
+from genpool.errors import DataError, InputError
+from genpool.inference.batching import WINDOW
+from genpool.jobs.encode_file import encode_file
+
+#: of all lengths, an empty one among them, and one twice
+SENTENCES = ["a dog runs .", "", "the man", "two red dogs rest , the man sleeps .", "dog", "dog"]
+FORMATS = (".npy", ".parquet", ".jsonl")
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    path = tmp_path / "sentences.txt"
+    path.write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
+    return path
+
+
+def read_back(path: Path) -> tuple[list[str] | None, np.ndarray]:
+    if path.suffix == ".npy":
+        return None, np.load(path)
+    if path.suffix == ".parquet":
+        columns = parquet.read_table(path).to_pydict()
+        return columns["sentence"], np.array(columns["vector"], dtype=np.float32)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    vectors = np.array([row["vector"] for row in rows], dtype=np.float32)
+    return [row["sentence"] for row in rows], vectors
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_every_line_gets_its_vector_in_order(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"vectors{suffix}"
+    assert encode_file(sentence_encoder, sentences, out, show_progress=False) == 6
+    texts, vectors = read_back(out)
+    assert texts in (None, SENTENCES)
+    expected = sentence_encoder.encode(SENTENCES)
+    assert vectors.shape == (6, sentence_encoder.output_dim)
+    assert np.abs(vectors - expected).max() < 1e-6
+    assert not vectors[1].any()
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_without_a_line_gives_no_vectors(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, suffix: str
+) -> None:
+    (tmp_path / "empty.txt").write_bytes(b"")
+    out = tmp_path / f"vectors{suffix}"
+    assert encode_file(sentence_encoder, tmp_path / "empty.txt", out, show_progress=False) == 0
+    assert len(read_back(out)[1]) == 0
+
+
+def test_more_sentences_than_are_held_at_once_stay_in_order(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    many = [" ".join(["dog"] * (number * 7 % 5)) + f" {number}" for number in range(2 * WINDOW + 3)]
+    (tmp_path / "many.txt").write_text("\n".join(many))
+    out = tmp_path / "vectors.jsonl"
+    encode_file(sentence_encoder, tmp_path / "many.txt", out, batch_size=1, show_progress=False)
+    texts, vectors = read_back(out)
+    assert texts == many
+    assert np.abs(vectors - sentence_encoder.encode(many)).max() < 1e-6
+
+
+def test_the_stream_is_never_in_memory_as_a_whole(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = written = ahead = 0
+
+    def sentences(source: Path, column: str | None) -> Iterator[str]:
+        nonlocal read, ahead
+        for _ in range(5 * WINDOW):
+            read += 1
+            ahead = max(ahead, read - written)
+            yield "a dog"
+
+    def written_row(row: dict[str, object], **options: bool) -> str:
+        nonlocal written
+        written += 1
+        return str(row["sentence"])
+
+    monkeypatch.setattr("genpool.jobs.encode_file.read_sentences", sentences)
+    monkeypatch.setattr("genpool.jobs.encode_file.json.dumps", written_row)
+    out = tmp_path / "vectors.jsonl"
+    assert encode_file(sentence_encoder, "x", out, batch_size=1, show_progress=False) == 5 * WINDOW
+    assert written == 5 * WINDOW
+    assert ahead <= WINDOW + 1
+
+
+def test_normalized_vectors_have_length_one(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "vectors.npy"
+    encode_file(sentence_encoder, sentences, out, normalize=True, show_progress=False)
+    lengths = np.linalg.norm(np.load(out), axis=1)
+    assert np.abs(lengths - [1, 0, 1, 1, 1, 1]).max() < 1e-6
+
+
+def test_a_column_of_a_table_can_be_encoded(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    (tmp_path / "table.csv").write_text('body,stars\n"a dog, runs",3\nthe man,4\n')
+    out = tmp_path / "vectors.jsonl"
+    encode_file(sentence_encoder, tmp_path / "table.csv", out, column="body", show_progress=False)
+    assert read_back(out)[0] == ["a dog, runs", "the man"]
+
+
+@pytest.mark.parametrize("name", ["cells.csv", "cells.jsonl"])
+def test_an_empty_cell_is_a_sentence_without_tokens(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, name: str
+) -> None:
+    texts = {
+        "cells.csv": "text,n\na dog runs .,1\n,2\nthe man,3\n",
+        "cells.jsonl": '{"text": "a dog runs ."}\n{"text": null}\n{"text": "the man"}\n',
+    }
+    (tmp_path / name).write_text(texts[name])
+    out = tmp_path / "vectors.npy"
+    encode_file(sentence_encoder, tmp_path / name, out, column="text", show_progress=False)
+    expected = sentence_encoder.encode(["a dog runs .", "", "the man"])
+    assert np.abs(np.load(out) - expected).max() < 1e-6
+
+
+def test_bad_rows_are_left_out_if_asked_to(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    (tmp_path / "cells.tsv").write_text("text\tn\na dog runs .\t1\nbroken\nthe man\t3\n")
+    given, out = (sentence_encoder, tmp_path / "cells.tsv"), tmp_path / "vectors.npy"
+    with pytest.raises(DataError, match=r"line 3.*--bad-rows skip"):
+        encode_file(*given, out, column="text", show_progress=False)
+    reader = column_reader(tmp_path / "cells.tsv", "text", bad_rows="skip")
+    encode_file(sentence_encoder, reader, out, show_progress=False)
+    assert reader.skipped.total() == 1
+    assert np.abs(np.load(out) - sentence_encoder.encode(["a dog runs .", "the man"])).max() < 1e-6
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_vectors_can_be_cut(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, normalize: bool
+) -> None:
+    out = tmp_path / "vectors.npy"
+    encode_file(
+        sentence_encoder, sentences, out, None, normalize, show_progress=False, truncate_dim=3
+    )
+    expected = sentence_encoder.encode(SENTENCES)[:, :3]
+    if normalize:
+        expected = expected / np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-9)
+    assert np.abs(np.load(out) - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("given", [0, 10**6, "5", 2.0, True])
+def test_a_cut_that_cannot_be_is_told(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, given
+) -> None:
+    with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
+        encode_file(sentence_encoder, sentences, tmp_path / "v.npy", truncate_dim=given)
+    with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
+        sentence_encoder.encode("a dog", truncate_dim=given)
+    assert not (tmp_path / "v.npy").exists()
+
+
+def test_compressed_files_bom_and_windows_line_ends_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "sentences.txt.xz"
+    path.write_bytes(lzma.compress("\ufeffa dog\r\n\r\nthe man\u2028sleeps".encode()))
+    assert list(read_sentences(path)) == ["a dog", "", "the man\u2028sleeps"]
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes, encoding: str = "utf-8") -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding=encoding))
+
+
+def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "\ufeffnaïve\r\n\na\rb\u2028c\n"
+    stdin(monkeypatch, text.encode(), encoding="ascii")
+    assert list(read_sentences("-")) == ["naïve", "", "a\rb\u2028c"]
+
+
+def test_bytes_that_are_not_utf8_are_told_with_their_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "latin.txt").write_bytes(b"a dog\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"latin\.txt, line 2: is not UTF-8"):
+        list(read_sentences(tmp_path / "latin.txt"))
+    stdin(monkeypatch, b"a dog\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"standard input, line 2: is not UTF-8"):
+        list(read_sentences("-"))
+
+
+def test_a_column_of_standard_input_is_refused() -> None:
+    with pytest.raises(InputError, match="a column needs a file"):
+        list(read_sentences("-", column="body"))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_an_error_on_the_way_leaves_the_output_as_it_was(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, suffix: str
+) -> None:
+    bad = tmp_path / "latin.txt"
+    bad.write_bytes(b"a dog\n" * (WINDOW + 5) + b"caf\xe9\n")
+    out = tmp_path / f"vectors{suffix}"
+    with pytest.raises(DataError):
+        encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+    assert [each.name for each in tmp_path.iterdir()] == ["latin.txt"]
+    out.write_bytes(b"an earlier result")
+    with pytest.raises(DataError):
+        encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+    assert out.read_bytes() == b"an earlier result"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["latin.txt", out.name]
+
+
+def test_another_kind_of_output_is_refused_before_anything_is_read(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"'\.txt'; expected \.npy, \.parquet, \.jsonl"):
+        encode_file(sentence_encoder, tmp_path / "none", tmp_path / "vectors.txt")
+
+
+def test_an_output_folder_that_is_not_there_is_told(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path
+) -> None:
+    for suffix in FORMATS:
+        with pytest.raises(DataError, match="cannot be written"):
+            encode_file(sentence_encoder, sentences, tmp_path / "no" / f"v{suffix}")
+
+
+def test_a_table_is_not_encoded_line_by_line(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    table = tmp_path / "rows.csv.gz"
+    table.write_bytes(b"")
+    with pytest.raises(InputError, match="say which column holds the sentences: --column"):
+        encode_file(sentence_encoder, table, tmp_path / "out.npy")

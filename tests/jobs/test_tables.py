@@ -1,0 +1,305 @@
+"""Models on tables: predictions, accuracy, similarity and probes from files."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.config import TextSettings
+from genpool.data import TableReader
+from genpool.errors import DataError, FolderError, InputError
+from genpool.jobs.tables import (
+    evaluate_probe,
+    evaluate_similarity,
+    load_classifier,
+    predict_table,
+)
+
+WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two")
+PAIRS = [
+    ("neutral", "a dog runs", "the dog rests"),
+    ("entailment", "two red dogs , not a man", "dog"),
+    ("contradiction", "the man", "the man sleeps ."),
+]
+
+
+def write(path: Path, rows: list[tuple[str, ...]], header: str) -> Path:
+    lines = ["\t".join(row) for row in [tuple(header.split()), *rows]]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    return write(tmp_path / "pairs.tsv", PAIRS, "label premise hypothesis")
+
+
+# --- Predictions ---------------------------------------------------------------------------------
+
+
+def test_rows_are_predicted_in_order_with_their_gold_labels(
+    pair_classifier: PairClassifier, pairs: Path
+) -> None:
+    found = predict_table(pair_classifier, pairs, batch_size=2).predictions
+    sides = [(first, second) for _, first, second in PAIRS]
+    assert found.ids == ("0", "1", "2")
+    assert found.gold == ("neutral", "entailment", "contradiction")
+    assert list(found.predicted) == pair_classifier.predict(sides)
+    assert found.labels == pair_classifier.labels
+    expected = pair_classifier.predict_proba(sides)
+    assert np.abs(np.array(found.probabilities) - expected).max() < 1e-6
+    assert np.ptp(expected, axis=0).max() > 0.01  # or any order would do
+
+
+def test_a_table_without_labels_is_predicted_but_not_scored(
+    text_classifier: TextClassifier, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "texts.tsv", [("x7", "a dog"), ("x8", "the man")], "id text")
+    found = predict_table(text_classifier, table)
+    assert found.predictions.ids == ("x7", "x8")
+    assert found.predictions.gold == (None, None)
+    with pytest.raises(DataError, match=r"texts\.tsv: 2 of 2 rows have no label.* --label\)"):
+        found.report()
+    with pytest.raises(DataError, match=r"no column of labels.*this table has: 'id', 'text'"):
+        predict_table(text_classifier, table, labelled=True)
+
+
+def test_a_reader_may_be_given_and_then_knows_what_it_left_out(
+    text_classifier: TextClassifier, sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    rows = [("neutral", "a dog"), ("neutral", ""), ("entailment", "the man")]
+    table = write(tmp_path / "texts.tsv", rows, "label text")
+    reader = TableReader(table, labelled=False, bad_rows="skip")
+    found = predict_table(text_classifier, reader).predictions
+    assert found.ids == ("0", "2")
+    assert reader.skipped == {"empty side": 1}
+    with pytest.raises(InputError, match="has its options already; give tokenized"):
+        evaluate_probe(sentence_encoder, reader, tokenized=True)
+
+
+def test_accuracy_is_per_class_and_per_genre(
+    pair_classifier: PairClassifier, tmp_path: Path
+) -> None:
+    sides = [(first, second) for _, first, second in PAIRS]
+    right = pair_classifier.predict(sides)
+    wrong = next(label for label in pair_classifier.labels if label != right[2])
+    rows = [
+        (right[0], *sides[0], "news"),
+        (right[1], *sides[1], "fiction"),
+        (wrong, *sides[2], "news"),
+    ]
+    table = write(tmp_path / "pairs.tsv", rows, "label premise hypothesis genre")
+    report = predict_table(pair_classifier, table).report()
+    assert (report.correct, report.total) == (2, 3)
+    assert [(each.genre, each.correct, each.total) for each in report.genres] == [
+        ("fiction", 1, 1),
+        ("news", 1, 2),
+    ]
+    assert report.labels == pair_classifier.labels
+
+
+def test_columns_are_chosen_by_name(text_classifier: TextClassifier, tmp_path: Path) -> None:
+    table = write(tmp_path / "t.tsv", [("a dog", "x"), ("the man", "y")], "body note")
+    with pytest.raises(DataError, match="no column of text"):
+        predict_table(text_classifier, table)
+    found = predict_table(text_classifier, table, first="body").predictions
+    assert list(found.predicted) == text_classifier.predict(["a dog", "the man"])
+
+
+def test_tokenised_text_is_split_at_spaces_only(
+    text_classifier: TextClassifier, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "t.tsv", [("dog. the-man",)], "text")
+    plain = predict_table(text_classifier, table).predictions.probabilities
+    tokenized = predict_table(text_classifier, table, tokenized=True).predictions.probabilities
+    expected = text_classifier.predict_tokenized([[["dog.", "the-man"]]])
+    assert np.abs(np.array(tokenized) - expected).max() < 1e-7
+    assert np.abs(np.array(plain) - expected).max() > 1e-5
+
+
+def test_a_maximum_length_holds_for_tokenised_text_too(make_encoder, tmp_path: Path) -> None:
+    encoder = make_encoder(text=TextSettings(max_length=2))
+    model = TextClassifier(encoder, ("x", "y")).eval()
+    rows = [("a dog runs not red",), ("a dog",)]
+    table = write(tmp_path / "t.tsv", rows, "text")
+    first, second = predict_table(model, table, tokenized=True).predictions.probabilities
+    assert first == pytest.approx(second, abs=1e-7)
+
+
+def test_a_table_of_another_number_of_sentences_is_told(
+    text_classifier: TextClassifier, pairs: Path
+) -> None:
+    with pytest.raises(DataError, match=r"rows have 2 sentence\(s\); the model takes 1"):
+        predict_table(text_classifier, pairs)
+
+
+def test_labels_that_the_model_does_not_know_are_told(
+    pair_classifier: PairClassifier, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "p.tsv", [("maybe", "a", "b")], "label premise hypothesis")
+    with pytest.raises(DataError, match=r"the labels maybe are not among the model's: entailment"):
+        predict_table(pair_classifier, table)
+
+
+def test_a_folder_of_several_tables_is_told(
+    pair_classifier: PairClassifier, tmp_path: Path
+) -> None:
+    for name in ("train", "dev"):
+        write(tmp_path / f"{name}.tsv", PAIRS, "label premise hypothesis")
+    with pytest.raises(DataError, match="expected one table"):
+        predict_table(pair_classifier, tmp_path)
+
+
+# --- Loading -------------------------------------------------------------------------------------
+
+
+def test_an_encoder_is_loaded_from_a_classifier_too(
+    pair_classifier: PairClassifier, sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    pair_classifier.save_pretrained(tmp_path / "classifier")
+    sentence_encoder.save_pretrained(tmp_path / "encoder")
+    for path, model in (
+        ("classifier", pair_classifier.encoder),
+        ("encoder", sentence_encoder),
+    ):
+        loaded = SentenceEncoder.from_pretrained(tmp_path / path)
+        assert np.array_equal(loaded.encode(["a dog"]), model.encode(["a dog"]))
+    assert isinstance(load_classifier(tmp_path / "classifier"), PairClassifier)
+
+
+def test_an_encoder_is_no_classifier(sentence_encoder: SentenceEncoder, tmp_path: Path) -> None:
+    sentence_encoder.save_pretrained(tmp_path / "encoder")
+    with pytest.raises(FolderError, match=r"expected a classifier\..* the folder of one, or None"):
+        load_classifier(tmp_path / "encoder")
+
+
+# --- Similarity ----------------------------------------------------------------------------------
+
+
+def scored_rows(encoder: SentenceEncoder, count: int, seed: int) -> list[tuple[str, ...]]:
+    """Pairs whose score is their cosine and some noise."""
+    chance = random.Random(seed)
+
+    def sentence() -> str:
+        return " ".join(chance.choice(WORDS) for _ in range(chance.randint(1, 5)))
+
+    rows = []
+    for _ in range(count):
+        first, second = sentence(), sentence()
+        cosine = float(encoder.similarity(first, second))
+        rows.append((f"{cosine + chance.gauss(0, 0.02):.6f}", first, second))
+    return rows
+
+
+def test_the_cosine_is_correlated_with_the_scores_of_a_table(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    rows = scored_rows(sentence_encoder, 30, seed=0)
+    table = write(tmp_path / "sts.tsv", rows, "score sentence1 sentence2")
+    report, regression = evaluate_similarity(sentence_encoder, table)
+    cosines = [float(sentence_encoder.similarity(first, second)) for _, first, second in rows]
+    scores = [float(score) for score, _, _ in rows]
+    assert report.total == 30
+    assert report.pearson == pytest.approx(pearsonr(scores, cosines).statistic, abs=1e-5)
+    assert report.spearman == pytest.approx(spearmanr(scores, cosines).statistic, abs=1e-5)
+    assert regression is None
+
+
+def test_of_a_folder_test_is_scored_and_train_is_for_the_regression(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    for seed, (name, count) in enumerate({"train": 60, "dev": 10, "test": 20}.items()):
+        rows = scored_rows(sentence_encoder, count, seed)
+        write(tmp_path / f"{name}.tsv", rows, "relatedness sentence1 sentence2")
+    report, regression = evaluate_similarity(sentence_encoder, tmp_path)
+    assert report.total == 20
+    assert regression is not None
+    assert regression.total == 20
+    assert regression.pearson > 0.5
+
+
+def test_a_table_without_scores_is_told(
+    sentence_encoder: SentenceEncoder, pairs: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match="without a score or a second sentence"):
+        evaluate_similarity(sentence_encoder, pairs)
+
+
+# --- Probes --------------------------------------------------------------------------------------
+
+
+def test_tokenised_sentences_are_encoded_as_they_are_split(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    rows = scored_rows(sentence_encoder, 12, seed=3)
+    glued = [(score, f"{first}, dog", second) for score, first, second in rows]
+    table = write(tmp_path / "glued.tsv", glued, "score sentence1 sentence2")
+    split, _ = evaluate_similarity(sentence_encoder, table)
+    kept, _ = evaluate_similarity(sentence_encoder, table, tokenized=True)
+    # "sleeps," is two tokens as text, and one unknown word as it stands.
+    assert split.pearson != kept.pearson
+
+
+def dog_or_man(count: int, seed: int) -> list[tuple[str, ...]]:
+    """A word decides: what the vectors of any encoder still tell."""
+    chance = random.Random(seed)
+    rows = []
+    for number in range(count):
+        label = ("dog", "man")[number % 2]
+        rows.append((label, " ".join([chance.choice(("the", "a", "red")), label])))
+    return rows
+
+
+def test_a_table_without_splits_is_cross_validated(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "all.tsv", dog_or_man(40, 0), "label text")
+    report = evaluate_probe(sentence_encoder, table)
+    assert report.accuracy.total == 40
+    assert len(report.chosen_c) == 10
+    assert report.accuracy.accuracy == 1.0
+
+
+def test_a_folder_is_probed_on_its_test_table(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    for seed, (name, count) in enumerate({"train": 24, "dev": 8, "test": 6}.items()):
+        write(tmp_path / f"{name}.tsv", dog_or_man(count, seed), "label text")
+    report = evaluate_probe(sentence_encoder, tmp_path)
+    assert report.accuracy.total == 6
+    assert len(report.chosen_c) == 1
+    assert report.accuracy.accuracy == 1.0
+
+
+def test_pairs_are_probed_on_the_features_of_both_sides(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    chance = random.Random(0)
+    for name, count in {"train": 60, "test": 20}.items():
+        rows = []
+        for _ in range(count):
+            first, second = (chance.choice(("dog", "man")) for _ in range(2))
+            rows.append(("same" if first == second else "other", first, second))
+        write(tmp_path / f"{name}.tsv", rows, "label premise hypothesis")
+    report = evaluate_probe(sentence_encoder, tmp_path)
+    assert report.accuracy.total == 20
+    assert report.accuracy.accuracy == 1.0
+
+
+def test_a_probe_needs_labels(sentence_encoder: SentenceEncoder, tmp_path: Path) -> None:
+    table = write(tmp_path / "t.tsv", [("1", "a dog")], "score text")
+    with pytest.raises(DataError, match=r"rows without a label; .* label= "):
+        evaluate_probe(sentence_encoder, table)
+
+
+def test_the_folds_of_a_probe_can_be_chosen(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "few.tsv", dog_or_man(8, 0), "label text")
+    report = evaluate_probe(sentence_encoder, table, folds=4)
+    assert (report.accuracy.total, len(report.chosen_c)) == (8, 4)

@@ -1,0 +1,79 @@
+"""8-bit weights on disk: a quarter of the size, close to what they were."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from genpool import SentenceEncoder
+from genpool.errors import FolderError
+from genpool.saving.quantization import dequantize_weights, quantize_weights
+from tests.inference.test_quick_encoder import SENTENCES, model
+
+
+def test_a_hand_worked_matrix() -> None:
+    weights = {"w": torch.tensor([[1.0, -2.0, 0.0], [0.0, 0.0, 0.0]]), "b": torch.tensor([3.5])}
+    found = quantize_weights(weights)
+    assert found["w"].dtype is torch.int8
+    assert found["w"].tolist() == [[64, -127, 0], [0, 0, 0]]  # 1 / (2 / 127) = 63.5, to even
+    assert found["w.scale"].tolist() == pytest.approx([2 / 127, 0.0])
+    assert torch.equal(found["b"], weights["b"])
+    back = dequantize_weights(found)
+    assert set(back) == {"w", "b"}
+    assert back["w"][0].tolist() == pytest.approx([128 / 127, -2.0, 0.0])
+
+
+def test_every_number_is_within_half_a_step_of_its_row() -> None:
+    torch.manual_seed(0)
+    weights = {"w": torch.randn(3, 5, 7) * torch.tensor([1e-3, 1.0, 1e3])[:, None, None]}
+    back = dequantize_weights(quantize_weights(weights))["w"]
+    step = weights["w"].abs().amax(dim=-1, keepdim=True) / 127
+    assert ((back - weights["w"]).abs() <= 0.5001 * step).all()
+
+
+def test_a_model_is_smaller_and_nearly_the_same(tmp_path: Path) -> None:
+    plain = model("bilstm")
+    plain.save_pretrained(tmp_path / "whole")
+    plain.save_pretrained(tmp_path / "small", int8=True)
+    first = SentenceEncoder.from_pretrained(tmp_path / "whole").encode(SENTENCES)
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "small")
+    assert loaded.dtype is torch.float32
+    assert np.abs(loaded.encode(SENTENCES) - first).max() < 0.05 * np.abs(first).max()
+    config = json.loads((tmp_path / "small" / "config.json").read_text())
+    assert config["format_version"] == 2
+    assert json.loads((tmp_path / "whole" / "config.json").read_text())["format_version"] == 1
+
+
+def damaged(tmp_path: Path, change: str) -> Path:
+    folder = tmp_path / "small"
+    model("bilstm").save_pretrained(folder, int8=True)
+    weights = load_file(folder / "model.safetensors")
+    if change == "no scale":
+        del weights["embedding.words.scale"]
+    elif change == "wrong scale":
+        weights["embedding.words.scale"] = weights["embedding.words.scale"][:-1].clone()
+    elif change == "floats":
+        weights["embedding.words"] = weights["embedding.words"].float()
+    elif change == "integer bias":
+        weights["pooling.b1.scale"] = torch.zeros(1)
+    save_file(weights, folder / "model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("change", ["no scale", "wrong scale", "floats", "integer bias"])
+def test_a_damaged_folder_is_refused(tmp_path: Path, change: str) -> None:
+    with pytest.raises(FolderError, match=r"embedding\.words|pooling\.b1"):
+        SentenceEncoder.from_pretrained(damaged(tmp_path, change))
+
+
+def test_integers_in_a_folder_of_the_first_version_are_refused(tmp_path: Path) -> None:
+    folder = damaged(tmp_path, "nothing")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "format_version": 1}))
+    with pytest.raises(FolderError, match="does not agree"):
+        SentenceEncoder.from_pretrained(folder)

@@ -1,0 +1,99 @@
+"""Fast paths on and off: the same outputs and gradients."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from genpool.encoder.lstm import lstm_library, lstm_plain
+from genpool.tensors.fast import fast, fast_paths
+from genpool.tensors.packing import Packing
+from genpool.tensors.threads import run_both
+from tests.inference.test_quick_encoder import model
+
+LENGTHS = [[1], [5], [3, 3, 3], [7, 1, 4, 4, 2], [0, 2, 0, 6], [0, 0]]
+
+
+def outputs_and_gradients(made, batch, enabled):
+    made.zero_grad()
+    with fast_paths(enabled):
+        pooled = made(batch)
+        torch.manual_seed(0)
+        (pooled.vector * torch.randn_like(pooled.vector)).sum().backward()
+    trained = [each for each in made.parameters() if each.requires_grad]
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in trained]
+    return pooled.vector.detach(), gradients
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+@pytest.mark.parametrize("layers", [1, 3])
+def test_same_outputs_and_gradients_with_and_without(layers, lengths, threads):
+    made = model("stacked-bilstm", layers=layers).eval()
+    batch = made.text.batch([["dog", "a", "zz", "the", "a", "man", "x"][:n] for n in lengths])
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        quick, quick_gradients = outputs_and_gradients(made, batch, True)
+        plain, plain_gradients = outputs_and_gradients(made, batch, False)
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(quick, plain, rtol=1e-5, atol=1e-5)
+    for one, other in zip(quick_gradients, plain_gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_the_switch_is_undone_after_an_error():
+    assert fast()
+    with pytest.raises(ZeroDivisionError), fast_paths(False):
+        assert not fast()
+        raise ZeroDivisionError
+    assert fast()
+
+
+def test_the_environment_turns_fast_paths_off():
+    command = "from genpool.tensors.fast import fast; print(fast())"
+    printed = subprocess.run(
+        [sys.executable, "-c", command],
+        env={"GENPOOL_FAST": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed.strip() == "False"
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("lengths", [[1], [4, 4], [7, 1, 4, 4, 2]], ids=str)
+def test_the_library_kernel_gives_the_same(lengths, reverse):
+    torch.manual_seed(0)
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    sizes = Packing.from_mask(mask).sizes
+    rows = torch.randn(sum(lengths), 3, dtype=torch.float64, requires_grad=True)
+    shapes = ((8, 3), (8, 2), (8,))
+    weights = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    plain = lstm_plain(rows, sizes, *weights, reverse)
+    library = lstm_library(rows, sizes, *weights, reverse)
+    torch.testing.assert_close(library, plain)
+    wanted = torch.autograd.grad(plain.square().sum(), [rows, *weights])
+    found = torch.autograd.grad(library.square().sum(), [rows, *weights])
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_two_pieces_of_work_leave_the_threads_as_they_were():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert run_both(lambda: 1, lambda: torch.is_grad_enabled(), torch.device("cpu")) == (
+            1,
+            False,
+        )
+        with pytest.raises(ZeroDivisionError):
+            run_both(lambda: 1, lambda: 1 // 0, torch.device("cpu"))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
