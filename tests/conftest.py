@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import (
@@ -20,45 +18,21 @@ from genpool.config import (
     TextSettings,
 )
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from tests.helpers.small_models import (
+    LABELS,
+    SMALL_ENCODERS,
+    SMALL_POOLINGS,
+    WORDS,
+    MakeEncoder,
+    MakeSettings,
+    MakeText,
+    lively,
+)
 
 # Tensors of a few numbers: sharing them out between threads costs more than the work.
 torch.set_num_threads(1)
 
-WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two", ".", ",")
-LABELS = ("entailment", "neutral", "contradiction")
-#: options that make each encoder and each pooling small, yet use what it can do
-SMALL_ENCODERS: dict[str, dict[str, Any]] = {
-    "stacked-bilstm": {"hidden_dim": 3, "layers": 2},
-    "bilstm": {"hidden_dim": 3},
-    "shortcut-stacked": {"hidden_dims": (2, 3)},
-    "residual-stacked": {"hidden_dim": 3, "layers": 2},
-    "lstm": {"hidden_dim": 5},
-    "gru": {"hidden_dim": 5},
-    "cnn": {"maps": 3, "widths": (2, 3)},
-    "disan": {"hidden_dim": 3},
-    "bag-of-words": {},
-}
-SMALL_POOLINGS: dict[str, dict[str, Any]] = {
-    "generalized": {"heads": 2, "hidden_dim": 4},
-    "scalar": {"heads": 2, "hidden_dim": 4},
-}
-
-Module = TypeVar("Module", bound=nn.Module)
-MakeText = Callable[..., TextPipeline]
-MakeSettings = Callable[..., ModelSettings]
-MakeEncoder = Callable[..., SentenceEncoder]
-
-
-def lively(model: Module, seed: int = 0) -> Module:
-    """The same model with numbers large enough to tell right from wrong.
-
-    The usual start is so near zero that vectors of any two sentences agree to five digits.
-    """
-    random = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.rand(parameter.shape, generator=random).mul(1.6).sub(0.8))
-    return model
+pytest_plugins = ["tests.helpers.commands"]
 
 
 @pytest.fixture(scope="session")

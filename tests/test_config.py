@@ -17,7 +17,7 @@ from genpool.config import (
     Part,
     PartKind,
     TextSettings,
-    complete,
+    fill_defaults,
     from_dict,
     module_kind,
     to_dict,
@@ -48,11 +48,13 @@ def test_nothing_given_is_the_papers_model() -> None:
 
 
 FULL = ModelSettings(
-    text=TextSettings("whitespace", True, 40),
-    embedding=EmbeddingSettings(7, False, False, 3, (2,), 9, 0.25),
+    text=TextSettings("whitespace", True, 40, False),
+    embedding=EmbeddingSettings(
+        7, False, False, 3, (2,), 9, 0.25, "test", "gaussian", character_padding="right"
+    ),
     encoder=Part("shortcut-stacked", {"hidden_dims": (4, 5)}),
     pooling=Part("generalized", {"heads": 3, "hidden_dim": None}),
-    classifier=ClassifierSettings(11, 0.0),
+    classifier=ClassifierSettings(11, 0.0, "gaussian", "test"),
 )
 
 
@@ -69,7 +71,21 @@ def test_a_part_is_its_name_and_its_options_side_by_side() -> None:
     as_dict = to_dict(FULL)
     assert as_dict["pooling"] == {"name": "generalized", "heads": 3, "hidden_dim": None}
     assert as_dict["embedding"]["character_widths"] == [2]
-    assert as_dict["text"] == {"rules": "whitespace", "sentence_ends": True, "max_length": 40}
+    assert as_dict["text"] == {
+        "rules": "whitespace",
+        "sentence_ends": True,
+        "max_length": 40,
+        "lower_case_fallback": False,
+    }
+
+
+def test_switches_of_the_released_program_are_off_unless_asked_for() -> None:
+    settings = ModelSettings()
+    assert settings.text.lower_case_fallback is True
+    embedding, classifier = settings.embedding, settings.classifier
+    assert (embedding.character_initialization, embedding.character_padding) == ("torch", "both")
+    assert embedding.dropout_scaling == classifier.dropout_scaling == "inverted"
+    assert classifier.initialization == "torch"
 
 
 def test_settings_can_be_read_from_toml() -> None:
@@ -91,7 +107,7 @@ def test_settings_can_be_read_from_toml() -> None:
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        ModelSettings().text.rules = "whitespace"
+        ModelSettings().text.rules = "whitespace"  # type: ignore[misc]
 
 
 def test_reading_leaves_the_given_dictionary_alone() -> None:
@@ -118,7 +134,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
         "unknown text.rules 'pen'. Did you mean 'penn'? Known: penn, whitespace.",
         "text.max_length is 0; expected 1 or more.",
         "unknown setting 'text.sentence_end'. Did you mean 'text.sentence_ends'? "
-        "Known: text.max_length, text.rules, text.sentence_ends.",
+        "Known: text.lower_case_fallback, text.max_length, text.rules, text.sentence_ends.",
         "embedding.word_dim is '300'; expected a whole number.",
         "embedding.dropout is 1; expected a number below 1.0.",
         "embedding.character_widths is [1, 0]; expected 1 or more.",
@@ -142,7 +158,7 @@ def test_the_message_lists_the_mistakes_under_their_number_and_source() -> None:
     assert isinstance(caught.value, GenpoolError) and isinstance(caught.value, ValueError)
 
 
-def test_a_single_mistake_stands_on_one_line() -> None:
+def test_a_single_mistake_is_reported_on_one_line() -> None:
     with pytest.raises(ConfigError) as caught:
         from_dict(ModelSettings, {"text": {"max_length": 0}}, PARTS, "my.toml")
     assert str(caught.value) == "my.toml: text.max_length is 0; expected 1 or more."
@@ -176,8 +192,8 @@ def test_a_name_near_to_none_is_answered_with_all_of_them() -> None:
     [
         ("text", "sentence_ends", 1, "expected true or false"),
         ("text", "sentence_ends", "yes", "expected true or false"),
-        ("text", "max_length", 2.0, "expected a whole number or nothing"),
-        ("text", "max_length", True, "expected a whole number or nothing"),
+        ("text", "max_length", 2.0, "expected a whole number or none"),
+        ("text", "max_length", True, "expected a whole number or none"),
         ("text", "max_length", -5, "expected 1 or more"),
         ("text", "rules", 5, "unknown text.rules 5"),
         ("text", "rules", ["penn"], "unknown text.rules ['penn']"),
@@ -190,19 +206,40 @@ def test_a_name_near_to_none_is_answered_with_all_of_them() -> None:
         ("embedding", "dropout", 1.0, "expected a number below 1.0"),
         ("embedding", "dropout", float("nan"), "expected 0.0 or more"),
         ("embedding", "dropout", float("inf"), "expected a number below 1.0"),
-        ("embedding", "character_widths", 3, "expected a list, each a whole number"),
-        ("embedding", "character_widths", [1, "3"], "expected a list, each a whole number"),
-        ("embedding", "character_widths", [[1]], "expected a list, each a whole number"),
-        ("embedding", "character_widths", [], "expected one number or more"),
+        ("text", "lower_case_fallback", "no", "expected true or false"),
+        ("embedding", "dropout_scaling", "tset", "Did you mean 'test'? Known: inverted, test"),
+        ("embedding", "character_padding", "left", "Known: both, right"),
+        ("embedding", "character_initialization", 0.01, "Known: gaussian, torch"),
+        ("classifier", "initialization", "normal", "Known: gaussian, torch"),
+        ("classifier", "dropout_scaling", None, "Known: inverted, test"),
+        (
+            "embedding",
+            "character_widths",
+            3,
+            "expected a list in which every value is a whole number",
+        ),
+        (
+            "embedding",
+            "character_widths",
+            [1, "3"],
+            "expected a list in which every value is a whole number",
+        ),
+        (
+            "embedding",
+            "character_widths",
+            [[1]],
+            "expected a list in which every value is a whole number",
+        ),
+        ("embedding", "character_widths", [], "expected at least one value"),
         ("classifier", "hidden_dim", {}, "expected a whole number"),
         ("pooling", "heads", 2.5, "expected a whole number"),
         ("pooling", "heads", True, "expected a whole number"),
         ("pooling", "heads", -1, "expected a whole number of 1 or more"),
-        ("pooling", "hidden_dim", "4", "expected a whole number or nothing"),
+        ("pooling", "hidden_dim", "4", "expected a whole number or none"),
         ("pooling", "hidden_dim", 0, "hidden_dim is 0; expected a whole number of 1 or more"),
         ("encoder", "layers", 0, "expected 1 or more"),
-        ("encoder", "hidden_dim", 10**30, "no tensor can be so large"),
-        ("pooling", "heads", 10**18, "no tensor can be so large"),
+        ("encoder", "hidden_dim", 10**30, "a tensor would be too large"),
+        ("pooling", "heads", 10**18, "a tensor would be too large"),
     ],
 )
 def test_a_value_of_the_wrong_type_or_range_is_refused(section, key, value, expected) -> None:
@@ -212,7 +249,7 @@ def test_a_value_of_the_wrong_type_or_range_is_refused(section, key, value, expe
     assert problem.startswith((f"{section}.{key}", f"{section}: ", f"unknown {section}.{key}"))
 
 
-def test_a_whole_number_will_do_for_a_number() -> None:
+def test_a_whole_number_is_accepted_as_a_number() -> None:
     assert read({"embedding": {"dropout": 0}}).embedding.dropout == 0
 
 
@@ -248,7 +285,7 @@ def test_the_input_width_is_no_option() -> None:
     ("section", "name"),
     [("encoder", name) for name in ENCODERS] + [("pooling", name) for name in POOLINGS],
 )
-def test_every_part_can_be_chosen_by_its_name_alone(section: str, name: str) -> None:
+def test_every_part_can_be_selected_by_its_name_alone(section: str, name: str) -> None:
     assert getattr(read({section: name}), section) == Part(name)
     assert getattr(read({section: {"name": name}}), section) == Part(name)
 
@@ -260,25 +297,27 @@ def test_every_part_can_be_chosen_by_its_name_alone(section: str, name: str) -> 
         *(("pooling", name, POOLINGS) for name in POOLINGS),
     ],
 )
-def test_a_completed_part_can_be_read_again_and_is_complete(section, name, classes) -> None:
-    whole = complete(section, Part(name), classes)
-    assert "input_dim" not in whole.options
-    assert complete(section, whole, classes) == whole
-    assert getattr(read({section: {"name": name, **whole.options}}), section) == whole
+def test_a_part_with_its_defaults_can_be_read_again_and_stays_the_same(
+    section, name, classes
+) -> None:
+    filled = fill_defaults(section, Part(name), classes)
+    assert "input_dim" not in filled.options
+    assert fill_defaults(section, filled, classes) == filled
+    assert getattr(read({section: {"name": name, **filled.options}}), section) == filled
 
 
-def test_completing_writes_defaults_out_and_keeps_what_was_chosen() -> None:
-    chosen = Part("stacked-bilstm", {"layers": 2})
+def test_defaults_are_filled_in_and_the_selected_options_kept() -> None:
+    selected = Part("stacked-bilstm", {"layers": 2})
     expected = {"hidden_dim": 300, "layers": 2, "shortcut": "direction"}
-    assert complete("encoder", chosen, ENCODERS) == Part("stacked-bilstm", expected)
-    assert chosen.options == {"layers": 2}
+    assert fill_defaults("encoder", selected, ENCODERS) == Part("stacked-bilstm", expected)
+    assert selected.options == {"layers": 2}
 
 
-def test_completing_an_unknown_part_or_option_is_refused() -> None:
+def test_filling_in_an_unknown_part_or_option_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"unknown encoder 'gruu'\. Did you mean 'gru'"):
-        complete("encoder", Part("gruu"), ENCODERS)
+        fill_defaults("encoder", Part("gruu"), ENCODERS)
     with pytest.raises(ConfigError) as caught:
-        complete("encoder", Part("gru", {"layer": 1, "input_dim": 5}), ENCODERS)
+        fill_defaults("encoder", Part("gru", {"layer": 1, "input_dim": 5}), ENCODERS)
     assert len(caught.value.problems) == 2
 
 

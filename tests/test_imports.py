@@ -27,6 +27,7 @@ LAYERS = [
     {"config"},
     {"saving"},
     {"inference"},
+    {"sentence_encoder"},
     {"model", "quick"},
     {"__init__"},
     {"data"},
@@ -35,6 +36,7 @@ LAYERS = [
     {"jobs"},
     {"training"},
     {"distillation"},
+    {"experiments"},
     {"integrations"},
     {"cli"},
     {"__main__"},
@@ -94,7 +96,7 @@ def later():
     from . import model
     from .pooling import masking
 """
-    expected = {"text", "__init__", "data", "cli", "model", "pooling"}
+    expected = {"text", "__init__", "saving", "data", "cli", "model", "pooling"}
     assert units_imported(source) == expected
     assert units_imported("from ..errors import InputError", "genpool.text") == {"errors"}
     assert units_imported("from .batch import Batch", "genpool.text") == {"text"}
@@ -130,7 +132,42 @@ def test_a_room_knows_only_the_rooms_that_it_must() -> None:
 
 def test_readers_and_measures_know_no_model() -> None:
     assert IMPORTS["data"] <= {"disk", "errors"}
-    assert IMPORTS["evaluation"] <= {"disk", "errors"}
+    assert IMPORTS["evaluation"] <= {"disk", "errors", "tensors"}
+
+
+def test_readers_and_measures_work_without_torch() -> None:
+    code = "import sys, genpool.data, genpool.evaluation; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def private_imports(source: str, package: str) -> list[str]:
+    """Names with an underscore that a source text imports from another folder of genpool."""
+    unit = package.split(".")[1] if "." in package else ""
+    return [
+        name
+        for name in imported_modules(ast.parse(source), package)
+        for first, *rest in [name.split(".")]
+        if first == "genpool" and rest[:1] != [unit]
+        if any(part.startswith("_") and not part.endswith("__") for part in rest)
+    ]
+
+
+def test_private_imports_are_found() -> None:
+    source = """
+from genpool import __version__
+from genpool.text.penn import _RULES
+from genpool.data._base import Reader
+from .penn import _SAME_FOLDER
+"""
+    expected = ["genpool.text.penn._RULES", "genpool.data._base.Reader"]
+    assert private_imports(source, "genpool.cli") == expected
+    assert private_imports(source, "genpool.text") == expected[1:]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_private_names_stay_in_their_folder(path: Path) -> None:
+    assert private_imports(path.read_text(encoding="utf-8"), package_of(path)) == []
 
 
 def test_nothing_below_the_commands_knows_the_command_line() -> None:

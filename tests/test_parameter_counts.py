@@ -1,7 +1,7 @@
 """The parameters of the paper's four models, counted by hand.
 
-The word table is counted apart: 300 numbers a word, frozen for SNLI and MultiNLI, trained for Age
-and Yelp.
+The word table is counted separately: 300 values per word, frozen for SNLI and MultiNLI, trained for
+Age and Yelp.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CHARACTERS = 66
 PAIR_LABELS = ("entailment", "neutral", "contradiction")
 STARS = ("1", "2", "3", "4", "5")
 
-# 15 numbers a letter; 100 maps of width 1, 3 and 5 over 15 numbers, without bias.
-SPELLING = 66 * 15 + 100 * 15 * 1 + 100 * 15 * 3 + 100 * 15 * 5
+# 15 values per character; 100 maps of width 1, 3 and 5 over 15 dimensions, without bias.
+CHARACTER_CNN = 66 * 15 + 100 * 15 * 1 + 100 * 15 * 3 + 100 * 15 * 5
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def text() -> TextPipeline:
 def encoder(
     text: TextPipeline, layers: int, width: int, shortcut: str, frozen: bool
 ) -> SentenceEncoder:
-    """layers x width, as wide an attention network and MLP, 5 heads, [300 word ; 300 letters]."""
+    """layers x width, 5 heads, attention network and MLP of that width, [300 word ; 300 char]."""
     return SentenceEncoder(
         text,
         ModelSettings(
@@ -70,14 +70,14 @@ def single(text: TextPipeline, shortcut: str) -> TextClassifier:
 
 
 def count(parameters: Iterable[nn.Parameter]) -> int:
-    return sum(each.numel() for each in parameters)
+    return sum(parameter.numel() for parameter in parameters)
 
 
 def trained_without_table(model: nn.Module) -> int:
     return sum(
-        each.numel()
-        for name, each in model.named_parameters()
-        if each.requires_grad and name != "encoder.embedding.words"
+        parameter.numel()
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and name != "encoder.embedding.words"
     )
 
 
@@ -97,8 +97,9 @@ def test_snli_as_in_the_released_program(text: TextPipeline) -> None:
     assert count(model.encoder.encoder.parameters()) == layer_1 + layer_2 + layer_3
     assert count(model.encoder.pooling.parameters()) == pooling
     assert count(model.mlp.parameters()) == mlp
-    assert count(model.encoder.embedding.spelling.parameters()) == SPELLING
-    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    cnn = model.encoder.embedding.spelling
+    assert cnn is not None and count(cnn.parameters()) == CHARACTER_CNN
+    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
     assert trained_without_table(model) == trained == 65_200_893
 
 
@@ -106,8 +107,8 @@ def test_snli_as_in_the_released_program_is_65_2_million_and_12_7_frozen(
     text: TextPipeline,
 ) -> None:
     model = snli(text, "both")
-    trained = count(each for each in model.parameters() if each.requires_grad)
-    frozen = count(each for each in model.parameters() if not each.requires_grad)
+    trained = count(p for p in model.parameters() if p.requires_grad)
+    frozen = count(p for p in model.parameters() if not p.requires_grad)
     assert round(trained / 1e6, 1) == 65.2
     assert frozen == WORDS * 300 and round(frozen / 1e6, 1) == 12.7
 
@@ -119,7 +120,7 @@ def test_snli_as_in_the_paper(text: TextPipeline) -> None:
     layer_3 = 2 * 4 * (600 * 1200 + 600 * 600 + 600)
     pooling = 5 * (600 * 1200 + 600 + 1200 * 600 + 1200)
     mlp = (24000 * 600 + 600) + (24600 * 600 + 600) + (600 * 3 + 3)
-    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
     assert trained_without_table(model) == trained == 59_440_893
 
 
@@ -131,7 +132,7 @@ def test_multinli_as_in_the_released_program(text: TextPipeline) -> None:
     pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
     # 5 heads of 600 are 3000 a sentence, 12000 a pair.
     mlp = (12000 * 300 + 300) + (12300 * 300 + 300) + (300 * 3 + 3)
-    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
     assert trained_without_table(model) == trained == 18_477_693
 
 
@@ -142,7 +143,7 @@ def test_multinli_as_in_the_paper(text: TextPipeline) -> None:
     layer_3 = 2 * 4 * (300 * 900 + 300 * 300 + 300)
     pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
     mlp = (12000 * 300 + 300) + (12300 * 300 + 300) + (300 * 3 + 3)
-    trained = SPELLING + layer_1 + layer_2 + layer_3 + pooling + mlp
+    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
     assert trained_without_table(model) == trained == 17_037_693
 
 
@@ -152,19 +153,17 @@ def test_age_and_yelp_in_either_form(text: TextPipeline, shortcut: str) -> None:
     model = single(text, shortcut)
     layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
     pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
-    # A single sentence: 3000 numbers go straight into the MLP.
+    # A single sentence: its 3000 dimensions are the input of the MLP.
     mlp = (3000 * 300 + 300) + (3300 * 300 + 300) + (300 * 5 + 5)
-    trained = SPELLING + layer_1 + pooling + mlp
+    trained = CHARACTER_CNN + layer_1 + pooling + mlp
     assert trained_without_table(model) == trained == 5_873_495
-    assert count(each for each in model.parameters() if each.requires_grad) == (
-        trained + WORDS * 300
-    )
+    assert count(p for p in model.parameters() if p.requires_grad) == (trained + WORDS * 300)
 
 
 def test_defaults_are_the_papers_multinli_model(text: TextPipeline) -> None:
     with torch.device("meta"):
         model = PairClassifier(SentenceEncoder(text), PAIR_LABELS)
-    shapes = {name: each.shape for name, each in model.named_parameters()}
+    shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     paper = multinli(text, "direction")
-    assert shapes == {name: each.shape for name, each in paper.named_parameters()}
+    assert shapes == {name: parameter.shape for name, parameter in paper.named_parameters()}
     assert not model.encoder.embedding.words.requires_grad

@@ -8,15 +8,14 @@ import re
 import pytest
 from rich.console import Console
 
-from genpool import progress as module
-from genpool.progress import PLAIN_EVERY, progress
+from genpool.progress import PLAIN_LINE_SECONDS, progress
 
 
 @pytest.fixture
 def clock(monkeypatch) -> list[float]:
     """A clock that stands still until its only element is changed."""
     now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("genpool.progress.time.monotonic", lambda: now[0])
     return now
 
 
@@ -46,7 +45,7 @@ def test_plain_lines_go_to_standard_error(capsys, clock) -> None:
 
 def test_what_was_done_earlier_is_shown_but_not_counted_in_the_rate(capsys, clock) -> None:
     with progress("training", 100, earlier=60) as done:
-        clock[0] += PLAIN_EVERY
+        clock[0] += PLAIN_LINE_SECONDS
         done(20)
     assert capsys.readouterr().err == "training: 80/100 (2/s, 10 s left)\n"
 
@@ -63,7 +62,7 @@ def test_a_plain_line_comes_only_now_and_then_and_at_the_end(capsys, clock) -> N
     with progress("training", 100, unit=" pairs/s") as done:
         clock[0] += 1
         done(10)
-        clock[0] += PLAIN_EVERY
+        clock[0] += PLAIN_LINE_SECONDS
         done(12, "loss 0.5")
         clock[0] += 1
         done(38)
@@ -77,7 +76,7 @@ def test_a_plain_line_comes_only_now_and_then_and_at_the_end(capsys, clock) -> N
 
 def test_a_job_of_unknown_length_says_how_many_are_done(capsys, clock) -> None:
     with progress("encoding", None) as done:
-        clock[0] += PLAIN_EVERY
+        clock[0] += PLAIN_LINE_SECONDS
         done(50)
     assert capsys.readouterr().err == "encoding: 50 (5/s)\n"
 

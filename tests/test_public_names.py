@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
 import torch
+import typer.core
 import typer.main
 
 import genpool
@@ -23,6 +25,7 @@ PACKAGES = [
     "genpool.embedding",
     "genpool.encoder",
     "genpool.evaluation",
+    "genpool.inference",
     "genpool.integrations.onnx",
     "genpool.integrations.sentence_transformers",
     "genpool.pooling",
@@ -44,7 +47,7 @@ def public_names(module: ModuleType) -> set[str]:
     }
 
 
-def arguments(function: object) -> dict[str, object]:
+def arguments(function: Callable[..., object]) -> dict[str, object]:
     """Arguments by name with their defaults, `self` left out; `...` where there is none."""
     parameters = inspect.signature(function).parameters.values()
     empty = inspect.Parameter.empty
@@ -98,8 +101,12 @@ def test_encoders_are_found_by_name() -> None:
 
 
 @pytest.mark.parametrize("kind", [SentenceEncoder, TextClassifier, PairClassifier])
-def test_every_model_loads_and_saves_by_path(kind: type) -> None:
-    assert arguments(kind.from_pretrained) == {"path": None}
+def test_every_model_loads_and_saves_by_path(
+    kind: type[SentenceEncoder | TextClassifier | PairClassifier],
+) -> None:
+    assert arguments(kind.from_pretrained) == {"path": None, "mmap": False}
+    mmap = inspect.signature(kind.from_pretrained).parameters["mmap"]
+    assert mmap.kind is inspect.Parameter.KEYWORD_ONLY
     assert arguments(kind.save_pretrained) == {"path": ..., "int8": False}
 
 
@@ -120,7 +127,9 @@ def test_similarity_and_explain_have_their_frozen_arguments() -> None:
 
 
 @pytest.mark.parametrize("kind", [TextClassifier, PairClassifier])
-def test_classifiers_predict_from_one_argument(kind: type) -> None:
+def test_classifiers_predict_from_one_argument(
+    kind: type[TextClassifier | PairClassifier],
+) -> None:
     for method in (kind.predict, kind.predict_proba):
         first, *others = arguments(method).values()
         assert first is ... and ... not in others
@@ -150,12 +159,16 @@ def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
     assert (pooling.input_dim, pooling.output_dim) == (6, 12)
     pooled = pooling(torch.zeros(3, 5, 6), torch.ones(3, 5, dtype=torch.bool))
     assert isinstance(pooled, Pooled) and Pooled._fields == ("vector", "heads", "weights")
-    assert [tuple(each.shape) for each in pooled] == [(3, 12), (3, 2, 6), (3, 2, 5, 6)]
+    assert pooled.weights is not None
+    tensors = (pooled.vector, pooled.heads, pooled.weights)
+    assert [tuple(tensor.shape) for tensor in tensors] == [(3, 12), (3, 2, 6), (3, 2, 5, 6)]
 
 
 def test_the_commands_have_their_frozen_names() -> None:
     frozen = "train evaluate predict encode similarity explain export bench recipes demo"
-    assert set(frozen.split()) <= set(typer.main.get_command(app).commands)
+    command = typer.main.get_command(app)
+    assert isinstance(command, typer.core.TyperGroup)
+    assert set(frozen.split()) <= set(command.commands)
 
 
 def test_the_package_can_be_run_as_a_module() -> None:

@@ -1,4 +1,4 @@
-"""genpool: the token states of a sentence, as one vector.
+"""genpool: generalized pooling, from the token states of a sentence to one vector.
 
 >>> from genpool import SentenceEncoder
 >>> model = SentenceEncoder.from_pretrained("my-model")
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # PyTorch is imported when something needs it: help, recipes and mistakes are answered at once.
+    # PyTorch is imported when something needs it: help, recipes and errors take no time.
     if name == "pooling":
         return import_module("genpool.pooling")
     if name in __all__:

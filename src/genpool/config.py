@@ -4,8 +4,11 @@ text        how a sentence becomes tokens
 embedding   how a token becomes a vector
 encoder     a name of ENCODERS and its options
 pooling     a name of POOLINGS and its options
-projection  a linear map of the pooled vector to another width, if any
+projection  a linear map of the pooled vector to another dimension, if any
 classifier  the MLP on top
+
+Every setting is saved in config.json. A folder that was saved before a setting existed has no value
+for it and gets the default, so a default must never change its meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
+from genpool.embedding.characters import CharacterPadding
 from genpool.errors import ConfigError, InputError, unknown_name
+from genpool.tensors.dropout import DropoutScaling
+from genpool.tensors.initialization import Initialization
 from genpool.tensors.meta import on_meta_device
 
 Settings = TypeVar("Settings")
@@ -29,23 +35,41 @@ Settings = TypeVar("Settings")
 class TextSettings:
     """How a sentence becomes tokens.
 
-    rules          "penn" splits words from punctuation; "whitespace" is for tokenised text
-    sentence_ends  add a begin and an end token to every sentence
-    max_length     keep at most this many tokens; None keeps all
+    Attributes:
+        rules: "penn" splits words from punctuation; "whitespace" is for tokenized text.
+            Default: "penn".
+        sentence_ends: add a begin and an end token to every sentence. Default: False.
+        max_length: keep at most this many tokens. Default: None, which keeps all.
+        lower_case_fallback: look a word that is not in the vocabulary as written up in lower case.
+            Default: True.
     """
 
     rules: Literal["penn", "whitespace"] = "penn"
     sentence_ends: bool = False
     max_length: int | None = field(default=None, metadata={"minimum": 1})
+    lower_case_fallback: bool = True
 
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
-    """How a token becomes a vector; the paper's numbers are the defaults.
+    """How a token becomes a vector; the defaults are the paper's.
 
-    word_dim    width of the word table (that of the vector file, where one is used)
-    frozen      keep the word table as it is while training
-    characters  join the word vector with a vector made from the letters
+    Attributes:
+        word_dim: dimension of the word table (that of the vector file, where one is used).
+            Default: 300.
+        frozen: do not train the word table. Default: True.
+        characters: concatenate the word vector with a vector computed from the characters.
+            Default: True.
+        character_dim: dimension of a character's vector. Default: 15.
+        character_widths: widths of the character filters. Default: (1, 3, 5).
+        character_maps: feature maps of each width. Default: 100.
+        dropout: probability that a value is dropped in training. Default: 0.5.
+        dropout_scaling: "inverted" rescales in training, as PyTorch does; "test" multiplies by
+            1 - dropout at inference, as the released program does. Default: "inverted".
+        character_initialization: initial character filters: "torch" as `nn.Conv1d`, "gaussian"
+            with standard deviation 0.01 as the released program. Default: "torch".
+        character_padding: "both" centres a filter on a character; "right" starts it there, as the
+            released program does. Default: "both".
     """
 
     word_dim: int = field(default=300, metadata={"minimum": 1})
@@ -55,26 +79,48 @@ class EmbeddingSettings:
     character_widths: tuple[int, ...] = field(default=(1, 3, 5), metadata={"minimum": 1})
     character_maps: int = field(default=100, metadata={"minimum": 1})
     dropout: float = field(default=0.5, metadata={"minimum": 0.0, "below": 1.0})
+    dropout_scaling: DropoutScaling = "inverted"
+    character_initialization: Initialization = "torch"
+    character_padding: CharacterPadding = "both"
 
 
 @dataclass(frozen=True)
 class ProjectionSettings:
-    """A linear map of the pooled vector: width of the sentence vector; None leaves it as it is."""
+    """A linear map of the pooled vector.
+
+    Attributes:
+        dim: dimension of the sentence vector. Default: None, which has no projection.
+    """
 
     dim: int | None = field(default=None, metadata={"minimum": 1})
 
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """The MLP: width of its two hidden layers, and dropout after each."""
+    """The MLP.
+
+    Attributes:
+        hidden_dim: dimension of its two hidden layers. Default: 300.
+        dropout: probability that a hidden value is dropped in training. Default: 0.5.
+        initialization: "torch" as `nn.Linear`; "gaussian" with standard deviation 0.01 and zero
+            biases as the released program. Default: "torch".
+        dropout_scaling: as in `EmbeddingSettings`. Default: "inverted".
+    """
 
     hidden_dim: int = field(default=300, metadata={"minimum": 1})
     dropout: float = field(default=0.5, metadata={"minimum": 0.0, "below": 1.0})
+    initialization: Initialization = "torch"
+    dropout_scaling: DropoutScaling = "inverted"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part that is chosen by name, with the arguments of its class (input_dim left out)."""
+    """A class that is selected by name, with its arguments.
+
+    Attributes:
+        name: a name of ENCODERS, POOLINGS or READERS.
+        options: arguments of the class, without `input_dim`. Default: none.
+    """
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -82,7 +128,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """A whole model. The defaults are the paper's MultiNLI model."""
+    """A complete model. The defaults are the paper's MultiNLI model."""
 
     text: TextSettings = TextSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
@@ -93,23 +139,31 @@ class ModelSettings:
 
 
 def to_dict(settings: Any) -> dict[str, Any]:
-    """Settings as plain dictionaries; a Part is its name and its options side by side."""
+    """Returns settings as plain dictionaries; a Part is its name and its options side by side."""
     result: dict[str, Any] = {}
-    for each in dataclasses.fields(settings):
-        value = getattr(settings, each.name)
+    for setting in dataclasses.fields(settings):
+        value = getattr(settings, setting.name)
         if isinstance(value, Part):
-            result[each.name] = {"name": value.name, **value.options}
+            result[setting.name] = {"name": value.name, **value.options}
         elif dataclasses.is_dataclass(value):
-            result[each.name] = to_dict(value)
+            result[setting.name] = to_dict(value)
         else:
-            result[each.name] = list(value) if isinstance(value, tuple) else value
+            result[setting.name] = list(value) if isinstance(value, tuple) else value
     return result
 
 
-def complete(section: str, part: Part, classes: Mapping[str, type]) -> Part:
-    """The part with every option of its class written out, defaults too.
+def fill_defaults(section: str, part: Part, classes: Mapping[str, type]) -> Part:
+    """Returns the part with every option of its class, defaults included.
 
-    This is what is saved: a folder keeps its meaning when a default changes.
+    This is what is saved: a folder keeps its meaning when the default of a class changes.
+
+    Args:
+        section: the section of the settings, for messages: "encoder".
+        part: the part as the settings have it.
+        classes: the classes that the section may select from, by name.
+
+    Raises:
+        ConfigError: the class or one of the options does not exist.
     """
     if part.name not in classes:
         raise ConfigError(unknown_name(section, part.name, classes))
@@ -119,18 +173,21 @@ def complete(section: str, part: Part, classes: Mapping[str, type]) -> Part:
         title = f"option of {section} {part.name!r}"
         raise ConfigError([unknown_name(title, key, known) for key in unknown])
     defaults = {
-        name: each.default
-        for name, each in parameters.items()
-        if each.default is not inspect.Parameter.empty
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if parameter.default is not inspect.Parameter.empty
     }
     return Part(part.name, {**defaults, **part.options})
 
 
 @dataclass(frozen=True)
 class PartKind:
-    """The names that a section may choose from, the options of each, and what is wrong with some.
+    """What a section that is a Part may contain.
 
-    options(name) -> names of options; check(section, name, options) -> problems
+    Attributes:
+        names: the names to select from.
+        options: options(name) returns the names of the options of a class.
+        check: check(section, name, options) returns the problems of the options.
     """
 
     names: Collection[str]
@@ -140,16 +197,23 @@ class PartKind:
 
 def from_dict(
     cls: type[Settings],
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     parts: Mapping[str, PartKind],
     source: str | Path | None = None,
 ) -> Settings:
-    """Settings of class `cls`; raises ConfigError with every mistake of `given`.
+    """Returns the settings of plain dictionaries.
 
-    parts: what each section that is a Part may hold.
+    Args:
+        cls: a frozen dataclass whose fields are settings, sections (dataclasses) or parts.
+        values: the dictionaries, as TOML or JSON are read.
+        parts: what each section that is a Part may contain.
+        source: the name of the file, for messages. Default: None.
+
+    Raises:
+        ConfigError: with every mistake of `values`.
     """
     problems: list[str] = []
-    settings = _read(cls, given, parts, "", problems)
+    settings = _read(cls, values, parts, "", problems)
     if problems:
         raise ConfigError(problems, source)
     return settings
@@ -157,24 +221,24 @@ def from_dict(
 
 def _read(
     cls: type[Settings],
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     parts: Mapping[str, PartKind],
     prefix: str,
     problems: list[str],
 ) -> Settings:
     hints = typing.get_type_hints(cls)
-    known = {each.name: each for each in dataclasses.fields(cast(Any, cls))}
-    values: dict[str, Any] = {}
-    for key, value in given.items():
+    known = {setting.name: setting for setting in dataclasses.fields(cast(Any, cls))}
+    valid: dict[str, Any] = {}
+    for key, value in values.items():
         name = prefix + key
         if key not in known:
-            problems.append(unknown_name("setting", name, [prefix + each for each in known]))
+            problems.append(unknown_name("setting", name, [prefix + other for other in known]))
         elif hints[key] is Part:
-            values[key] = _read_part(value, parts[key], name, problems)
+            valid[key] = _read_part(value, parts[key], name, problems)
         elif dataclasses.is_dataclass(hints[key]):
             if isinstance(value, Mapping):
                 section = cast(type[Any], hints[key])
-                values[key] = _read(section, value, parts, f"{name}.", problems)
+                valid[key] = _read(section, value, parts, f"{name}.", problems)
             else:
                 problems.append(f"{name} is {value!r}; expected a section of settings.")
         else:
@@ -182,31 +246,31 @@ def _read(
             if problem:
                 problems.append(problem)
             else:
-                values[key] = tuple(value) if isinstance(value, list) else value
-    # Wrong settings are left out, so that the rest can still be checked; the error is raised later.
-    return cls(**values)
+                valid[key] = tuple(value) if isinstance(value, list) else value
+    # Invalid settings are left out, so that the rest can still be checked; the error comes later.
+    return cls(**valid)
 
 
-def _read_part(given: Any, kind: PartKind, section: str, problems: list[str]) -> Part:
-    if isinstance(given, str):
-        given = {"name": given}
-    if not isinstance(given, Mapping) or "name" not in given:
-        problems.append(f"{section} is {given!r}; expected a section with a name.")
+def _read_part(value: Any, kind: PartKind, section: str, problems: list[str]) -> Part:
+    if isinstance(value, str):
+        value = {"name": value}
+    if not isinstance(value, Mapping) or "name" not in value:
+        problems.append(f"{section} is {value!r}; expected a section with a name.")
         return Part("")
-    options = {key: value for key, value in given.items() if key != "name"}
-    if given["name"] not in list(kind.names):  # a list: the name may be anything, even unhashable
-        problems.append(unknown_name(section, given["name"], kind.names))
+    options = {key: option for key, option in value.items() if key != "name"}
+    if value["name"] not in list(kind.names):  # a list: the name may be anything, even unhashable
+        problems.append(unknown_name(section, value["name"], kind.names))
     else:
-        problems += kind.check(section, given["name"], options)
+        problems += kind.check(section, value["name"], options)
     plain = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
-    return Part(given["name"], plain)
+    return Part(value["name"], plain)
 
 
 def module_kind(classes: Mapping[str, type]) -> PartKind:
-    """Parts that are modules: options are the arguments of the class, input_dim left out."""
+    """Returns the kind of parts that are modules; their options are arguments of the class."""
 
     def known_options(name: str) -> list[str]:
-        return list(inspect.signature(classes[name]).parameters)[1:]
+        return list(inspect.signature(classes[name]).parameters)[1:]  # without input_dim
 
     def check(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
         hints = typing.get_type_hints(classes[name].__init__)  # type: ignore[misc]
@@ -217,49 +281,52 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
                 problems.append(unknown_name(f"option of {section} {name!r}", key, known))
             elif problem := _mismatch(f"{section}.{key}", value, hints[key], {}):
                 problems.append(problem)
-        if not problems:
-            try:
-                with on_meta_device():  # sizes only, no memory: just to see whether it can be
-                    classes[name](4, **options)
-            except InputError as error:
-                problems.append(f"{section}: {error}")
-            except (RuntimeError, TypeError, OverflowError) as error:
-                reason = str(error).splitlines()[0]
-                problems.append(f"{section}: no tensor can be so large ({reason}).")
-        return problems
+        return problems or _construction_problems(section, classes[name], options)
 
     return PartKind(classes, known_options, check)
 
 
+def _construction_problems(section: str, cls: type, options: Mapping[str, Any]) -> list[str]:
+    """Returns the problems of creating the module, which is tried without taking memory."""
+    try:
+        with on_meta_device():
+            cls(4, **options)
+    except InputError as error:
+        return [f"{section}: {error}"]
+    except (RuntimeError, TypeError, OverflowError) as error:
+        return [f"{section}: a tensor would be too large ({str(error).splitlines()[0]})."]
+    return []
+
+
 def _mismatch(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> str | None:
-    """What is wrong with a value, or None."""
+    """Returns what is wrong with a value, or None."""
     if typing.get_origin(hint) is Literal and value not in typing.get_args(hint):
         return unknown_name(name, value, typing.get_args(hint))
     if not _fits(value, hint):
         return f"{name} is {value!r}; expected {_describe(hint)}."
-    numbers = value if isinstance(value, list | tuple) else [value]
-    if "minimum" in limits and not numbers:
-        return f"{name} is {value!r}; expected one number or more."
-    for number in numbers:
-        if number is None or isinstance(number, str | bool):
+    entries = value if isinstance(value, list | tuple) else [value]
+    if "minimum" in limits and not entries:
+        return f"{name} is {value!r}; expected at least one value."
+    for entry in entries:
+        if entry is None or isinstance(entry, str | bool):
             continue
         # "not at least" rather than "less": NaN is neither.
-        if "minimum" in limits and not number >= limits["minimum"]:
+        if "minimum" in limits and not entry >= limits["minimum"]:
             return f"{name} is {value!r}; expected {limits['minimum']} or more."
-        if "below" in limits and not number < limits["below"]:
+        if "below" in limits and not entry < limits["below"]:
             return f"{name} is {value!r}; expected a number below {limits['below']}."
     return None
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, each) for each in inner)
+        return any(_fits(value, option) for option in arguments)
     if origin is Literal:
-        return value in inner
+        return value in arguments
     if origin in (tuple, Sequence):
-        many = isinstance(value, list | tuple)
-        return many and all(_fits(each, inner[0]) for each in value)
+        is_list = isinstance(value, list | tuple)
+        return is_list and all(_fits(entry, arguments[0]) for entry in value)
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
@@ -268,10 +335,10 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _describe(hint: Any) -> str:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(_describe(each) for each in inner)
+        return " or ".join(_describe(option) for option in arguments)
     if origin in (tuple, Sequence):
-        return f"a list, each {_describe(inner[0])}"
-    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-    return names.get(hint, "nothing" if hint is type(None) else str(hint))
+        return f"a list in which every value is {_describe(arguments[0])}"
+    names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+    return names.get(hint, "none" if hint is type(None) else str(hint))

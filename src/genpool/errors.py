@@ -5,22 +5,24 @@
     ├── ConfigError         a setting, or several of them                         (also ValueError)
     ├── DataError           a line of a data or vector file                       (also ValueError)
     ├── FolderError         a saved folder that cannot be read or written
-    ├── TrainingError       a run that cannot start or go on
-    │   └── Interrupted     a run that its user stopped
+    ├── TrainingError       a run that cannot start or continue
+    ├── Stopped             a job that its user stopped, with Ctrl-C or SIGTERM
+    │   └── Interrupted     a training run; its state is saved                (also TrainingError)
     └── MissingExtraError   an optional package that is not installed             (also ImportError)
 
-A message says what was given, where, what was expected, and how to mend it.
+A message says what was given, where, what was expected, and how to fix it.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 class GenpoolError(Exception):
-    """The root: `except GenpoolError` catches every mistake that genpool reports."""
+    """The base class: `except GenpoolError` catches every mistake that genpool reports."""
 
 
 class InputError(GenpoolError, ValueError):
@@ -28,7 +30,11 @@ class InputError(GenpoolError, ValueError):
 
 
 class ConfigError(GenpoolError, ValueError):
-    """One or several settings are wrong; all of them are in `problems`."""
+    """One or several settings are wrong.
+
+    Attributes:
+        problems: one sentence for each wrong setting.
+    """
 
     def __init__(self, problems: str | Iterable[str], source: str | Path | None = None) -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
@@ -42,7 +48,13 @@ class ConfigError(GenpoolError, ValueError):
 
 
 class DataError(GenpoolError, ValueError):
-    """A file holds something that cannot be used; `path` and `line` say where."""
+    """A file contains something that cannot be used.
+
+    Attributes:
+        problem: what is wrong.
+        path: the file, or None.
+        line: the line of the file, from 1, or None.
+    """
 
     def __init__(self, problem: str, path: str | Path | None = None, line: int | None = None):
         self.problem, self.path, self.line = problem, path, line
@@ -55,11 +67,20 @@ class FolderError(GenpoolError):
 
 
 class TrainingError(GenpoolError):
-    """A training run cannot start or go on."""
+    """A training run cannot start or continue."""
 
 
-class Interrupted(TrainingError):
-    """A run was stopped by its user; its state is saved."""
+class Stopped(GenpoolError):
+    """A job was stopped by its user, with Ctrl-C or SIGTERM; the message says what is kept."""
+
+
+class Interrupted(Stopped, TrainingError):
+    """A training run was stopped by its user; its state is saved.
+
+    Attributes:
+        folder: the folder of the run.
+        step: the last step that is finished.
+    """
 
     def __init__(self, folder: Path, step: int) -> None:
         super().__init__(f"stopped after step {step}; continue with the same command and --resume")
@@ -73,9 +94,33 @@ class MissingExtraError(GenpoolError, ImportError):
         super().__init__(f"{feature} needs an optional package: pip install 'genpool[{extra}]'")
 
 
-def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> str:
-    """The message for a name that is not in a list, with the nearest one that is."""
+@contextmanager
+def require_extra(feature: str, extra: str) -> Iterator[None]:
+    """Turns a missing optional package into the pip command that installs it.
+
+    Only an absent package is reported this way: one that is installed and fails to load keeps its
+    own message, because installing it again would not fix it.
+
+    Args:
+        feature: what needs the package, as the error names it: "reading Parquet".
+        extra: the extra of genpool that installs it: "parquet".
+
+    Raises:
+        MissingExtraError: a module imported in the block is not installed.
+
+    Example:
+        >>> with require_extra("reading Parquet", "parquet"):
+        ...     import pyarrow
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(feature, extra) from error
+
+
+def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
+    """Returns the message for a name that is not in a list, with the nearest one that is."""
     names = sorted(allowed)
-    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown {kind} {given!r}.{hint} Known: {', '.join(names)}."
+    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."

@@ -1,4 +1,4 @@
-"""How far a long job is: a bar with rate and time left on a terminal, plain lines elsewhere."""
+"""Progress of a long job: a bar with rate and time left on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-#: seconds between plain lines
-PLAIN_EVERY = 10.0
+#: between two plain lines
+PLAIN_LINE_SECONDS = 10.0
 
 Done = Callable[..., None]
 
@@ -21,14 +21,28 @@ Done = Callable[..., None]
 def progress(
     what: str, total: int | None, shown: bool = True, unit: str = "/s", earlier: int = 0
 ) -> Iterator[Done]:
-    """Gives a function `done(count, note="")`: so many more are done; a note such as a score.
+    """Yields a function `done(count, note="")`, to be called when `count` more items are done.
 
-    earlier: done before this began, so that the rate does not count it.
+    Args:
+        what: the name of the job.
+        total: the number of items; None if it is not known, which leaves out the time left.
+        shown: False shows nothing. Default: True.
+        unit: of the rate. Default: "/s".
+        earlier: items that were done before, which the rate does not count. Default: 0.
+
+    Yields:
+        done(count, note=""); the note, such as a score, is shown behind the rate.
+
+    Example:
+        >>> with progress("encoding", len(batches)) as done:
+        ...     for batch in batches:
+        ...         encode(batch)
+        ...         done(1)
     """
     if not shown:
         yield lambda count, note="": None
         return
-    # Imported where it is needed: `import genpool` should cost little more than torch does.
+    # Imported here: `import genpool` should cost little more than torch does.
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -37,11 +51,11 @@ def progress(
         return
     with _bar(console) as bar:
         task = bar.add_task(what, total=total, completed=earlier, rate="", note="")
-        began = time.monotonic()
+        start = time.monotonic()
 
         def advance(count: int, note: str = "") -> None:
             finished = bar.tasks[task].completed + count
-            rate = (finished - earlier) / max(time.monotonic() - began, 1e-9)
+            rate = (finished - earlier) / max(time.monotonic() - start, 1e-9)
             bar.update(task, advance=count, rate=f"{rate:,.0f}{unit}", note=note)
 
         yield advance
@@ -63,17 +77,17 @@ def _bar(console: Console) -> Progress:
 
 
 def _plain_lines(console: Console, what: str, total: int | None, unit: str, earlier: int) -> Done:
-    began = last = time.monotonic()
+    start = last = time.monotonic()
     finished = earlier
 
     def advance(count: int, note: str = "") -> None:
         nonlocal finished, last
         finished += count
         now = time.monotonic()
-        if now - last < PLAIN_EVERY and finished != total:
+        if now - last < PLAIN_LINE_SECONDS and finished != total:
             return
         last = now
-        rate = (finished - earlier) / max(now - began, 1e-9)
+        rate = (finished - earlier) / max(now - start, 1e-9)
         left = f", {(total - finished) / rate:,.0f} s left" if total and finished < total else ""
         of = f"/{total:,}" if total else ""
         text = f"{what}: {finished:,}{of} ({rate:,.0f}{unit}{left}) {note}".rstrip()

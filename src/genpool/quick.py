@@ -1,3 +1,3 @@
-"""The earlier name of `genpool.inference.quick_encoder`."""
+"""The earlier name of `genpool.inference`."""
 
-from genpool.inference.quick_encoder import QuickEncoder as QuickEncoder
+from genpool.inference import QuickEncoder as QuickEncoder

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from benchmarks.harness import Row, interleaved, ratios, sgemm_work
-from benchmarks.sizes import SNLI, SNLI_SORTED, make_batch, make_model
 
-from benchmarks import comparisons, encoding, int8, training
+from benchmarks.speed import comparisons, encoding, int8, training
+from benchmarks.speed.harness import Row, interleaved, ratios, sgemm_work
+from benchmarks.speed.sizes import SNLI, SNLI_SORTED, make_batch, make_model
 from genpool.errors import InputError
 
-SMALL = {"hidden": 4, "layers": 1, "attention": 4, "examples": 6}
+SMALL: dict[str, Any] = {"hidden": 4, "layers": 1, "attention": 4, "examples": 6}
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,7 @@ def little_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(module, "sgemm_work", lambda: sgemm_work(64, 64, 64))
     for module in (encoding, int8):
         monkeypatch.setattr(module, "SENTENCES", 96)
-    monkeypatch.setattr(encoding, "FEWER", 32)
+    monkeypatch.setattr(encoding, "SLOW_SIDE_SENTENCES", 32)
     monkeypatch.setattr(encoding, "BATCHES", 1)
 
 

@@ -6,17 +6,24 @@ from dataclasses import replace
 
 import pytest
 import torch
-from benchmarks.limit import forward_operations
-from benchmarks.sizes import MULTINLI, REVIEWS, SNLI, make_batch, make_model
-from benchmarks.textbook import TextbookModel, sides_of
+from torch import Tensor
 from torch.nn import functional
 
+from benchmarks.speed.limit import forward_operations
+from benchmarks.speed.paper_parts import bilstm_layers, character_cnn, generalized_pooling
+from benchmarks.speed.sizes import MULTINLI, REVIEWS, SNLI, make_batch, make_model
+from benchmarks.speed.textbook import TextbookModel, sides_of
 from genpool.encoder.lstm import torch_gate_order
 
 SMALL = [
     replace(size, hidden=6, attention=5, examples=4, frozen=False)
     for size in (SNLI, MULTINLI, REVIEWS)
 ]
+
+
+def gradient(parameter: object) -> Tensor:
+    assert isinstance(parameter, Tensor) and parameter.grad is not None
+    return parameter.grad
 
 
 @pytest.mark.parametrize("size", SMALL, ids=lambda size: size.name)
@@ -31,16 +38,18 @@ def test_same_loss_and_gradients_as_genpool(size):
     one.backward()
     other.backward()
     encoder = ours.encoder
+    pooling = generalized_pooling(encoder)
     pairs = [
-        (encoder.embedding.words.grad, theirs.words.weight.grad),
-        (encoder.embedding.spelling.letters.grad, theirs.letters.weight.grad),
-        (encoder.pooling.w1.grad, torch.stack([each.weight.grad for each in theirs.first])),
-        (encoder.pooling.w2.grad, torch.stack([each.weight.grad for each in theirs.second])),
-        (ours.mlp.first.weight.grad, theirs.mlp.first.weight.grad),
+        (gradient(encoder.embedding.words), gradient(theirs.words.weight)),
+        (gradient(character_cnn(encoder).letters), gradient(theirs.letters.weight)),
+        (gradient(pooling.w1), torch.stack([gradient(head.weight) for head in theirs.first])),
+        (gradient(pooling.w2), torch.stack([gradient(head.weight) for head in theirs.second])),
+        (gradient(ours.mlp.first.weight), gradient(theirs.mlp.first.weight)),
     ]
-    for layer, lstm in zip(encoder.encoder.layers, theirs.lstms, strict=True):
-        pairs.append((torch_gate_order(layer.forwards.w.grad), lstm.weight_ih_l0.grad))
-        pairs.append((torch_gate_order(layer.backwards.u.grad), lstm.weight_hh_l0_reverse.grad))
+    for layer, lstm in zip(bilstm_layers(encoder), theirs.lstms, strict=True):
+        forwards, backwards = gradient(layer.forwards.w), gradient(layer.backwards.u)
+        pairs.append((torch_gate_order(forwards), gradient(lstm.weight_ih_l0)))
+        pairs.append((torch_gate_order(backwards), gradient(lstm.weight_hh_l0_reverse)))
     for found, wanted in pairs:
         assert wanted.abs().max() > 0
         torch.testing.assert_close(found, wanted)

@@ -1,4 +1,4 @@
-"""The MLP and the features of a pair, in NumPy and number by number."""
+"""The MLP and the features of a pair, in NumPy and value by value."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
     result = []
     for row, start in zip(weight, bias, strict=True):
         total = float(start)
-        for number, factor in zip(x, row, strict=True):
-            total += float(number) * float(factor)
+        for value, factor in zip(x, row, strict=True):
+            total += float(value) * float(factor)
         result.append(total)
     return np.array(result)
 
@@ -25,7 +25,7 @@ def mlp(
 ) -> np.ndarray:
     """Logits of one example: x -> ReLU -> [x ; h1] -> ReLU -> output.
 
-    kept: what dropout multiplies h1 and h2 by; nothing where not given.
+    kept: the factors of dropout for h1 and h2; None has no dropout.
     """
     (w1, b1), (w2, b2), (w3, b3) = layers
     h1 = np.maximum(linear(x, w1, b1), 0) * (1 if kept is None else kept[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -9,13 +11,15 @@ from torch import Tensor, nn
 
 from genpool.classifier import MLP
 from genpool.errors import InputError
+from genpool.tensors.dropout import DropoutScaling
+from genpool.tensors.initialization import Initialization
 
 from . import reference
 
 
-def made(dropout: float = 0.5) -> MLP:
+def made(dropout: float = 0.5, dropout_scaling: DropoutScaling = "inverted") -> MLP:
     torch.manual_seed(0)
-    return MLP(input_dim=4, hidden_dim=3, classes=5, dropout=dropout).double()
+    return MLP(4, 3, classes=5, dropout=dropout, dropout_scaling=dropout_scaling).double()
 
 
 def features() -> Tensor:
@@ -25,78 +29,97 @@ def features() -> Tensor:
 
 def layers(mlp: MLP) -> list[tuple[np.ndarray, np.ndarray]]:
     return [
-        (each.weight.detach().numpy(), each.bias.detach().numpy())
-        for each in (mlp.first, mlp.second, mlp.output)
+        (layer.weight.detach().numpy(), layer.bias.detach().numpy())
+        for layer in (mlp.first, mlp.second, mlp.output)
     ]
 
 
 def test_logits_are_those_of_the_equations() -> None:
-    mlp, given = made().eval(), features()
-    expected = [reference.mlp(row, layers(mlp)) for row in given.numpy()]
-    np.testing.assert_allclose(mlp(given).detach().numpy(), expected, rtol=0, atol=1e-12)
+    mlp, inputs = made().eval(), features()
+    expected = [reference.mlp(row, layers(mlp)) for row in inputs.numpy()]
+    np.testing.assert_allclose(mlp(inputs).detach().numpy(), expected, rtol=0, atol=1e-12)
 
 
 class Kept(nn.Module):
-    """Stands for dropout: multiplies by chosen numbers, one after the other."""
+    """Replaces dropout: multiplies by fixed factors, one after the other."""
 
     def __init__(self, *factors: Tensor) -> None:
         super().__init__()
         self.factors = list(factors)
 
-    def forward(self, given: Tensor) -> Tensor:
-        return given * self.factors.pop(0)
+    def forward(self, inputs: Tensor) -> Tensor:
+        return inputs * self.factors.pop(0)
 
 
-def test_dropout_falls_on_both_hidden_layers_and_nowhere_else() -> None:
-    mlp, given = made(), features()
+def test_dropout_is_applied_to_both_hidden_layers_and_nowhere_else() -> None:
+    mlp, inputs = made(), features()
     random = torch.Generator().manual_seed(2)
     factors = [torch.rand(3, generator=random, dtype=torch.float64) for _ in range(2)]
-    mlp.dropout = Kept(*factors)
-    logits = mlp(given).detach().numpy()
-    kept = [each.numpy() for each in factors]
-    expected = [reference.mlp(row, layers(mlp), kept) for row in given.numpy()]
+    kept_layers = Kept(*factors)
+    mlp._modules["dropout"] = kept_layers
+    logits = mlp(inputs).detach().numpy()
+    kept = [factor.numpy() for factor in factors]
+    expected = [reference.mlp(row, layers(mlp), kept) for row in inputs.numpy()]
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-12)
-    assert mlp.dropout.factors == []
+    assert kept_layers.factors == []
 
 
 def test_dropout_works_while_training_only() -> None:
-    mlp, given = made(dropout=0.5), features()
-    assert torch.equal(mlp.eval()(given), mlp.eval()(given))
-    assert not torch.equal(mlp.train()(given), mlp.eval()(given))
+    mlp, inputs = made(dropout=0.5), features()
+    assert torch.equal(mlp.eval()(inputs), mlp.eval()(inputs))
+    assert not torch.equal(mlp.train()(inputs), mlp.eval()(inputs))
     without = made(dropout=0.0)
-    assert torch.equal(without.train()(given), mlp.eval()(given))
+    assert torch.equal(without.train()(inputs), mlp.eval()(inputs))
+
+
+def test_without_rescaling_in_training_hidden_layers_are_scaled_at_inference() -> None:
+    mlp, inputs = made(dropout=0.25, dropout_scaling="test").eval(), features()
+    kept = [np.full(3, 0.75), np.full(3, 0.75)]
+    expected = [reference.mlp(row, layers(mlp), kept) for row in inputs.numpy()]
+    np.testing.assert_allclose(mlp(inputs).detach().numpy(), expected, rtol=0, atol=1e-12)
+
+
+def hidden_in_training(mlp: MLP) -> Tensor:
+    """What the output layer sees of 1000 examples whose second hidden layer is all ones."""
+    seen = []
+    mlp.output.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    nn.init.zeros_(mlp.second.weight)
+    nn.init.ones_(mlp.second.bias)
+    torch.manual_seed(0)
+    mlp.train()(torch.zeros(1000, 1))
+    return seen[0]
+
+
+def test_without_rescaling_in_training_kept_values_stay_as_they_are() -> None:
+    hidden = hidden_in_training(MLP(1, 10, 2, dropout=0.25, dropout_scaling="test"))
+    assert hidden.unique().tolist() == [0, 1]
+    assert (hidden == 0).float().mean().item() == pytest.approx(0.25, abs=0.03)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_dropout_drops_the_share_that_is_asked_for(share: float) -> None:
-    mlp = MLP(1, 10, 2, dropout=share).train()
-    seen = []
-    mlp.output.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-    nn.init.zeros_(mlp.second.weight)
-    nn.init.ones_(mlp.second.bias)
-    torch.manual_seed(0)
-    mlp(torch.zeros(1000, 1))
-    assert seen[0].unique().tolist() == pytest.approx([0, 1 / (1 - share)])
-    assert (seen[0] == 0).float().mean().item() == pytest.approx(share, abs=0.03)
+    hidden = hidden_in_training(MLP(1, 10, 2, dropout=share))
+    assert hidden.unique().tolist() == pytest.approx([0, 1 / (1 - share)])
+    assert (hidden == 0).float().mean().item() == pytest.approx(share, abs=0.03)
 
 
 def test_the_output_layer_sees_the_second_hidden_layer_alone() -> None:
-    mlp, given = made().eval(), features()
+    mlp, inputs = made().eval(), features()
     nn.init.zeros_(mlp.second.weight)
     nn.init.zeros_(mlp.second.bias)
-    assert torch.equal(mlp(given), mlp.output.bias.expand(6, 5))
+    assert torch.equal(mlp(inputs), mlp.output.bias.expand(6, 5))
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
-    mlp, given = made().eval(), features().requires_grad_()
+    mlp, inputs = made().eval(), features().requires_grad_()
     names = [name for name, _ in mlp.named_parameters()]
-    values = [each.detach().clone().requires_grad_() for each in mlp.parameters()]
+    values = [weights.detach().clone().requires_grad_() for weights in mlp.parameters()]
 
     def logits(rows: Tensor, *parameters: Tensor) -> Tensor:
         weights = dict(zip(names, parameters, strict=True))
         return torch.func.functional_call(mlp, weights, (rows,))
 
-    assert torch.autograd.gradcheck(logits, (given, *values))
+    assert torch.autograd.gradcheck(logits, (inputs, *values))
 
 
 @pytest.mark.parametrize(("inputs", "hidden", "classes"), [(4, 3, 5), (7, 1, 2), (1, 6, 1)])
@@ -104,8 +127,8 @@ def test_parameters_counted_by_hand(inputs: int, hidden: int, classes: int) -> N
     first = inputs * hidden + hidden
     second = (inputs + hidden) * hidden + hidden
     output = hidden * classes + classes
-    found = sum(each.numel() for each in MLP(inputs, hidden, classes).parameters())
-    assert found == first + second + output
+    counted = sum(weights.numel() for weights in MLP(inputs, hidden, classes).parameters())
+    assert counted == first + second + output
 
 
 def test_defaults_are_the_papers() -> None:
@@ -114,10 +137,48 @@ def test_defaults_are_the_papers() -> None:
     assert mlp.output.out_features == 3 and mlp.dropout.p == 0.5
 
 
+def test_gaussian_initial_weights_have_deviation_one_hundredth_and_zero_biases() -> None:
+    torch.manual_seed(0)
+    mlp = MLP(200, 100, 50, initialization="gaussian")
+    for layer in (mlp.first, mlp.second, mlp.output):
+        values = layer.weight.detach().double()
+        assert abs(values.std().item() - 0.01) < 5 * 0.01 / math.sqrt(2 * values.numel())
+        assert abs(values.mean().item()) < 5 * 0.01 / math.sqrt(values.numel())
+        assert (values.abs() < 0.01).double().mean().item() == pytest.approx(0.6827, abs=0.03)
+        assert not layer.bias.any()
+
+
+def test_default_initial_weights_are_those_of_pytorchs_linear_layers() -> None:
+    torch.manual_seed(0)
+    mlp = MLP(4, 3, 5)
+    torch.manual_seed(0)
+    for layer, sizes in ((mlp.first, (4, 3)), (mlp.second, (7, 3)), (mlp.output, (3, 5))):
+        expected = nn.Linear(*sizes)
+        assert torch.equal(layer.weight, expected.weight)
+        assert torch.equal(layer.bias, expected.bias)
+
+
+@pytest.mark.parametrize("initialization", ["torch", "gaussian"])
+def test_weights_can_be_initialized_again(initialization: Initialization) -> None:
+    mlp = MLP(40, 30, 5, initialization=initialization)
+    before = mlp.first.weight.detach().clone()
+    nn.init.constant_(mlp.first.weight, 9.0)
+    nn.init.constant_(mlp.output.bias, 9.0)
+    mlp.reset_parameters()
+    assert not torch.equal(mlp.first.weight, before)
+    assert mlp.first.weight.std().item() == pytest.approx(before.std().item(), rel=0.15)
+    assert mlp.output.bias.abs().max() < 1
+
+
+def test_an_unknown_initialization_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"unknown initialization 'uniform'.*gaussian, torch"):
+        MLP(4, initialization="uniform")  # type: ignore[arg-type]
+
+
 def test_logits_of_an_example_do_not_depend_on_the_others() -> None:
-    mlp, given = made().eval(), features()
-    torch.testing.assert_close(mlp(given)[2:3], mlp(given[2:3]), rtol=0, atol=1e-12)
-    assert mlp(given[:0]).shape == (0, 5)
+    mlp, inputs = made().eval(), features()
+    torch.testing.assert_close(mlp(inputs)[2:3], mlp(inputs[2:3]), rtol=0, atol=1e-12)
+    assert mlp(inputs[:0]).shape == (0, 5)
 
 
 def test_state_dict_round_trips_bit_for_bit() -> None:
@@ -136,13 +197,13 @@ def test_other_number_types_run(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "given"),
+    ("sizes", "problem"),
     [
         ((0, 3, 2), "input_dim=0"),
         ((4, 0, 2), "hidden_dim=0"),
         ((4, 3, -1), "classes=-1"),
     ],
 )
-def test_sizes_below_one_are_refused(sizes: tuple[int, int, int], given: str) -> None:
-    with pytest.raises(InputError, match=rf"{given}.*must be 1 or more"):
+def test_sizes_below_one_are_refused(sizes: tuple[int, int, int], problem: str) -> None:
+    with pytest.raises(InputError, match=rf"{problem}.*must be 1 or more"):
         MLP(*sizes)

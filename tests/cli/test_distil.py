@@ -10,10 +10,9 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.distillation import teacher
-
-from ..distillation.small import RECIPE, WORDS, BagOfWords, sentence, write_tables
-from ..training.small import sets
-from .conftest import Command
+from tests.helpers.commands import Command
+from tests.helpers.distillation_runs import RECIPE, WORDS, BagOfWords, sentence, write_tables
+from tests.helpers.training_runs import sets
 
 #: tables of the two recipes and their columns
 TABLES = {
@@ -27,7 +26,6 @@ TABLES = {
     "reviews-stars/train": ("label", "text"),
 }
 SMALL = [
-    "corpus.wordnet=",
     "vectors.path=words.txt",
     "embedding.word_dim=8",
     "encoder.hidden_dim=6",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ..training.small import ONE_THREAD
-from .conftest import Command
+from tests.helpers.commands import Command
+from tests.helpers.training_runs import ONE_THREAD
 
 MODEL = "runs/rules/best"
 LATIN = b"A dog\ncaf\xe9\n"
@@ -29,20 +29,18 @@ MISTAKES: list[tuple[list[str], str]] = [
     (words("train rules --select training.epochs=1"), "two values or more"),
     (words("train rules --set penalty.name=scalar"), "needs scalar pooling"),
     (words("train sick"), "needs the place of the data: --data"),
-    (words("train sick --data nowhere"), "nowhere: there is no such file or folder"),
-    (words("train sick --data sentences.txt"), "is not a table by its name"),
+    (words("train trec --data nowhere"), "nowhere: there is no such file or folder"),
+    (words("train trec --data sentences.txt"), "is not a table by its name"),
     (words("train rules --out pairs.tsv"), "pairs.tsv is a file"),
     (words("train rules --out ."), "holds something that is not a run"),
     (words(f"predict {MODEL} nowhere.tsv -o out.tsv"), "there is no such file or folder"),
     (words(f"predict {MODEL} bad.tsv -o out.tsv"), "bad.tsv, line 3: is not UTF-8"),
     (words(f"predict {MODEL} pairs.tsv -o no/out.tsv"), "no/out.tsv: cannot be written"),
     (words("predict nowhere pairs.tsv -o out.tsv"), "nowhere: there is no such folder"),
-    (words(f"evaluate --compare {MODEL}"), "expected [MODEL] FILE"),
+    (words(f"evaluate --compare {MODEL}"), "expected [MODEL] DATA"),
     (words(f"evaluate {MODEL} pairs.tsv --probe --similarity"), "at most one of"),
     (words(f"evaluate {MODEL} pairs.tsv --json no/out.json"), "no/out.json: cannot be written"),
     (words(f"predict {MODEL} pairs.tsv -o out.tsv --label x"), "unknown column 'x'"),
-    (words(f"predict {MODEL} pairs.tsv -o out.tsv --bad-rows x"), "unknown bad_rows 'x'"),
-    (words(f"evaluate {MODEL} pairs.tsv --bad-rows x"), "unknown bad_rows 'x'"),
     (words(f"evaluate {MODEL} unlabelled.tsv"), "unlabelled.tsv, line 1: no column of labels"),
     (words(f"evaluate {MODEL} scored.tsv"), "scored.tsv: 1 of 1 rows have no label"),
     (words(f"evaluate {MODEL} scored.tsv --probe"), "(command line: --label)"),

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from genpool.cli import app
-
-from ..training.small import ONE_THREAD, SMALL_RULES, sets
-from .conftest import Command
+from tests.helpers.commands import Command
+from tests.helpers.training_runs import ONE_THREAD, SMALL_RULES, sets
 
 COMMANDS = (
     "train",
@@ -25,6 +24,7 @@ COMMANDS = (
     "search",
     "explain",
     "export",
+    "reproduce",
     "bench",
     "demo",
     "recipes",
@@ -54,7 +54,8 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command:
 
 
 @pytest.mark.parametrize(
-    "command", [each for each in COMMANDS if each not in ("train", "distil", "demo")]
+    "command",
+    [command for command in COMMANDS if command not in ("train", "distil", "reproduce", "demo")],
 )
 def test_the_example_works(genpool: Command, place: Path, command: str) -> None:
     words = example(genpool(*command.split(), "--help").out)

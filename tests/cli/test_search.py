@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,10 +11,10 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
+from genpool.inference.quick_encoder import QuickEncoder
 from genpool.search import SearchIndex, index_writer
 from genpool.search.index_card import ModelReference
-
-from .conftest import Command
+from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 LINES = ["A dog runs.", "", "An animal sleeps."]
@@ -35,7 +36,7 @@ def test_what_encode_wrote_is_searched_with_its_own_model(
 ) -> None:
     said = genpool("encode", MODEL, "sentences.txt", "-o", "my.index/", *options)
     assert said.code == 0, said.err
-    assert said.out == "3 vectors of 20 numbers: my.index/\n"
+    assert said.out == "3 vectors of 20 dimensions: my.index/\n"
     monkeypatch.chdir(place / "runs")  # the index knows where its model is
     said = genpool("search", "../my.index", "A dog sleeps.")
     assert said.code == 0, said.err
@@ -124,7 +125,7 @@ def test_encode_again_takes_the_place_of_the_index(genpool: Command, place: Path
 
 def test_another_model_is_refused(genpool: Command, place: Path) -> None:
     model = PairClassifier.from_pretrained(place / MODEL)
-    model.encoder.pooling.w1.data += 1
+    next(model.encoder.pooling.parameters()).data += 1
     model.save_pretrained(place / "other")
     said = genpool("search", "index", "a", "--model", "other")
     assert said.code == 2
@@ -153,7 +154,7 @@ def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
         (["search", "sentences.txt", "a"], "sentences.txt: is a file; expected an index"),
         (["search", MODEL, "a"], "It is a model: give it with --model."),
         (["search", "index", "a", "--model", "nowhere"], "nowhere: there is no such folder"),
-        (["encode", MODEL, "sentences.txt", "-o", "runs"], "holds something else"),
+        (["encode", MODEL, "sentences.txt", "-o", "runs"], "contains something else"),
         (["encode", MODEL, "sentences.txt", "-o", "-"], "expected .npy, .parquet, .jsonl, or a"),
         (["encode", MODEL, "nowhere.txt", "-o", "out"], "there is no such file"),
         (["encode", MODEL, "sentences.txt", "-o", "sentences.txt/out"], "could not be written"),
@@ -182,7 +183,34 @@ def test_an_index_of_cut_vectors_is_searched_with_cut_queries(
 ) -> None:
     assert genpool(
         "encode", MODEL, "sentences.txt", "-o", "cut/", "--truncate-dim", "3"
-    ).out.startswith("3 vectors of 3 numbers")
+    ).out.startswith("3 vectors of 3 dimensions")
     said = genpool("search", "cut", "A dog runs.", "--top", 1)
     assert said.code == 0, said.err
     assert said.out == "1.0000\t0\tA dog runs.\n"
+
+
+def test_piped_queries_share_one_quick_encoder(
+    genpool: Command, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, initialize = [], QuickEncoder.__init__
+
+    def counted(self: QuickEncoder, *args, **options) -> None:
+        made.append(self)
+        initialize(self, *args, **options)
+
+    monkeypatch.setattr(QuickEncoder, "__init__", counted)
+    queries = "\n".join(f"A dog runs {number}" for number in range(200))  # three groups of 64, 8
+    said = genpool("search", "index", "-", "--top", 1, stdin=queries.encode())
+    assert said.code == 0, said.err
+    assert len(said.out.splitlines()) == 400 and len(made) == 1
+
+
+@pytest.mark.parametrize("output", ["mine/", "mine.npy"])
+def test_a_second_encode_says_what_it_replaces(genpool: Command, place: Path, output: str) -> None:
+    first = genpool("encode", MODEL, "sentences.txt", "-o", output)
+    assert first.code == 0 and "exists" not in first.err
+    (place / "one.txt").write_text("A dog.\n")
+    second = genpool("encode", MODEL, "one.txt", "-o", output)
+    assert second.code == 0 and second.out.startswith("1 vectors of 20 dimensions")
+    date = r"\(3 rows, 20\d\d-\d\d-\d\d \d\d:\d\d\)"
+    assert re.search(rf"{output} exists {date}; it is replaced when this run is c", second.err)

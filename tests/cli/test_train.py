@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ..training.small import RECIPE, SMALL_RULES, metrics, reviews, sets, start, write_table
-from .conftest import Command
+from tests.helpers.commands import Command
+from tests.helpers.training_runs import (
+    RECIPE,
+    SMALL_RULES,
+    metrics,
+    reviews,
+    scores,
+    sets,
+    start,
+    write_table,
+)
 
 SMALL = sets([*SMALL_RULES, "reader.sizes=[24, 6, 6]", "training.epochs=1"])
 
@@ -78,8 +87,9 @@ def test_select_trains_each_value_and_reports_the_choice(genpool: Command, films
     assert report == "report: choice/selection.md"
     chosen = model.removeprefix("model:  choice/pooling.heads=")[0]
     assert model == f"model:  choice/pooling.heads={chosen}/best (pooling.heads = {chosen})"
-    assert f"| {chosen} (chosen)" in (films / "choice" / "selection.md").read_text()
-    assert {each.name for each in (films / "choice").iterdir()} == {
+    page = (films / "choice" / "selection.md").read_text()
+    assert "% | chosen |" in page.split(f"| {chosen} |")[1].splitlines()[0]
+    assert {entry.name for entry in (films / "choice").iterdir()} == {
         "pooling.heads=1",
         "pooling.heads=3",
         "selection.md",
@@ -100,3 +110,84 @@ def test_bfloat16_trains_where_the_device_has_it(tmp_path: Path) -> None:
     said, _ = process.communicate()
     assert process.returncode == 0, said
     assert json.loads((out / "results.json").read_text())["test"]["total"] == 6
+
+
+def test_a_second_select_makes_a_grid(genpool: Command, films: Path) -> None:
+    said = genpool(
+        *("train", "films.toml", "--data", "data", "--out", "choice", "--quiet"),
+        *("--select", "pooling.heads=1,3", "--select", "training.learning_rate=1e-9,0.05"),
+    )
+    assert said.code == 0, said.err
+    assert {entry.name for entry in (films / "choice").iterdir()} == {
+        *(
+            f"pooling.heads={heads},training.learning_rate={rate}"
+            for heads in (1, 3)
+            for rate in ("1e-9", "0.05")
+        ),
+        "selection.md",
+    }
+    page = (films / "choice" / "selection.md").read_text()
+    assert "| pooling.heads | training.learning_rate | dev accuracy | note |" in page
+    model, _, chosen = said.out.splitlines()[-1].removeprefix("model:  ").partition(" (")
+    assert f"The model: `{model}`" in page
+    heads, rate = (part.split(" = ")[1] for part in chosen.removesuffix(")").split(", "))
+    assert model == f"choice/pooling.heads={heads},training.learning_rate={rate}/best"
+
+
+@pytest.mark.parametrize("recipe", ["snli", "snli-released", "multinli", "pairs"])
+def test_a_frozen_word_table_without_vectors_is_refused_before_any_work(
+    genpool: Command, films: Path, recipe: str
+) -> None:
+    before = sorted(films.rglob("*"))
+    for selection in ([], ["--select", "pooling.heads=1,3"]):
+        said = genpool("train", recipe, "--data", "no/such/folder", *selection)
+        assert said.code == 2
+        assert said.err.startswith("error: embedding.frozen is true, but vectors.path names no")
+        assert "--set vectors.path=glove.840B.300d.zip" in said.err
+        assert "--set embedding.frozen=false" in said.err
+    assert sorted(films.rglob("*")) == before
+
+
+def test_each_way_out_of_a_frozen_random_table_trains(genpool: Command, films: Path) -> None:
+    (films / "frozen.toml").write_text(RECIPE.replace("frozen = false", "frozen = true"))
+    (films / "words.txt").write_text(f"film {' '.join(['0.5'] * 12)}\n")
+    arguments = ("train", "frozen.toml", "--data", "data", "--quiet", "--out")
+    assert genpool(*arguments, "none").code == 2
+    for out, way_out in (("one", "vectors.path=words.txt"), ("two", "embedding.frozen=false")):
+        said = genpool(*arguments, out, *sets([way_out, "training.epochs=1"]))
+        assert said.code == 0, said.err
+
+
+def test_no_test_leaves_the_test_splits_alone_and_the_report_says_so(
+    genpool: Command, films: Path
+) -> None:
+    arguments = ("train", "films.toml", "--data", "data", "--no-test", "--quiet", "--out")
+    said = genpool(*arguments, "run")
+    assert said.code == 0, said.err
+    assert said.out.startswith("dev accuracy:") and "test accuracy" not in said.out
+    assert [path.name for path in (films / "run" / "predictions").iterdir()] == ["dev.tsv"]
+    assert "| test | not scored |" in (films / "run" / "report.md").read_text()
+    assert scores(films / "run").keys() == {"dev"}
+    said = genpool(*arguments, "choice", "--select", "pooling.heads=1,3")
+    assert said.code == 0, said.err
+    assert "test accuracy" not in said.out
+    assert not list((films / "choice").rglob("test.tsv"))
+    assert "not scored (`--no-test`)" in (films / "choice" / "selection.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (f"training.seed={10**30}", "expected a whole number of 64 bits"),
+        (f"training.seed={'[' * 5000}{']' * 5000}", "is nested more than 16 levels deep"),
+        (f"pooling.hidden_dim={10**12}", "the model would have"),
+    ],
+    ids=["a large integer", "deep nesting", "a huge width"],
+)
+def test_a_value_that_no_setting_can_have_is_answered_in_words(
+    genpool: Command, films: Path, override: str, message: str
+) -> None:
+    said = genpool("train", "films.toml", "--data", "data", "--set", override)
+    assert said.code == 2
+    assert said.err.startswith("error: films.toml: ") and message in said.err
+    assert not (films / "runs").exists()

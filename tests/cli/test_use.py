@@ -14,8 +14,7 @@ import pytest
 from genpool import PairClassifier
 from genpool.evaluation import read_predictions
 from genpool.recipes import recipe_names, recipe_text
-
-from .conftest import Command
+from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 GOLD = ("entailment", "neutral")
@@ -260,7 +259,7 @@ def test_encode_writes_every_line_in_order_empty_ones_too(
     out = place / f"vectors.{suffix}"
     said = genpool("encode", MODEL, "sentences.txt", "-o", out)
     assert said.code == 0, said.err
-    assert said.out == f"3 vectors of 20 numbers: {out}\n"
+    assert said.out == f"3 vectors of 20 dimensions: {out}\n"
     if suffix == "npy":
         found = np.load(out)
     elif suffix == "parquet":
@@ -335,7 +334,7 @@ def test_files_of_different_length_are_told(genpool: Command, place: Path) -> No
 def test_one_file_and_one_sentence_are_taken_for_a_slip(genpool: Command, place: Path) -> None:
     said = genpool("similarity", "sentences.txt", "A dog runs.", "--model", MODEL)
     assert said.code == 2
-    assert "sentences.txt is a file and the other is not" in said.err
+    assert "sentences.txt is a file and the other is not; expected two of one kind" in said.err
 
 
 @pytest.mark.parametrize(
@@ -422,7 +421,7 @@ def test_recipes_copy_writes_a_file_of_your_own_and_never_over_another(
     path.write_text("changed")
     said = genpool("recipes", "copy", "snli", path)
     assert said.code == 2
-    assert "exists already" in said.err
+    assert "already exists" in said.err
     assert path.read_text() == "changed"
 
 

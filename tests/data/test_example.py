@@ -18,7 +18,7 @@ def test_only_label_and_first_sentence_are_needed():
 def test_an_example_cannot_be_changed_or_given_other_fields():
     example = Example("yes", "A man sleeps.")
     with pytest.raises(dataclasses.FrozenInstanceError):
-        example.label = "no"
+        example.label = "no"  # type: ignore[misc]
     assert not hasattr(example, "__dict__")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
 
-from genpool.data import TableReader
+from genpool.data import TableReader, formats
 from genpool.errors import ConfigError, DataError
 
 ROWS = [("yes", "one"), ("no", "two")]
@@ -67,6 +68,30 @@ def test_reading_goes_on_after_a_row_of_bad_quoting(tmp_path):
     assert reader.skipped == {"bad quoting": 1}
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_csv_fields_longer_than_the_usual_limit_of_python_are_read(tmp_path, quote):
+    long = "word " * 50_000
+    path = write(tmp_path / "t.csv", f"label,text\nyes,{quote}{long}{quote}\nno,two\n")
+    assert pairs(read(path)) == [("yes", long), ("no", "two")]
+
+
+def test_the_limit_of_other_csv_readers_stays_as_it_is(tmp_path):
+    usual = csv.field_size_limit()
+    path = write(tmp_path / "t.csv", "label,text\nyes," + "word " * 50_000 + "\nno,two\n")
+    examples = TableReader(path).read("all")
+    next(examples)
+    assert csv.field_size_limit() == usual  # in the middle of a file, too
+    assert len(list(examples)) == 1
+    assert csv.field_size_limit() == usual
+
+
+def test_a_field_without_end_is_told_as_such(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "MAX_FIELD_CHARACTERS", 100)
+    path = write(tmp_path / "t.csv", 'label,text\nyes,one\nno,"' + "two\n" * 100)
+    with pytest.raises(DataError, match="line 3: a field has more than 100 characters; is a quote"):
+        read(path)
+
+
 @pytest.mark.parametrize("suffix", ["tsv", "csv"])
 def test_mark_windows_ends_and_blank_last_lines_change_nothing(tmp_path, suffix):
     between = "\t" if suffix == "tsv" else ","
@@ -103,6 +128,53 @@ def test_json_values_that_are_numbers_are_read_as_text(tmp_path):
     ]
     path = write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
     assert pairs(read(path)) == [("3", "a\tb\n"), ("3", "2020"), ("true", "c")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [('{"text": "no label"}', "missing field"), ('{"label": "no text"}', "missing field")],
+)
+def test_a_first_line_that_lacks_a_field_is_one_bad_row(tmp_path, line, reason):
+    good = '{"label": "yes", "text": "one"}'
+    path = write(tmp_path / "t.jsonl", f"{line}\n{good}\n{good}\n")
+    reader = TableReader(path, bad_rows="skip")
+    assert pairs(reader.read("all")) == [("yes", "one")] * 2
+    assert reader.skipped == {reason: 1}
+    with pytest.raises(DataError, match=r"line 1: there is no field"):
+        read(path)
+
+
+def test_a_field_that_no_line_has_is_told_with_the_fields_that_are_there(tmp_path):
+    path = write(tmp_path / "t.jsonl", '{"text": "one"}\n{"text": "two", "n": 1}\n')
+    with pytest.raises(DataError, match=r"line 1: no column of labels.*has: 'text', 'n'"):
+        read(path, bad_rows="skip")
+
+
+def test_optional_fields_are_found_although_the_first_line_lacks_them(tmp_path):
+    lines = ['{"text": "one"}', '{"label": "yes", "text": "two", "id": 7}']
+    path = write(tmp_path / "t.jsonl", "\n".join(lines))
+    first, second = read(path, labelled=False)
+    assert (first.label, first.id) == (None, None)
+    assert (second.label, second.id) == ("yes", "7")
+
+
+def test_columns_are_known_even_if_the_first_hundred_lines_are_damaged(tmp_path):
+    good = '{"label": "yes", "text": "one"}'
+    path = write(tmp_path / "t.jsonl", "{\n" * 150 + f"{good}\n{good}\n")
+    reader = TableReader(path, bad_rows="skip")
+    assert pairs(reader.read("all")) == [("yes", "one")] * 2
+    assert reader.skipped == {"invalid JSON": 150}
+
+
+def test_an_integer_that_no_float_can_hold_is_a_bad_score(tmp_path):
+    huge = "1" + "0" * 400
+    lines = [f'{{"score": {huge}, "text": "a"}}', '{"score": 2, "text": "b"}']
+    path = write(tmp_path / "t.jsonl", "\n".join(lines))
+    with pytest.raises(DataError, match=r"line 1: column 'score' holds 1000.*expected a finite"):
+        read(path)
+    reader = TableReader(path, bad_rows="skip")
+    assert [example.score for example in reader.read("all")] == [2.0]
+    assert reader.skipped == {"bad score": 1}
 
 
 @pytest.mark.parametrize(

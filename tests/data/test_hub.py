@@ -112,7 +112,7 @@ def test_a_connection_that_breaks_is_a_data_error(hub):
         __iter__ = staticmethod(rows)
 
     hub.load_dataset = lambda *given, **options: Broken()
-    with pytest.raises(DataError, match="the hub stopped answering: reset by peer"):
+    with pytest.raises(DataError, match="the connection to the hub was lost: reset by peer"):
         list(HubReader("x/y").read("train"))
 
 

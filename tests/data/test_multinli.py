@@ -85,6 +85,12 @@ def test_pairs_without_a_gold_label_are_dropped_and_counted(folder):
     assert reader.skipped == {"no gold label": 1}
 
 
+def test_pairs_without_a_gold_label_are_kept_to_predict_them(folder):
+    reader = MultiNliReader(folder, labelled=False)
+    assert [example.label for example in reader.read("dev_matched")] == ["neutral", None]
+    assert not reader.skipped
+
+
 @pytest.mark.parametrize("label", ["hidden", "-", None])
 def test_the_test_sets_have_no_labels_whatever_their_files_say(tmp_path, label):
     values = row(label)
@@ -107,6 +113,7 @@ def test_the_submission_has_the_columns_of_the_competition_and_every_pair(folder
     reader = MultiNliReader(folder)
     answers = [(example.id, "contradiction") for example in reader.read("test_matched")]
     path = tmp_path / "submission.csv"
+    assert reader.write_submission is write_submission
     assert write_submission(path, answers) == 3
     assert b"\r" not in path.read_bytes()
     with path.open(newline="", encoding="utf-8") as file:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from genpool.data import TableReader
-from genpool.data.rows import BadRow, decoded
+from genpool.data.rows import BadRow, decode_line
+from genpool.data.sentences import read_sentences
 from genpool.disk.files import raw_lines
 from genpool.errors import DataError
 
@@ -19,7 +20,7 @@ TABLE = b"label\ttext\nyes\tone\nno\ttwo\n"
 
 
 def texts(path: Path) -> list[str]:
-    return [decoded(line) for line in raw_lines(path)]
+    return [decode_line(line) for line in raw_lines(path)]
 
 
 def write_zip(path: Path, members: dict[str, bytes]) -> Path:
@@ -47,7 +48,7 @@ def test_a_zip_gives_its_only_file_and_macos_leftovers_are_not_counted(tmp_path)
 
 def test_a_zip_of_several_files_is_refused_with_the_remedy(tmp_path):
     path = write_zip(tmp_path / "train.tsv.zip", {"a.tsv": TABLE, "b.tsv": TABLE})
-    with pytest.raises(DataError, match=r"holds 2 files; expected one: unpack it first"):
+    with pytest.raises(DataError, match=r"contains 2 files; expected one: unpack it first"):
         texts(path)
 
 
@@ -76,7 +77,7 @@ def test_bad_utf8_is_located_by_line_and_by_offset_in_the_file(tmp_path, mark):
     path.write_bytes(content)
     line = list(raw_lines(path))[1]
     with pytest.raises(BadRow, match="byte 0xe9") as caught:
-        decoded(line)
+        decode_line(line)
     assert f"offset {content.index(0xE9)} of the file, byte 8 of the line" in caught.value.problem
     with pytest.raises(DataError, match="line 2: is not UTF-8") as error:
         list(TableReader(path).read("all"))
@@ -90,12 +91,30 @@ def test_utf16_is_recognised(tmp_path):
         texts(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("text", [TABLE.decode(), "ab\n", "Stra\u00dfe \u4e2d\n"])
+def test_utf16_without_a_byte_order_mark_is_recognised(tmp_path, encoding, text):
+    path = tmp_path / "train.tsv"
+    path.write_bytes((text * 2).encode(encoding))
+    with pytest.raises(DataError, match="UTF-16 text; save it as UTF-8"):
+        texts(path)
+    with pytest.raises(DataError, match="UTF-16 text; save it as UTF-8"):
+        list(read_sentences(path))
+
+
+@pytest.mark.parametrize("text", ["a\x00 word\n", "\x00\n", "nul \x00 and \x00 again\n"])
+def test_utf8_with_some_nul_characters_is_text(tmp_path, text):
+    path = tmp_path / "train.txt"
+    path.write_bytes(text.encode())
+    assert texts(path) == [text.rstrip("\n")]
+
+
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
 def test_a_compressed_file_that_is_cut_off_is_a_data_error(tmp_path, compress):
     suffix = {gzip.compress: ".gz", lzma.compress: ".xz", bz2.compress: ".bz2"}[compress]
     path = tmp_path / f"train.tsv{suffix}"
     path.write_bytes(compress(TABLE * 1000)[:-12])
-    with pytest.raises(DataError, match="damaged or cut off"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         texts(path)
 
 

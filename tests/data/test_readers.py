@@ -9,7 +9,7 @@ import pytest
 
 import genpool.data
 from genpool.data import READERS, Reader, TableReader, open_reader
-from genpool.errors import ConfigError
+from genpool.errors import ConfigError, DataError
 
 
 def test_a_reader_is_opened_by_name_with_its_options(tmp_path):
@@ -38,6 +38,48 @@ def test_all_unknown_options_are_reported_together(tmp_path):
 def test_every_reader_can_skip_bad_rows_and_shares_the_interface(name):
     assert issubclass(READERS[name], Reader)
     assert "bad_rows" in genpool.data.readers.reader_options(name)
+
+
+def test_only_the_generated_corpus_needs_no_path():
+    assert {name for name, kind in READERS.items() if not kind.needs_path} == {"rules"}
+
+
+def test_only_multinli_has_a_submission_file():
+    assert {name for name, kind in READERS.items() if kind.write_submission} == {"multinli"}
+
+
+@pytest.fixture
+def tables(tmp_path):
+    for name in ("train", "dev", "test"):
+        (tmp_path / f"{name}.tsv").write_text("label\ttext\nyes\tone\n")
+    return tmp_path
+
+
+def test_a_split_is_chosen_by_name_or_is_the_only_one_or_a_usual_one(tables):
+    reader = TableReader(tables)
+    assert reader.choose_split("train") == "train"
+    assert reader.choose_split(None, ("test", "dev")) == "test"
+    (tables / "test.tsv").unlink()
+    assert TableReader(tables).choose_split(None, ("test", "dev")) == "dev"
+    assert TableReader(tables / "dev.tsv").choose_split() == "all"
+    with pytest.raises(DataError, match=r"unknown split 'tset'\. Did you mean 'test'"):
+        reader.choose_split("tset")
+    with pytest.raises(DataError, match=r"has several splits: train, dev, test; choose one"):
+        reader.choose_split()
+
+
+def test_a_check_finds_a_missing_column_and_reads_no_row(tables):
+    (tables / "dev.tsv").write_text("label\ttext\nonly one field\n")
+    TableReader(tables).check("dev")
+    with pytest.raises(DataError, match=r"dev\.tsv, line 1: unknown column 'body'"):
+        TableReader(tables, first="body").check("dev")
+    with pytest.raises(DataError, match="unknown split 'evaluation'"):
+        TableReader(tables).check("evaluation")
+
+
+def test_a_name_that_is_too_long_is_a_data_error():
+    with pytest.raises(DataError, match=r"cannot be read: .*too long"):
+        TableReader("a" * 5000 + ".tsv")
 
 
 def test_public_names_are_there():

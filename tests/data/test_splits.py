@@ -96,7 +96,7 @@ def test_a_label_with_one_row_stays_in_training():
 
 @pytest.mark.parametrize("labels", [[], ["a"], ["a", "b", "c"]])
 def test_too_few_rows_for_a_share_are_refused_with_the_remedy(labels):
-    with pytest.raises(DataError, match="too few to take a dev share of; give a dev set"):
+    with pytest.raises(DataError, match="too few to take a dev share of; provide a dev set"):
         stratified_share(labels, 0.5, seed=0)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections.abc import Generator
+from typing import cast
 
 import pytest
 
-from genpool.data import TableReader, YelpReader
+from genpool.data import Example, TableReader, YelpReader
 
 ROWS = 200_000
 TEXT = "a sentence of some length that would fill the memory if all of them were kept"
@@ -65,6 +67,6 @@ def test_the_first_rows_do_not_wait_for_the_last(tmp_path):
     path = write_tsv(tmp_path)
     with path.open("ab") as file:
         file.write(b"this row is bad\n")
-    rows = TableReader(path).read("all")
+    rows = cast(Generator[Example, None, None], TableReader(path).read("all"))
     assert [next(rows).label for _ in range(10)] == list("0120120120")
     rows.close()

@@ -102,8 +102,8 @@ def test_a_second_column_needs_a_first(tmp_path):
         ("yes\t \t1", "column 'text' is empty; expected text", "empty side"),
         ("\tone\t1", "column 'label' is empty; expected a label", "no label"),
         ("yse\tone\t1", "unknown label 'yse'. Did you mean 'yes'? Known: no, yes", "unknown label"),
-        ("yes\tone\thigh", "column 'score' holds 'high'; expected a number", "bad score"),
-        ("yes\tone\tnan", "column 'score' holds 'nan'; expected a number", "bad score"),
+        ("yes\tone\thigh", "column 'score' holds 'high'; expected a finite number", "bad score"),
+        ("yes\tone\tnan", "column 'score' holds 'nan'; expected a finite number", "bad score"),
     ],
 )
 def test_a_bad_row_is_located_or_counted(tmp_path, row, message, reason):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -84,9 +85,18 @@ def test_blank_lines_are_not_reviews_and_leave_the_split_alone(tmp_path):
 
 def test_a_file_with_too_few_reviews_says_how_many_and_the_remedy(tmp_path):
     path = write(tmp_path, map(review, range(10)))
-    with pytest.raises(DataError, match=r"holds 10 rows.*asked for 11.*sizes=") as caught:
+    with pytest.raises(DataError, match=r"holds 10 rows.*asked for 11.*sizes=\[train") as caught:
         next(YelpReader(path, sizes=(5, 3, 3)).read("train"))
     assert caught.value.path == path
+    assert """--set 'reader.sizes=["rest", 2000, 2000]'""" in caught.value.problem
+
+
+@pytest.mark.parametrize("name", ["review.json", "review.json.gz"])
+def test_the_file_is_found_in_a_folder_by_its_short_name_too(tmp_path, name):
+    line = json.dumps(review(0)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(line) if name.endswith("gz") else line)
+    (tmp_path / "business.json").touch()
+    assert ids(YelpReader(tmp_path, sizes=(1, 0, 0)), "train") == ["r0"]
 
 
 def test_half_stars_and_empty_reviews_are_located(tmp_path):
@@ -116,7 +126,7 @@ def test_half_a_character_in_json_is_a_bad_row(tmp_path):
 @pytest.mark.parametrize("sizes", [(1, 2), (1, "rest", 2), (-1, 1, 1), ("all", 1, 1), (1, 1, 1.5)])
 def test_sizes_must_be_three_numbers(tmp_path, sizes):
     path = write(tmp_path, [review(0)])
-    with pytest.raises(ConfigError, match="expected three numbers"):
+    with pytest.raises(ConfigError, match=r"expected three numbers.*--set 'reader\.sizes=\["):
         YelpReader(path, sizes=sizes)
 
 

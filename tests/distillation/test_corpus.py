@@ -1,4 +1,4 @@
-"""Which sentences a student learns from, and which it never sees."""
+"""Which sentences a student is trained on, and which it never sees."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 
 from genpool.distillation.corpus import (
     CorpusSettings,
-    bare,
+    comparison_key,
+    corpus_fingerprint,
     read_corpus,
-    sentences_of,
+    split_sentences,
     untokenized,
 )
 from genpool.errors import ConfigError, DataError
@@ -22,7 +23,7 @@ def table(path: Path, *rows: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("text", "expected"),
     [
         ("It 's red .", "It's red."),
         ("they do n't know , ok ?", "they don't know, ok?"),
@@ -31,13 +32,13 @@ def table(path: Path, *rows: str) -> str:
         ("As people write it, already.", "As people write it, already."),
     ],
 )
-def test_tokens_are_joined_as_people_write_them(given: str, expected: str) -> None:
-    assert untokenized(given) == expected
+def test_tokens_are_joined_as_people_write_them(text: str, expected: str) -> None:
+    assert untokenized(text) == expected
 
 
 def test_long_texts_are_cut_into_sentences() -> None:
     text = 'It was 3.5 stars. "Great film!" I said. <br /><br />Dr. who? no capital here'
-    assert sentences_of(text) == [
+    assert split_sentences(text) == [
         "It was 3.5 stars.",
         '"Great film!',
         "I said.",
@@ -58,17 +59,19 @@ def test_groups_hold_what_belongs_together_and_nothing_twice(tmp_path: Path) -> 
     assert groups == [["a man sleeps now", "somebody is at rest", "a dog runs away"]]
 
 
-def test_what_is_left_out_is_nowhere_in_whatever_spelling(tmp_path: Path) -> None:
+def test_excluded_sentences_are_left_out_in_any_case_and_punctuation(
+    tmp_path: Path,
+) -> None:
     train = table(
         tmp_path / "train.tsv", "text", "A man , it 's said , sleeps .", "the cat sits up"
     )
     scored = table(tmp_path / "test.tsv", "x\ty", "a man, it's said, sleeps\tanother one here")
-    settings = CorpusSettings(tables=(f"{train}:text",), left_out=(f"{scored}:x,y",))
+    settings = CorpusSettings(tables=(f"{train}:text",), exclude=(f"{scored}:x,y",))
     assert read_corpus(settings, tmp_path) == [["the cat sits up"]]
-    assert bare("A man , it 's said!") == bare("a man, its said")
+    assert comparison_key("A man , it 's said!") == comparison_key("a man, its said")
 
 
-def test_long_texts_give_at_most_so_many_sentences(tmp_path: Path) -> None:
+def test_long_texts_are_used_up_to_the_maximum_number_of_sentences(tmp_path: Path) -> None:
     rows = [f"Text {n} is here now. Its second one is this {n}." for n in range(20)]
     name = table(tmp_path / "texts.tsv", "text", *rows)
     groups = read_corpus(CorpusSettings(texts=(f"{name}:text:7",)), tmp_path)
@@ -96,3 +99,21 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         read_corpus(CorpusSettings(texts=("file.tsv:text",)), tmp_path)
     with pytest.raises(DataError, match="no sentence"):
         read_corpus(CorpusSettings(), tmp_path)
+
+
+def test_sentences_outside_the_limits_of_length_are_left_out(tmp_path: Path) -> None:
+    name = table(tmp_path / "t.tsv", "text", "two words", "three words here", "now four words here")
+    settings = CorpusSettings(tables=(f"{name}:text",), min_words=3, max_words=3)
+    assert read_corpus(settings, tmp_path) == [["three words here"]]
+
+
+def test_the_fingerprint_differs_with_sentences_groups_and_dev_scores(tmp_path: Path) -> None:
+    dev = tmp_path / "dev.tsv"
+    dev.write_text("score\n1\n")
+    corpora = [[["a", "b"], ["c"]], [["a"], ["b", "c"]], [["a", "b"], ["d"]], [["b", "a"], ["c"]]]
+    values = [corpus_fingerprint(groups, dev) for groups in corpora]
+    assert values[0] == corpus_fingerprint([["a", "b"], ["c"]], dev)
+    dev.write_text("score\n2\n")
+    values.append(corpus_fingerprint(corpora[0], dev))
+    values.append(corpus_fingerprint(corpora[0], None))
+    assert len(set(values)) == len(values)

@@ -1,10 +1,12 @@
-"""A student learns its teacher's vectors, and goes on where it stopped."""
+"""A student learns the vectors of its teacher, and a stopped run continues where it was."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,16 +14,15 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.distillation import distil, read_distillation, teacher
-from genpool.distillation.loop import DistillationRun, group_batches, learning_rate_factor
 from genpool.distillation.loss import (
     aligned_directions,
     distillation_loss,
     leading_directions,
 )
+from genpool.distillation.run import DistillationRun, group_batches, learning_rate_factor
 from genpool.distillation.settings import DistillationLoopSettings
-from genpool.errors import ConfigError, TrainingError
-
-from .small import RECIPE, BagOfWords, write_tables
+from genpool.errors import ConfigError, DataError, Interrupted, TrainingError
+from tests.helpers.distillation_runs import RECIPE, BagOfWords, write_tables
 
 
 @pytest.fixture
@@ -39,8 +40,8 @@ def test_the_loss_by_loops() -> None:
     expected = sum(1 - own[i] @ goal[i] for i in range(4)) / 4
     pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
     expected += 2.5 * sum((own[i] @ own[j] - goal[i] @ goal[j]) ** 2 for i, j in pairs) / 12
-    found = distillation_loss(torch.from_numpy(student), torch.from_numpy(target), 2.5)
-    assert float(found) == pytest.approx(expected, abs=1e-12)
+    loss = distillation_loss(torch.from_numpy(student), torch.from_numpy(target), 2.5)
+    assert float(loss) == pytest.approx(expected, abs=1e-12)
 
 
 def test_leading_directions_keep_cosines_and_put_the_most_first() -> None:
@@ -50,8 +51,8 @@ def test_leading_directions_keep_cosines_and_put_the_most_first() -> None:
     turned = torch.from_numpy(vectors).float() @ axes
     spread = turned.square().mean(dim=0)
     assert (spread[:-1] > spread[1:]).all()
-    given = torch.from_numpy(vectors).float()
-    assert torch.allclose(turned @ turned.T, given @ given.T, atol=1e-3)
+    original = torch.from_numpy(vectors).float()
+    assert torch.allclose(turned @ turned.T, original @ original.T, atol=1e-3)
 
 
 def test_batches_are_whole_groups() -> None:
@@ -61,11 +62,11 @@ def test_batches_are_whole_groups() -> None:
 
 def test_the_rate_rises_and_falls() -> None:
     settings = DistillationLoopSettings(warm_up=4)
-    found = [learning_rate_factor(step, 12, settings) for step in range(13)]
-    assert found[:4] == [0.25, 0.5, 0.75, 1.0]
-    assert found[4] == 1.0
-    assert found[8] == 0.5
-    assert found[12] == 0.0
+    factors = [learning_rate_factor(step, 12, settings) for step in range(13)]
+    assert factors[:4] == [0.25, 0.5, 0.75, 1.0]
+    assert factors[4] == 1.0
+    assert factors[8] == 0.5
+    assert factors[12] == 0.0
 
 
 def test_a_student_learns(data: Path) -> None:
@@ -82,34 +83,34 @@ def test_a_student_learns(data: Path) -> None:
 
 
 @pytest.mark.parametrize("stop", [7, 8, 22])
-def test_a_run_goes_on_to_the_same_weights(
+def test_a_run_continues_to_the_same_weights(
     data: Path, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
     settings = read_distillation(RECIPE, ["training.save_minutes=0"])  # a checkpoint at each step
     distil(settings, data, data / "whole", cache=data / "cache", show_progress=False)
     calls = BagOfWords.calls
-    learn = DistillationRun.learn
+    step = DistillationRun.step
 
-    def stopping(self: DistillationRun, batch: list[int]) -> float:
-        if self.step == stop:
+    def stopping(self: DistillationRun, batch: list[int]) -> None:
+        if self.state.step == stop:
             raise KeyboardInterrupt
-        return learn(self, batch)
+        step(self, batch)
 
-    monkeypatch.setattr(DistillationRun, "learn", stopping)
+    monkeypatch.setattr(DistillationRun, "step", stopping)
     with pytest.raises(KeyboardInterrupt):
         distil(settings, data, data / "part", cache=data / "cache", show_progress=False)
     steps: list[int] = []
 
-    def counting(self: DistillationRun, batch: list[int]) -> float:
-        steps.append(self.step)
-        return learn(self, batch)
+    def counting(self: DistillationRun, batch: list[int]) -> None:
+        steps.append(self.state.step)
+        step(self, batch)
 
-    monkeypatch.setattr(DistillationRun, "learn", counting)
+    monkeypatch.setattr(DistillationRun, "step", counting)
     with pytest.raises(TrainingError, match="--resume"):
         distil(settings, data, data / "part", show_progress=False)
     distil(settings, data, data / "part", True, data / "cache", False)
     assert steps[0] == stop  # nothing is done twice
-    assert BagOfWords.calls == calls  # the teacher's vectors were found
+    assert BagOfWords.calls == calls  # the teacher's vectors were kept
     weights = [data / name / "best" / "model.safetensors" for name in ("whole", "part")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     first, second = ((data / name / "metrics.jsonl").read_text() for name in ("whole", "part"))
@@ -122,20 +123,104 @@ def test_a_run_goes_on_to_the_same_weights(
 
 def test_an_interrupt_saves_where_the_run_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = read_distillation(RECIPE)
-    learn = DistillationRun.learn
-
-    def interrupted(self: DistillationRun, batch: list[int]) -> float:
-        if self.step == 11:
-            signal.raise_signal(signal.SIGINT)
-        return learn(self, batch)
-
-    monkeypatch.setattr(DistillationRun, "learn", interrupted)
-    with pytest.raises(TrainingError, match=r"stopped after step 12; continue .* --resume"):
+    interrupt_at(monkeypatch, 11)
+    with pytest.raises(Interrupted, match=r"stopped after step 12; continue .* --resume"):
         distil(settings, data, data / "run", show_progress=False)
-    monkeypatch.setattr(DistillationRun, "learn", learn)
+    monkeypatch.undo()
+    monkeypatch.setattr(teacher, "load_teacher", lambda name: BagOfWords())
     best = distil(settings, data, data / "run", True, show_progress=False)
     whole = distil(settings, data, data / "whole", show_progress=False)
     assert best["loss"] == whole["loss"]
+
+
+# --- The checks of --resume, which are those of a training run ------------------------------------
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Ctrl-C arrives during the step that follows `step` finished ones."""
+    original = DistillationRun.step
+
+    def interrupted(self: DistillationRun, batch: list[int]) -> None:
+        if self.state.step == step:
+            signal.raise_signal(signal.SIGINT)
+        original(self, batch)
+
+    monkeypatch.setattr(DistillationRun, "step", interrupted)
+
+
+@pytest.fixture
+def stopped(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run that was stopped after 12 steps, with two checkpoints."""
+    settings = read_distillation(RECIPE, ["training.save_minutes=0"])
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 11)
+        with pytest.raises(Interrupted):
+            distil(settings, data, data / "run", cache=data / "cache", show_progress=False)
+    return data / "run"
+
+
+def resume(data: Path, out: Path) -> dict[str, Any]:
+    settings = read_distillation(RECIPE, ["training.save_minutes=0"])
+    return distil(settings, data, out, True, data / "cache", False)
+
+
+def test_a_run_is_not_continued_on_another_corpus_of_equal_size(data: Path, stopped: Path) -> None:
+    table = data / "train.tsv"
+    header, first, *rest = table.read_text().splitlines()
+    table.write_text("\n".join([header, *rest, first]) + "\n")  # the same sentences, other order
+    with pytest.raises(TrainingError, match=r"not the data that the run was trained on.*--data"):
+        resume(data, stopped)
+
+
+def test_a_run_is_not_continued_with_another_dev_table(data: Path, stopped: Path) -> None:
+    table = data / "dev.tsv"
+    header, *rows = table.read_text().splitlines()
+    table.write_text("\n".join([header, *rows[1:]]) + "\n")
+    with pytest.raises(TrainingError, match="not the data that the run was trained on"):
+        resume(data, stopped)
+
+
+def test_a_damaged_checkpoint_is_reported_and_the_previous_one_used(
+    data: Path, stopped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newest = stopped / "checkpoints" / "step-000000012" / "state.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    best = resume(data, stopped)
+    said = capsys.readouterr().err
+    assert "warning: step-000000012 cannot be used" in said
+    assert "continuing after step 11" in said
+    whole = distil(read_distillation(RECIPE), data, data / "whole", show_progress=False)
+    assert best["loss"] == whole["loss"]
+
+
+def test_a_checkpoint_of_another_version_is_refused_in_words(data: Path, stopped: Path) -> None:
+    for path in (stopped / "checkpoints").glob("*/state.json"):
+        saved = json.loads(path.read_text())
+        saved["state"]["invented"] = 1
+        del saved["state_crc32"]
+        path.write_text(json.dumps(saved))
+    with pytest.raises(TrainingError, match=r"another version of genpool.*invented.*--out"):
+        resume(data, stopped)
+
+
+def test_two_distillations_in_one_folder_are_refused(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = read_distillation(RECIPE, ["training.epochs=1"])
+    step = DistillationRun.step
+    errors: list[str] = []
+
+    def second(self: DistillationRun, batch: list[int]) -> None:
+        if self.state.step == 3:
+            with pytest.raises(TrainingError) as error:
+                distil(settings, data, data / "run", True, show_progress=False)
+            errors.append(str(error.value))
+        step(self, batch)
+
+    monkeypatch.setattr(DistillationRun, "step", second)
+    distil(settings, data, data / "run", show_progress=False)
+    assert len(errors) == 1 and f"in use: process {os.getpid()} on " in errors[0]
+    assert not list((data / "run").glob(".*"))
 
 
 def test_mistakes_are_named(data: Path) -> None:
@@ -144,8 +229,12 @@ def test_mistakes_are_named(data: Path) -> None:
     with pytest.raises(ConfigError, match=r"training\.epochs"):
         read_distillation(RECIPE, ["training.epochs=0"])
     wide = read_distillation(RECIPE, ["projection.dim=7"])
-    with pytest.raises(ConfigError, match=r"projection\.dim=6"):
+    with pytest.raises(ConfigError, match=r"7 dimensions, the teacher's 6.*projection\.dim=6"):
         distil(wide, data, data / "wide", show_progress=False)
+    table = data / "train.tsv"
+    table.write_text("a\tb\nthe man runs\ttoo short\n")
+    with pytest.raises(DataError, match="a single sentence"):
+        distil(read_distillation(RECIPE), data, data / "single", show_progress=False)
 
 
 def test_a_teacher_that_is_not_there() -> None:
@@ -160,12 +249,12 @@ def test_the_axes_of_a_student_are_found_again() -> None:
     teacher_vectors = torch.randn(500, 6)
     axes = torch.linalg.qr(torch.randn(6, 6)).Q[:, :4]
     student = teacher_vectors @ axes + 0.1 * torch.randn(500, 4)
-    found = aligned_directions(teacher_vectors, student)
-    assert torch.allclose(found.T @ found, torch.eye(4), atol=1e-5)
-    assert (found - axes).abs().max() < 0.05
+    aligned = aligned_directions(teacher_vectors, student)
+    assert torch.allclose(aligned.T @ aligned, torch.eye(4), atol=1e-5)
+    assert (aligned - axes).abs().max() < 0.05
 
 
-def test_a_student_goes_on_from_an_earlier_one(data: Path) -> None:
+def test_a_student_continues_from_an_earlier_one(data: Path) -> None:
     settings = read_distillation(RECIPE, ["training.epochs=6"])
     first = distil(settings, data, data / "first", cache=data / "cache", show_progress=False)
     more = ["training.epochs=2", f"training.start={data / 'first' / 'best'}"]
@@ -178,5 +267,5 @@ def test_a_student_goes_on_from_an_earlier_one(data: Path) -> None:
     ]
     assert students[0].text.vocabulary.words == students[1].text.vocabulary.words
     sentence = "the man runs"
-    cosine = np.dot(*(each.encode(sentence, normalize_embeddings=True) for each in students))
+    cosine = np.dot(*(student.encode(sentence, normalize_embeddings=True) for student in students))
     assert cosine > 0.9

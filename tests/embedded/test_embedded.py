@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -16,11 +15,8 @@ from genpool.evaluation import similarity_report
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.jobs.tables import evaluate_similarity, predict_table
 from genpool.pooling import GeneralizedPooling
+from tests.helpers.shared_data import shared_data
 
-DATA = Path(os.environ.get("GENPOOL_DATA", "../shared/data"))
-needs_data = pytest.mark.skipif(
-    not (DATA / "stsb").is_dir(), reason=f"no data sets in {DATA} (GENPOOL_DATA says where)"
-)
 MEGABYTE = 1e6
 
 
@@ -43,7 +39,7 @@ def test_it_is_a_bilstm_with_generalized_pooling_and_a_general_vocabulary(encode
 
 def test_all_of_it_is_within_25_megabytes() -> None:
     root = embedded_folder("SentenceEncoder").parent
-    total = sum(each.stat().st_size for each in root.rglob("*") if each.is_file())
+    total = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     assert total < 25 * MEGABYTE
 
 
@@ -61,9 +57,9 @@ def test_inference_forms_agree(encoder) -> None:
 
 
 def test_a_cut_vector_is_its_beginning(encoder) -> None:
-    whole = encoder.encode(["A man is eating food."])
+    complete = encoder.encode(["A man is eating food."])
     cut = encoder.encode(["A man is eating food."], truncate_dim=64)
-    assert np.array_equal(cut, whole[:, :64])
+    assert np.array_equal(cut, complete[:, :64])
     unit = encoder.encode("A man is eating food.", truncate_dim=64, normalize_embeddings=True)
     assert np.linalg.norm(unit) == pytest.approx(1.0, abs=1e-6)
     for wrong in (0, 385):
@@ -82,46 +78,43 @@ def test_there_is_no_text_classifier_inside() -> None:
         TextClassifier.from_pretrained()
 
 
-def test_the_cards_tell_where_the_models_come_from() -> None:
+def test_the_cards_say_where_the_models_come_from() -> None:
     for kind in ("SentenceEncoder", "PairClassifier"):
         card = (embedded_folder(kind) / "README.md").read_text(encoding="utf-8")
         assert "SNLI" in card and "recipe" in card and "test" in card
 
 
-@needs_data
 def test_the_figures_of_the_card_are_true(encoder) -> None:
     card = (embedded_folder("SentenceEncoder") / "README.md").read_text(encoding="utf-8")
-    for table, least in (("stsb", 0.78), ("sick", 0.75)):
-        report, _ = evaluate_similarity(encoder, DATA / table / "test.tsv.xz")
-        assert report.spearman >= least
-        assert any(abs(float(each) - report.spearman) < 5e-4 for each in numbers_of(card))
+    for table, minimum in (("stsb", 0.78), ("sick", 0.75)):
+        report, _ = evaluate_similarity(encoder, shared_data(f"{table}/test.tsv.xz"))
+        assert report.spearman >= minimum
+        assert any(abs(float(figure) - report.spearman) < 5e-4 for figure in figures_of(card))
 
 
-@needs_data
-def test_a_third_of_the_numbers_does_nearly_as_well(encoder) -> None:
-    rows = pairs_of(DATA / "stsb" / "dev.tsv.xz")
+def test_a_third_of_the_dimensions_is_nearly_as_good(encoder) -> None:
+    rows = pairs_of(shared_data("stsb/dev.tsv.xz"))
     scores, first, second = ([row[side] for row in rows] for side in range(3))
-    found = [
+    correlations = [
         similarity_report(
             scores,
-            encoder.encode(first, truncate_dim=width),
-            encoder.encode(second, truncate_dim=width),
+            encoder.encode(first, truncate_dim=dim),
+            encoder.encode(second, truncate_dim=dim),
         ).spearman
-        for width in (384, 128)
+        for dim in (384, 128)
     ]
-    assert found[1] > found[0] - 0.02
+    assert correlations[1] > correlations[0] - 0.02
 
 
-@needs_data
 def test_the_accuracy_of_the_card_is_true(classifier) -> None:
-    table = predict_table(classifier, DATA / "snli" / "test.tsv.xz", tokenized=True)
+    table = predict_table(classifier, shared_data("snli/test.tsv.xz"), tokenized=True)
     card = (embedded_folder("PairClassifier") / "README.md").read_text(encoding="utf-8")
     accuracy = 100 * table.report().accuracy
-    assert any(abs(float(each) - accuracy) < 0.05 for each in numbers_of(card))
+    assert any(abs(float(figure) - accuracy) < 0.05 for figure in figures_of(card))
 
 
-def numbers_of(card: str) -> list[str]:
-    """The numbers of a card that have a fraction."""
+def figures_of(card: str) -> list[str]:
+    """Returns the decimal fractions of a card."""
     return re.findall(r"\d+\.\d+", card)
 
 
@@ -130,6 +123,6 @@ def pairs_of(file: Path) -> list[tuple[float, str, str]]:
 
     reader = TableReader(file)
     return [
-        (float(each.score or 0), each.first, str(each.second))
-        for each in reader.read(reader.splits()[0])
+        (float(example.score or 0), example.first, str(example.second))
+        for example in reader.read(reader.splits()[0])
     ]

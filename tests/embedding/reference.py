@@ -1,4 +1,4 @@
-"""Word vectors from letters, in NumPy and window by window."""
+"""Word vectors from characters, in NumPy and window by window."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def spelled_vector(letters: np.ndarray, filters: Sequence[np.ndarray]) -> np.ndarray:
-    """max over positions of ReLU(filter * window), for filters (maps, dim, width) of odd width.
+def character_vector(
+    characters: np.ndarray, filters: Sequence[np.ndarray], padding: str = "both"
+) -> np.ndarray:
+    """max over positions of ReLU(filter * window), for filters (maps, dim, width).
 
-    letters (letters, dim) of one word. The window of a position is centred on it; zeros stand
-    beyond both ends of the word. A word without letters gives zeros.
+    characters (characters, dim) of one word. With padding="both" the window of a position is
+    centred on it (filters of odd width); with "right" it starts there. Beyond both ends of the word
+    are zeros. A word without characters has a vector of zeros.
     """
     vector = []
-    for each in filters:
-        maps, _, width = each.shape
-        for number in range(maps):
+    for weights in filters:
+        maps, _, width = weights.shape
+        before = width // 2 if padding == "both" else 0
+        for feature in range(maps):
             best = 0.0
-            for position in range(len(letters)):
+            for position in range(len(characters)):
                 total = 0.0
                 for offset in range(width):
-                    place = position + offset - width // 2
-                    if 0 <= place < len(letters):
-                        total += float(each[number, :, offset] @ letters[place])
+                    covered = position + offset - before
+                    if 0 <= covered < len(characters):
+                        total += float(weights[feature, :, offset] @ characters[covered])
                 best = max(best, total)
             vector.append(best)
     return np.array(vector)

@@ -1,15 +1,17 @@
-"""Token vectors: the word table joined with the character CNN."""
+"""Token vectors: the word table concatenated with the character CNN."""
 
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import pytest
 import torch
 from torch import Tensor
 
-from genpool.embedding import TokenEmbedding
+from genpool.embedding import CharacterCNN, TokenEmbedding
 from genpool.errors import InputError
+from genpool.tensors.packing import Packing
 from genpool.text import Batch, Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
 
@@ -38,16 +40,21 @@ def lively(**options) -> TokenEmbedding:
     return embedding
 
 
+def cnn_of(embedding: TokenEmbedding) -> CharacterCNN:
+    assert embedding.spelling is not None
+    return embedding.spelling
+
+
 def test_a_token_is_its_word_vector_then_its_character_vector() -> None:
     embedding = lively()
     vectors = embedding(batch("a man sleeps .", "dog a"))
     assert vectors.shape == (2, 4, 5 + 6) and embedding.output_dim == 11
     for row, sentence in enumerate(["a man sleeps .", "dog a"]):
-        for place, word in enumerate(sentence.split()):
-            letters = torch.tensor(TEXT.characters.spell(word))
-            spelled = embedding.spelling(letters, torch.tensor([len(letters)]))[0]
-            expected = torch.cat([embedding.words[TEXT.vocabulary.id(word)], spelled])
-            torch.testing.assert_close(vectors[row, place], expected, rtol=0, atol=1e-6)
+        for position, word in enumerate(sentence.split()):
+            ids = torch.tensor(TEXT.characters.ids_of(word))
+            characters = cnn_of(embedding)(ids, torch.tensor([len(ids)]))[0]
+            expected = torch.cat([embedding.words[TEXT.vocabulary.id(word)], characters])
+            torch.testing.assert_close(vectors[row, position], expected, rtol=0, atol=1e-6)
 
 
 def test_without_characters_a_token_is_its_word_vector() -> None:
@@ -57,10 +64,10 @@ def test_without_characters_a_token_is_its_word_vector() -> None:
     assert torch.equal(vectors[0], embedding.words[TEXT.batch([["dog", "man"]]).ids[0]])
 
 
-def test_unknown_words_are_seen_by_their_letters() -> None:
-    given = batch("zebra quagga")
-    assert given.ids.tolist() == [[UNKNOWN, UNKNOWN]]
-    zebra, quagga = lively()(given)[0]
+def test_unknown_words_are_told_apart_by_their_characters() -> None:
+    inputs = batch("zebra quagga")
+    assert inputs.ids.tolist() == [[UNKNOWN, UNKNOWN]]
+    zebra, quagga = lively()(inputs)[0]
     assert torch.equal(zebra[:5], quagga[:5])
     assert not torch.allclose(zebra[5:], quagga[5:])
 
@@ -77,13 +84,13 @@ class Seen:
     """Counts what goes into the character CNN."""
 
     def __init__(self, embedding: TokenEmbedding) -> None:
-        self.words = self.letters = self.calls = 0
-        embedding.spelling.register_forward_pre_hook(self)
+        self.words = self.characters = self.calls = 0
+        cnn_of(embedding).register_forward_pre_hook(self)
 
-    def __call__(self, module: torch.nn.Module, given: tuple[Tensor, Tensor]) -> None:
+    def __call__(self, module: torch.nn.Module, inputs: tuple[Tensor, Tensor]) -> None:
         self.calls += 1
-        self.letters += len(given[0])
-        self.words += len(given[1])
+        self.characters += len(inputs[0])
+        self.words += len(inputs[1])
 
 
 def test_character_vectors_are_computed_once_per_distinct_word() -> None:
@@ -91,41 +98,71 @@ def test_character_vectors_are_computed_once_per_distinct_word() -> None:
     seen = Seen(embedding)
     vectors = embedding(batch("a man a man a man", "man a zebra", "zebra", ""))
     assert vectors.shape[:2] == (4, 6)
-    assert (seen.calls, seen.words, seen.letters) == (1, 3, len("a" + "man" + "zebra"))
+    assert (seen.calls, seen.words, seen.characters) == (1, 3, len("a" + "man" + "zebra"))
 
 
-def test_a_frozen_table_gets_no_gradient_and_the_letters_do() -> None:
+def test_a_frozen_table_gets_no_gradient_and_the_characters_do() -> None:
     embedding = lively(frozen=True)
     embedding(batch("a zebra sleeps")).square().sum().backward()
     assert embedding.words.grad is None and not embedding.words.requires_grad
-    assert (embedding.spelling.letters.grad != 0).any()
-    assert all((each.grad != 0).any() for each in embedding.spelling.filters)
+    cnn = cnn_of(embedding)
+    assert all((cast(Tensor, w.grad) != 0).any() for w in (cnn.letters, *cnn.filters))
 
 
 def test_a_trained_table_gets_the_gradient_of_the_words_that_occur() -> None:
     embedding = lively(frozen=False)
-    embedding(batch("a zebra a"))[:, :, :5].sum().backward()
+    total = embedding(batch("a zebra a"))[:, :, :5].sum()
+    (gradient,) = torch.autograd.grad(total, embedding.words)
     expected = torch.zeros(len(TEXT.vocabulary), 5)
-    expected[TEXT.vocabulary.id("a")] = 2  # it stands there twice
+    expected[TEXT.vocabulary.id("a")] = 2  # it occurs twice
     expected[UNKNOWN] = 1
-    assert torch.equal(embedding.words.grad, expected)
+    assert torch.equal(gradient, expected)
 
 
 def test_dropout_works_while_training_only() -> None:
-    embedding, given = lively(dropout=0.5), batch("a man sleeps . dog zebra")
-    plain = lively(dropout=0.0)(given)
-    assert torch.equal(embedding.eval()(given), plain)
-    dropped = embedding.train()(given)
+    embedding, inputs = lively(dropout=0.5), batch("a man sleeps . dog zebra")
+    plain = lively(dropout=0.0)(inputs)
+    assert torch.equal(embedding.eval()(inputs), plain)
+    dropped = embedding.train()(inputs)
     # What is kept is doubled, so that the mean stays.
     assert torch.equal(dropped, torch.where(dropped == 0, 0.0, 2 * plain))
     zeros = (dropped == 0) & (plain != 0)
     assert zeros[..., :5].any() and zeros[..., 5:].any() and not zeros.all()
 
 
-def test_dropout_differs_between_two_places_of_one_word() -> None:
-    # It falls on tokens, not on the distinct words that stand behind them.
+def test_dropout_differs_between_two_occurrences_of_one_word() -> None:
+    # It is applied to tokens, not to distinct words.
     vectors = lively(dropout=0.5).train()(batch("man " * 20))[0]
     assert len({tuple((row == 0).tolist()) for row in vectors}) > 5
+
+
+def test_without_rescaling_in_training_vectors_are_scaled_at_inference() -> None:
+    inputs = batch("a man sleeps . dog zebra", "dog")
+    embedding = lively(dropout=0.25, dropout_scaling="test")
+    plain, packing = lively(dropout=0.0)(inputs), Packing.from_mask(inputs.mask)
+    dropped = embedding.train()(inputs)
+    assert torch.equal(dropped, torch.where(dropped == 0, 0.0, plain))
+    assert ((dropped == 0) & (plain != 0)).any()
+    embedding.eval()
+    assert torch.equal(embedding(inputs), 0.75 * plain)
+    assert torch.equal(embedding.rows(inputs, packing), packing.pack(0.75 * plain))
+
+
+@pytest.mark.parametrize("scaling", ["inverted", "test"])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_word_at_inference_is_what_forward_returns_for_its_tokens(scaling, training) -> None:
+    inputs = batch("a man sleeps . a zebra", "dog man")
+    embedding = lively(dropout=0.5, dropout_scaling=scaling)
+    expected = embedding.eval()(inputs)
+    words = embedding.train(training).distinct_at_inference(inputs)  # (distinct, output_dim)
+    assert torch.equal(words[inputs.index][inputs.mask], expected[inputs.mask])
+
+
+def test_options_of_the_character_cnn_reach_it() -> None:
+    embedding = lively(character_padding="right", character_initialization="gaussian")
+    cnn = cnn_of(embedding)
+    assert (cnn.padding, cnn.initialization) == ("right", "gaussian")
+    assert not torch.allclose(embedding(batch("zebra")), lively()(batch("zebra")))
 
 
 @pytest.mark.parametrize("sentences", [[], [""], ["", ""]])
@@ -139,13 +176,13 @@ def test_an_empty_sentence_beside_another_changes_nothing() -> None:
     torch.testing.assert_close(together[1], embedding(batch("a zebra"))[0], rtol=0, atol=1e-6)
 
 
-def test_a_word_of_100_000_letters_has_a_vector() -> None:
+def test_a_word_of_100_000_characters_has_a_vector() -> None:
     vectors = lively()(batch("a " + "z" * 100_000 + " man"))
     assert vectors.shape == (1, 3, 11) and vectors.isfinite().all()
     torch.testing.assert_close(vectors[0, 0], lively()(batch("a"))[0, 0], rtol=0, atol=1e-6)
 
 
-def test_the_table_starts_gaussian_with_deviation_one_hundredth() -> None:
+def test_the_initial_table_is_gaussian_with_deviation_one_hundredth() -> None:
     torch.manual_seed(0)
     words = TokenEmbedding(500, 100).words.detach().double()
     assert abs(words.std().item() - 0.01) < 5 * 0.01 / math.sqrt(2 * words.numel())
@@ -156,20 +193,20 @@ def test_state_dict_round_trips_bit_for_bit() -> None:
     first, second = lively(), lively()
     torch.nn.init.normal_(second.words)
     second.load_state_dict(first.state_dict())
-    given = batch("a zebra sleeps .")
-    assert torch.equal(first(given), second(given))
+    inputs = batch("a zebra sleeps .")
+    assert torch.equal(first(inputs), second(inputs))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_other_number_types_run(dtype: torch.dtype) -> None:
-    given = batch("a zebra sleeps .", "dog")
-    vectors = lively().to(dtype)(given)
+    inputs = batch("a zebra sleeps .", "dog")
+    vectors = lively().to(dtype)(inputs)
     assert vectors.dtype is dtype
-    torch.testing.assert_close(vectors.float(), lively()(given), rtol=0.05, atol=0.05)
+    torch.testing.assert_close(vectors.float(), lively()(inputs), rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize(
-    ("options", "given"),
+    ("options", "problem"),
     [
         ({"words": 0}, "words=0"),
         ({"word_dim": 0}, "word_dim=0"),
@@ -177,6 +214,6 @@ def test_other_number_types_run(dtype: torch.dtype) -> None:
         ({"characters": 5, "character_maps": 0}, "maps=0"),
     ],
 )
-def test_sizes_below_one_are_refused(options: dict, given: str) -> None:
-    with pytest.raises(InputError, match=rf"{given}.*must be 1 or more"):
+def test_sizes_below_one_are_refused(options: dict, problem: str) -> None:
+    with pytest.raises(InputError, match=rf"{problem}.*must be 1 or more"):
         TokenEmbedding(**{"words": 9, "word_dim": 5, **options})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -21,14 +21,14 @@ from genpool.encoder import (
     ShortcutStackedEncoder,
     StackedBiLSTMEncoder,
 )
-from genpool.encoder.bilstm import BiLSTMStack
+from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack
 from genpool.encoder.disan import DirectionalAttention
 from genpool.encoder.lstm import LSTMDirection
 
 from . import reference
 
 INPUT_DIM = 4
-#: numbers that padding may hold; a layer that reads one of them cannot hide it
+#: values that padding may have; a layer that reads one of them cannot hide it
 GARBAGE = (float("nan"), float("inf"), -1e30, 7.0)
 #: padding right, left, both sides, in between; no token, one token, no padding
 MASK = torch.tensor(
@@ -43,28 +43,44 @@ MASK = torch.tensor(
     ]
 ).bool()
 
+AnyEncoder = TypeVar("AnyEncoder", bound=Encoder)
+
 
 class Case(NamedTuple):
     make: Callable[[], Encoder]
-    #: one sentence -> states, gates (None where the encoder has none)
-    expected: Callable[[Encoder, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
+    #: what `make` returns, one sentence -> states, gates (None where the encoder has none)
+    expected: Callable[[Any, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
 
-def numbers(tensor: Tensor) -> np.ndarray:
+def to_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.detach().double().numpy()
 
 
-def direction(module: LSTMDirection) -> reference.Direction:
+def four_parts(w: Tensor, u: Tensor, b: Tensor) -> reference.Direction:
     """The documented order of the four parts in each matrix: i, f, o, g."""
-    parts = {}
+    parts, hidden = {}, u.shape[1]
     for place, name in enumerate("ifog"):
-        rows = slice(place * module.hidden_dim, (place + 1) * module.hidden_dim)
-        parts[name] = (numbers(module.w[rows]), numbers(module.u[rows]), numbers(module.b[rows]))
+        rows = slice(place * hidden, (place + 1) * hidden)
+        parts[name] = (to_numpy(w[rows]), to_numpy(u[rows]), to_numpy(b[rows]))
     return parts
 
 
+def direction(module: LSTMDirection) -> reference.Direction:
+    return four_parts(module.w, module.u, module.b)
+
+
+def bilstm_layers(encoder: BiLSTMStack) -> list[BiLSTMLayer]:
+    return [cast(BiLSTMLayer, layer) for layer in encoder.layers]
+
+
+def lstm_layers(encoder: LSTMEncoder) -> list[LSTMDirection]:
+    return [cast(LSTMDirection, layer) for layer in encoder.layers]
+
+
 def layers(encoder: BiLSTMStack) -> list[tuple[reference.Direction, reference.Direction]]:
-    return [(direction(layer.forwards), direction(layer.backwards)) for layer in encoder.layers]
+    return [
+        (direction(layer.forwards), direction(layer.backwards)) for layer in bilstm_layers(encoder)
+    ]
 
 
 def _by_direction(encoder: BiLSTMStack, sentence: np.ndarray):
@@ -76,18 +92,18 @@ def _stack(given):
 
 
 def _lstm(encoder: LSTMEncoder, sentence: np.ndarray):
-    return reference.one_way_lstm(sentence, [direction(layer) for layer in encoder.layers])
+    return reference.one_way_lstm(sentence, [direction(layer) for layer in lstm_layers(encoder)])
 
 
 def _gru(encoder: GRUEncoder, sentence: np.ndarray):
     states, hidden = sentence, encoder.output_dim
-    for number in range(encoder.gru.num_layers):
-        given = [
-            numbers(getattr(encoder.gru, f"{name}_l{number}"))
+    for layer in range(encoder.gru.num_layers):
+        weights = [
+            to_numpy(getattr(encoder.gru, f"{name}_l{layer}"))
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         ]
         parts = {
-            name: tuple(each[place * hidden : (place + 1) * hidden] for each in given)
+            name: tuple(weight[place * hidden : (place + 1) * hidden] for weight in weights)
             for place, name in enumerate("rzn")
         }
         states = reference.gru_layer(states, parts)
@@ -95,21 +111,25 @@ def _gru(encoder: GRUEncoder, sentence: np.ndarray):
 
 
 def _cnn(encoder: CNNEncoder, sentence: np.ndarray):
-    filters = [(numbers(each.weight), numbers(each.bias)) for each in encoder.filters]
+    convolutions = [cast(nn.Conv1d, convolution) for convolution in encoder.filters]
+    filters = [
+        (to_numpy(convolution.weight), to_numpy(cast(Tensor, convolution.bias)))
+        for convolution in convolutions
+    ]
     return reference.cnn(sentence, filters), None
 
 
 def _disan(encoder: DiSANEncoder, sentence: np.ndarray):
     def weights(module: DirectionalAttention) -> dict[str, np.ndarray]:
         return {
-            "W": numbers(module.inputs.weight),
-            "b": numbers(module.inputs.bias),
-            "W1": numbers(module.key.weight),
-            "W2": numbers(module.query.weight),
-            "b_logits": numbers(module.query.bias),
-            "W3": numbers(module.gate_own.weight),
-            "W4": numbers(module.gate_seen.weight),
-            "b_gate": numbers(module.gate_own.bias),
+            "W": to_numpy(module.inputs.weight),
+            "b": to_numpy(module.inputs.bias),
+            "W1": to_numpy(module.key.weight),
+            "W2": to_numpy(module.query.weight),
+            "b_logits": to_numpy(module.query.bias),
+            "W3": to_numpy(module.gate_own.weight),
+            "W4": to_numpy(module.gate_seen.weight),
+            "b_gate": to_numpy(module.gate_own.bias),
         }
 
     onward = reference.directional_attention(sentence, weights(encoder.forwards), False)
@@ -145,7 +165,7 @@ CASES: dict[str, Case] = {
 }
 
 
-def lively(encoder: Encoder, seed: int = 0) -> Encoder:
+def lively(encoder: AnyEncoder, seed: int = 0) -> AnyEncoder:
     """The same encoder with weights and biases large enough to tell right from wrong."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -168,7 +188,7 @@ def sentences(mask: Tensor = MASK, dtype: torch.dtype = torch.float32, seed: int
     return inputs.to(dtype)
 
 
-def references(name: str, encoder: nn.Module, inputs: Tensor, mask: Tensor):
+def references(name: str, encoder: Encoder, inputs: Tensor, mask: Tensor):
     """The reference's states and gates of a batch, zeros at padding: one sentence at a time."""
     batch, time = mask.shape
     states = np.zeros((batch, time, encoder.output_dim))
@@ -176,7 +196,7 @@ def references(name: str, encoder: nn.Module, inputs: Tensor, mask: Tensor):
     for row in range(batch):
         places = [t for t in range(time) if mask[row, t]]
         if places:
-            found = CASES[name].expected(encoder, numbers(inputs[row, places]))
-            states[row, places] = found[0]
-            gates[row, places] = 0 if found[1] is None else found[1]
+            actual = CASES[name].expected(encoder, to_numpy(inputs[row, places]))
+            states[row, places] = actual[0]
+            gates[row, places] = 0 if actual[1] is None else actual[1]
     return states, gates

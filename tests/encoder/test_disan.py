@@ -14,26 +14,39 @@ from .cases import INPUT_DIM, MASK, lively, made, sentences
 def test_several_blocks_give_the_same_as_one(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     # 7 sentences of up to 7 tokens and 3 dimensions: blocks of one, two and three queries.
     encoder, inputs = made("disan", torch.float64), sentences(dtype=torch.float64)
-    whole = encoder(inputs, MASK).states
-    seen = []
+    one_block = encoder(inputs, MASK).states
+    block_sizes = []
     attend = disan.attend
 
     def counting(sources, keys, queries, allowed):
-        seen.append(queries.shape[1])
+        block_sizes.append(queries.shape[1])
         return attend(sources, keys, queries, allowed)
 
-    monkeypatch.setattr(disan, "BLOCK", block)
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
     monkeypatch.setattr(disan, "attend", counting)
     states = encoder(inputs, MASK).states
-    assert len(seen) > 2 and sum(seen) == 2 * 7  # both directions, every token once
-    torch.testing.assert_close(states, whole, rtol=0, atol=1e-12)
+    assert len(block_sizes) > 2 and sum(block_sizes) == 2 * 7  # both directions, every token once
+    torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
+
+
+def test_a_single_pass_for_exported_graphs_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = made("disan", torch.float64)
+    random = torch.Generator().manual_seed(0)
+    inputs = torch.randn(2, 5, INPUT_DIM, dtype=torch.float64, generator=random)
+    mask = torch.ones(2, 5, dtype=torch.bool)
+    one_block = encoder(inputs, mask).states
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", 1)
+    monkeypatch.setattr(torch, "split", None)  # what would divide it
+    assert isinstance(encoder, DiSANEncoder)
+    states = encoder.attend_both_ways(inputs, mask, blockwise=False)
+    torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
 
 
 def test_blocks_do_not_change_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = made("disan", torch.float64)
     gradients = []
-    for block in (disan.BLOCK, 1):
-        monkeypatch.setattr(disan, "BLOCK", block)
+    for block in (disan.MAX_BLOCK_VALUES, 1):
+        monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
         inputs = sentences(dtype=torch.float64).requires_grad_()
         encoder(inputs, MASK).states.square().sum().backward()
         gradients.append(inputs.grad)
@@ -50,7 +63,7 @@ def test_no_block_is_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> Non
         largest.append(allowed.numel() * sources.shape[-1])
         return attend(sources, keys, queries, allowed)
 
-    monkeypatch.setattr(disan, "BLOCK", limit)
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", limit)
     monkeypatch.setattr(disan, "attend", measuring)
     encoder(sentences(mask), mask)
     assert max(largest) == limit

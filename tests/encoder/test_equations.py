@@ -8,7 +8,7 @@ import torch
 
 from genpool.encoder import StackedBiLSTMEncoder
 
-from .cases import CASES, INPUT_DIM, MASK, lively, made, numbers, references, sentences
+from .cases import CASES, INPUT_DIM, MASK, lively, made, references, sentences, to_numpy
 
 WITH_GATES = [name for name, case in CASES.items() if case.make().has_gates]
 
@@ -18,7 +18,7 @@ def test_states_are_those_of_the_equations(name: str) -> None:
     encoder, inputs = made(name, torch.float64), sentences(dtype=torch.float64)
     states, gates = encoder(inputs, MASK)
     expected, _ = references(name, encoder, inputs, MASK)
-    np.testing.assert_allclose(numbers(states), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(to_numpy(states), expected, rtol=0, atol=1e-12)
     assert gates is None
     assert np.abs(expected).max() > 0.1  # the comparison is of numbers, not of zeros
 
@@ -27,7 +27,7 @@ def test_states_are_those_of_the_equations(name: str) -> None:
 def test_float32_states_agree_with_the_equations(name: str) -> None:
     encoder, inputs = made(name), sentences()
     expected, _ = references(name, encoder, inputs, MASK)
-    np.testing.assert_allclose(numbers(encoder(inputs, MASK).states), expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(to_numpy(encoder(inputs, MASK).states), expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", WITH_GATES)
@@ -35,8 +35,8 @@ def test_gates_are_the_input_gates_of_the_top_layer(name: str) -> None:
     encoder, inputs = made(name, torch.float64), sentences(dtype=torch.float64)
     states, gates = encoder(inputs, MASK, gates=True)
     expected_states, expected_gates = references(name, encoder, inputs, MASK)
-    np.testing.assert_allclose(numbers(gates), expected_gates, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(numbers(states), expected_states, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(to_numpy(gates), expected_gates, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(to_numpy(states), expected_states, rtol=0, atol=1e-12)
     assert (gates[MASK] > 0).all() and (gates[MASK] < 1).all()
 
 

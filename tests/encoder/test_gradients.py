@@ -20,26 +20,30 @@ def inputs() -> Tensor:
 @pytest.mark.parametrize("name", CASES)
 def test_gradient_of_the_token_vectors(name: str) -> None:
     encoder = made(name, torch.float64)
-    given = inputs().requires_grad_()
-    assert torch.autograd.gradcheck(lambda each: encoder(each, MASK).states, (given,))
+    vectors = inputs().requires_grad_()
+    assert torch.autograd.gradcheck(lambda values: encoder(values, MASK).states, (vectors,))
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if list(CASES[name].make().parameters())])
 def test_gradient_of_every_parameter(name: str) -> None:
-    encoder, given = made(name, torch.float64), inputs()
+    encoder, vectors = made(name, torch.float64), inputs()
     names = [key for key, _ in encoder.named_parameters()]
-    values = tuple(each.detach().clone().requires_grad_() for each in encoder.parameters())
+    values = tuple(
+        parameter.detach().clone().requires_grad_() for parameter in encoder.parameters()
+    )
 
     def states(*parameters: Tensor) -> Tensor:
         weights = dict(zip(names, parameters, strict=True))
-        return functional_call(encoder, weights, (given, MASK)).states
+        return functional_call(encoder, weights, (vectors, MASK)).states
 
-    # Fast mode: one random direction through all numbers of a parameter instead of each in turn.
+    # Fast mode: one random direction through all values of a parameter, not one value at a time.
     assert torch.autograd.gradcheck(states, values, fast_mode=True)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name].make().has_gates])
 def test_gradient_through_the_gates(name: str) -> None:
     encoder = made(name, torch.float64)
-    given = inputs().requires_grad_()
-    assert torch.autograd.gradcheck(lambda each: encoder(each, MASK, gates=True).gates, (given,))
+    vectors = inputs().requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda values: encoder(values, MASK, gates=True).gates, (vectors,)
+    )

@@ -1,4 +1,4 @@
-"""The fused LSTM against the plain one, against PyTorch's own, and its start."""
+"""The fused LSTM against the plain one, against PyTorch's, and its initialization."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from genpool.encoder import BiLSTMEncoder, LSTMEncoder, StackedBiLSTMEncoder
 from genpool.encoder.lstm import LSTMDirection, lstm, lstm_plain
 
 from . import reference
-from .cases import INPUT_DIM, direction, lively, numbers
+from .cases import INPUT_DIM, bilstm_layers, direction, four_parts, lively, lstm_layers, to_numpy
 
 #: sizes of the steps (sentences still going on), input width, hidden width
 SHAPES = {
@@ -30,19 +30,22 @@ BOTH_WAYS = pytest.mark.parametrize("reverse", [False, True], ids=["forward", "b
 ALL_SHAPES = pytest.mark.parametrize("shape", SHAPES)
 
 
-def given(shape: str, dtype: torch.dtype) -> tuple[tuple[int, ...], list[Tensor], Tensor]:
-    """Sizes, [rows, w, u, b], and a weight for every number of the states."""
+def random_tensors(
+    shape: str, dtype: torch.dtype
+) -> tuple[tuple[int, ...], tuple[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    """Sizes, (rows, w, u, b), and a weight for every value of the states."""
     sizes, inputs, hidden = SHAPES[shape]
     random = torch.Generator().manual_seed(5)
     shapes = [(sum(sizes), inputs), (4 * hidden, inputs), (4 * hidden, hidden), (4 * hidden,)]
-    tensors = [torch.randn(each, generator=random, dtype=torch.float64) for each in shapes]
+    tensors = [torch.randn(size, generator=random, dtype=torch.float64) for size in shapes]
     weight = torch.randn(sum(sizes), hidden, generator=random, dtype=torch.float64)
-    return sizes, [each.to(dtype).requires_grad_() for each in tensors], weight.to(dtype)
+    rows, w, u, b = (tensor.to(dtype).requires_grad_() for tensor in tensors)
+    return sizes, (rows, w, u, b), weight.to(dtype)
 
 
 def outcome(function, shape: str, dtype: torch.dtype, reverse: bool) -> list[Tensor]:
     """States, and the gradients of a weighted sum of them."""
-    sizes, (rows, w, u, b), weight = given(shape, dtype)
+    sizes, (rows, w, u, b), weight = random_tensors(shape, dtype)
     states = function(rows, sizes, w, u, b, reverse)
     return [states, *torch.autograd.grad((states * weight).sum(), (rows, w, u, b))]
 
@@ -55,7 +58,7 @@ def outcome(function, shape: str, dtype: torch.dtype, reverse: bool) -> list[Ten
 def test_fused_and_plain_agree_in_states_and_all_gradients(
     shape: str, reverse: bool, dtype: torch.dtype, tolerance: float
 ) -> None:
-    fused, plain = (outcome(each, shape, dtype, reverse) for each in (lstm, lstm_plain))
+    fused, plain = (outcome(function, shape, dtype, reverse) for function in (lstm, lstm_plain))
     for one, other in zip(fused, plain, strict=True):
         assert one.dtype is dtype
         torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
@@ -64,27 +67,23 @@ def test_fused_and_plain_agree_in_states_and_all_gradients(
 @ALL_SHAPES
 @BOTH_WAYS
 def test_fused_gradients_are_those_of_finite_differences(shape: str, reverse: bool) -> None:
-    sizes, tensors, _ = given(shape, torch.float64)
+    sizes, tensors, _ = random_tensors(shape, torch.float64)
     assert torch.autograd.gradcheck(
-        lambda rows, w, u, b: lstm(rows, sizes, w, u, b, reverse), tuple(tensors)
+        lambda rows, w, u, b: lstm(rows, sizes, w, u, b, reverse), tensors
     )
 
 
 @BOTH_WAYS
 @pytest.mark.parametrize("function", [lstm, lstm_plain])
 def test_states_are_those_of_the_cell_equations(function, reverse: bool) -> None:
-    sizes, (rows, w, u, b), _ = given("many", torch.float64)
-    states = numbers(function(rows, sizes, w, u, b, reverse))
-    hidden = u.shape[1]
-    parts = {
-        name: tuple(numbers(each[place * hidden : (place + 1) * hidden]) for each in (w, u, b))
-        for place, name in enumerate("ifog")
-    }
+    sizes, (rows, w, u, b), _ = random_tensors("many", torch.float64)
+    states = to_numpy(function(rows, sizes, w, u, b, reverse))
+    parts = four_parts(w, u, b)
     first_rows = np.concatenate([[0], np.cumsum(sizes)])
     for sentence in range(sizes[0]):
         length = sum(size > sentence for size in sizes)
         places = [first_rows[step] + sentence for step in range(length)]
-        expected, _ = reference.lstm_layer(numbers(rows)[places], parts, backwards=reverse)
+        expected, _ = reference.lstm_layer(to_numpy(rows)[places], parts, backwards=reverse)
         np.testing.assert_allclose(states[places], expected, rtol=0, atol=1e-12)
 
 
@@ -92,19 +91,19 @@ def test_states_are_those_of_the_cell_equations(function, reverse: bool) -> None
 @BOTH_WAYS
 def test_each_gradient_can_be_asked_for_alone(wanted: int, reverse: bool) -> None:
     expected = outcome(lstm_plain, "many", torch.float64, reverse)[1 + wanted]
-    sizes, tensors, weight = given("many", torch.float64)
-    for number, tensor in enumerate(tensors):
-        tensor.requires_grad_(number == wanted)
+    sizes, tensors, weight = random_tensors("many", torch.float64)
+    for position, tensor in enumerate(tensors):
+        tensor.requires_grad_(position == wanted)
     rows, w, u, b = tensors
     (lstm(rows, sizes, w, u, b, reverse) * weight).sum().backward()
     torch.testing.assert_close(tensors[wanted].grad, expected, rtol=0, atol=1e-10)
-    assert all(each.grad is None for number, each in enumerate(tensors) if number != wanted)
+    assert all(tensor.grad is None for position, tensor in enumerate(tensors) if position != wanted)
 
 
 @BOTH_WAYS
 def test_gradient_of_a_plain_sum(reverse: bool) -> None:
-    # The gradient of a sum is one number seen many times, in memory too.
-    sizes, tensors, _ = given("many", torch.float64)
+    # The gradient of a sum is one value repeated many times, in memory too.
+    sizes, tensors, _ = random_tensors("many", torch.float64)
     fused = torch.autograd.grad(lstm(tensors[0], sizes, *tensors[1:], reverse).sum(), tensors)
     plain = torch.autograd.grad(lstm_plain(tensors[0], sizes, *tensors[1:], reverse).sum(), tensors)
     for one, other in zip(fused, plain, strict=True):
@@ -113,7 +112,7 @@ def test_gradient_of_a_plain_sum(reverse: bool) -> None:
 
 @BOTH_WAYS
 def test_a_second_backward_pass_gives_the_same_gradients(reverse: bool) -> None:
-    sizes, tensors, weight = given("many", torch.float64)
+    sizes, tensors, weight = random_tensors("many", torch.float64)
     loss = (lstm(tensors[0], sizes, *tensors[1:], reverse) * weight).sum()
     once = torch.autograd.grad(loss, tensors, retain_graph=True)
     twice = torch.autograd.grad(loss, tensors)
@@ -121,14 +120,14 @@ def test_a_second_backward_pass_gives_the_same_gradients(reverse: bool) -> None:
 
 
 def test_inputs_are_left_as_they_were() -> None:
-    sizes, tensors, weight = given("many", torch.float64)
-    copies = [each.detach().clone() for each in tensors]
+    sizes, tensors, weight = random_tensors("many", torch.float64)
+    copies = [tensor.detach().clone() for tensor in tensors]
     (lstm(tensors[0], sizes, *tensors[1:], True) * weight).sum().backward()
-    assert all(torch.equal(each, copy) for each, copy in zip(tensors, copies, strict=True))
+    assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, copies, strict=True))
 
 
 def test_gradient_of_a_gradient_is_refused_rather_than_wrong() -> None:
-    sizes, tensors, _ = given("many", torch.float64)
+    sizes, tensors, _ = random_tensors("many", torch.float64)
     states = lstm(tensors[0], sizes, *tensors[1:], False)
     with pytest.raises(RuntimeError):
         grad, *_ = torch.autograd.grad(states.sum(), tensors, create_graph=True)
@@ -145,8 +144,8 @@ def test_no_rows_give_no_states(function, reverse: bool) -> None:
 def as_torch(module: LSTMDirection) -> list[Tensor]:
     """w, u, b in PyTorch's order of the parts, i, f, g, o, and its second bias, which is 0."""
     w, u, b = (
-        torch.cat([each.chunk(4)[part] for part in (0, 1, 3, 2)]).detach()
-        for each in (module.w, module.u, module.b)
+        torch.cat([weight.chunk(4)[part] for part in (0, 1, 3, 2)]).detach()
+        for weight in (module.w, module.u, module.b)
     )
     return [w, u, b, torch.zeros_like(b)]
 
@@ -167,9 +166,9 @@ def run_torch(module: nn.LSTM, inputs: Tensor, lengths: list[int]) -> Tensor:
 def test_bilstm_is_pytorchs_with_the_same_weights(layers: int) -> None:
     ours = lively(BiLSTMEncoder(INPUT_DIM, 3, layers=layers)).double()
     theirs = nn.LSTM(INPUT_DIM, 3, layers, batch_first=True, bidirectional=True).double()
-    for number, layer in enumerate(ours.layers):
-        copy_weights(theirs, f"l{number}", layer.forwards)
-        copy_weights(theirs, f"l{number}_reverse", layer.backwards)
+    for index, layer in enumerate(bilstm_layers(ours)):
+        copy_weights(theirs, f"l{index}", layer.forwards)
+        copy_weights(theirs, f"l{index}_reverse", layer.backwards)
     torch.manual_seed(0)
     lengths = [4, 7, 1, 7, 2]
     mask = torch.arange(7) < torch.tensor(lengths).unsqueeze(1)
@@ -177,15 +176,15 @@ def test_bilstm_is_pytorchs_with_the_same_weights(layers: int) -> None:
     one, other = ours(inputs, mask).states, run_torch(theirs, inputs, lengths)
     torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
     weight = torch.randn_like(one)
-    gradients = [torch.autograd.grad((each * weight).sum(), inputs)[0] for each in (one, other)]
+    gradients = [torch.autograd.grad((states * weight).sum(), inputs)[0] for states in (one, other)]
     torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
 
 
 def test_one_way_lstm_is_pytorchs_with_the_same_weights() -> None:
     ours = lively(LSTMEncoder(INPUT_DIM, 3, layers=2)).double()
     theirs = nn.LSTM(INPUT_DIM, 3, 2, batch_first=True).double()
-    for number, layer in enumerate(ours.layers):
-        copy_weights(theirs, f"l{number}", layer)
+    for index, layer in enumerate(lstm_layers(ours)):
+        copy_weights(theirs, f"l{index}", layer)
     torch.manual_seed(0)
     lengths = [2, 5, 3]
     mask = torch.arange(5) < torch.tensor(lengths).unsqueeze(1)
@@ -224,18 +223,18 @@ def test_square_input_matrices_start_orthogonal_per_gate() -> None:
 
 def test_every_direction_of_a_stack_starts_this_way() -> None:
     encoder = StackedBiLSTMEncoder(6, 6, layers=2)
-    modules = [each for each in encoder.modules() if isinstance(each, LSTMDirection)]
+    modules = [module for module in encoder.modules() if isinstance(module, LSTMDirection)]
     assert len(modules) == 4
-    for number, module in enumerate(modules):
+    for index, module in enumerate(modules):
         gate = module.u.detach()[:6]
         torch.testing.assert_close(gate @ gate.T, torch.eye(6), rtol=0, atol=1e-5)
-        # Layer 1 is given 6 numbers for 6 states: square. Layer 2 is given 12.
-        assert module.w.shape == ((24, 6) if number < 2 else (24, 12))
-        assert (module.w.abs().max() > 0.1) == (number < 2)
+        # Layer 1 maps 6 inputs to 6 states: square. Layer 2 has 12 inputs.
+        assert module.w.shape == ((24, 6) if index < 2 else (24, 12))
+        assert (module.w.abs().max() > 0.1) == (index < 2)
 
 
 def test_directions_start_with_weights_of_their_own() -> None:
-    layer = BiLSTMEncoder(4, 3).layers[0]
+    layer = bilstm_layers(BiLSTMEncoder(4, 3))[0]
     assert not torch.equal(layer.forwards.w, layer.backwards.w)
     assert not torch.equal(layer.forwards.u, layer.backwards.u)
 

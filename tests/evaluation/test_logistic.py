@@ -107,13 +107,13 @@ def test_warnings_that_are_not_about_convergence_are_passed_on(monkeypatch):
 @pytest.mark.parametrize(
     ("train", "grid", "message"),
     [
-        (made(9, 0), [], r"positive numbers, given \[\]"),
-        (made(9, 0), [1.0, -1.0], r"positive numbers, given \[1.0, -1.0\]"),
+        (made(9, 0), [], r"is \[\]; expected positive numbers"),
+        (made(9, 0), [1.0, -1.0], r"is \[1.0, -1.0\]; expected positive"),
         (made(9, 0, labels="a"), [1.0], "at least 2 labels; given: a 9"),
         (
             LabelledVectors(np.eye(3), ("a", "a", "b")),
             [0.1, 1.0],
-            "2 labels need 2 training rows each; given: a 2, b 1. Give more rows, a dev set",
+            "2 labels need 2 training rows each; given: a 2, b 1. Provide more rows, a dev set",
         ),
     ],
 )

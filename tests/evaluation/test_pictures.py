@@ -105,9 +105,9 @@ def test_cells_hold_the_counts_and_their_share(tmp_path, drawn):
     axes = drawn[0].axes[0]
     cells = {text.get_position(): text.get_text() for text in axes.texts}
     assert cells == {(0, 0): "2\n67 %", (1, 0): "1\n33 %", (0, 1): "0\n0 %", (1, 1): "1\n100 %"}
-    assert np.allclose(axes.images[0].get_array(), [[2 / 3, 1 / 3], [0, 1]])
+    assert np.allclose(axes.images[0].get_array(), [[2 / 3, 1 / 3], [0.0, 1.0]])
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted", "gold")
-    assert axes.get_title() == "75.00 % of 4 rows right"
+    assert axes.get_title() == "75.00 % of 4 rows correct"
 
 
 def test_class_without_gold_rows_is_drawn_without_a_warning(tmp_path):

@@ -52,7 +52,7 @@ def test_vectors_that_say_nothing_give_about_chance():
 
 def test_cross_validation_predicts_every_row_once_with_a_probe_that_has_not_seen_it(monkeypatch):
     rows = made(60, 5)
-    seen = []
+    seen: list[tuple[float, ...]] = []
 
     def watch(train, vectors, dev, grid, seed):
         known = {tuple(v) for v in train.vectors.tolist()}
@@ -132,15 +132,18 @@ def test_probe_that_did_not_converge_says_so(monkeypatch):
         ),
         (
             lambda: probe(made(9, 0), made(9, 0), LabelledVectors(np.ones((1, 4)), ("loc",))),
-            "dev vectors have 4 numbers and training vectors 5",
+            "dev vectors have 4 dimensions and training vectors 5",
         ),
         (lambda: probe_cross_validated(made(9, 0), folds=1), "folds = 1"),
         (
             lambda: probe_cross_validated(made(21, 0)),
             "10 folds need 2 labels with 10 rows each; given: desc 7, loc 7, num 7. "
-            r"Take 7 folds \(command line: --folds 7\), or separate",
+            r"Use 7 folds \(command line: --folds 7\), or separate",
         ),
-        (lambda: probe_cross_validated(made(6, 0)), "given: desc 2, loc 2, num 2. Give more rows"),
+        (
+            lambda: probe_cross_validated(made(6, 0)),
+            "given: desc 2, loc 2, num 2. Provide more rows",
+        ),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(call, message):

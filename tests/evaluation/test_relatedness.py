@@ -37,8 +37,8 @@ def test_report_equals_the_normal_equations_for_one_alpha():
     assert report.total == 40
     assert report.mse == pytest.approx(np.mean((found - test.scores) ** 2))
     assert report.pearson == pytest.approx(np.corrcoef(found, test.scores)[0, 1])
-    ranks = [np.argsort(np.argsort(values)) for values in (found, test.scores)]
-    assert report.spearman == pytest.approx(np.corrcoef(ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values)) for values in (found, test.scores))
+    assert report.spearman == pytest.approx(np.corrcoef(first, second)[0, 1])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -86,10 +86,10 @@ def test_numbers_are_in_the_dictionary_and_the_table():
 @pytest.mark.parametrize(
     ("train", "test", "alphas", "message"),
     [
-        (made(9, 0), made(9, 0, dim=3), [1.0], "4 numbers and test vectors 3"),
+        (made(9, 0), made(9, 0, dim=3), [1.0], "4 dimensions and test vectors 3"),
         (made(2, 0), made(9, 0), [1.0], "at least 3 training pairs, not 2"),
-        (made(9, 0), made(9, 0), [], r"positive numbers, given \[\]"),
-        (made(9, 0), made(9, 0), [1.0, 0.0], r"positive numbers, given \[1.0, 0.0\]"),
+        (made(9, 0), made(9, 0), [], r"is \[\]; expected positive numbers"),
+        (made(9, 0), made(9, 0), [1.0, 0.0], r"is \[1.0, 0.0\]; expected positive"),
         (
             ScoredPairs(np.arange(9.0), np.ones((9, 2)), np.ones((9, 2))),
             made(9, 0, dim=2),

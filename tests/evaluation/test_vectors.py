@@ -27,10 +27,10 @@ def test_each_different_sentence_is_encoded_once_and_rows_keep_their_order():
 @pytest.mark.parametrize(
     ("encode", "sentences", "message"),
     [
-        (lengths, "a sentence", "one string was given"),
+        (lengths, "a sentence", "got one string"),
         (lengths, [], "no sentences"),
         (lambda s: lengths(s)[:1], ["a", "b"], "1 vectors for 2 sentences"),
-        (lambda s: lengths(s)[0], ["a", "b"], r"expected the shape \(rows, dim\), given \(2,\)"),
+        (lambda s: lengths(s)[0], ["a", "b"], r"the shape is \(2,\); expected \(rows, dim\)"),
     ],
 )
 def test_encoder_that_does_not_fit_is_told(encode, sentences, message):
@@ -52,8 +52,8 @@ def test_relatedness_features_do_not_depend_on_the_order_of_a_pair():
     ("given", "message"),
     [
         ([[1.0, np.nan], [1, 2], [np.inf, 0]], "mine: 2 of 3 rows hold NaN or infinity: row 1"),
-        ([1.0, 2.0], r"mine: expected the shape \(rows, dim\), given \(2,\)"),
-        (np.zeros((0, 3)), r"given \(0, 3\)"),
+        ([1.0, 2.0], r"mine: the shape is \(2,\); expected \(rows, dim\)"),
+        (np.zeros((0, 3)), r"is \(0, 3\); expected"),
         ([["a", "b"]], "mine: not an array of numbers"),
         ([[1.0], [1.0, 2.0]], "mine: not an array of numbers"),
     ],
@@ -71,7 +71,7 @@ def test_sides_of_different_shape_are_refused_with_both_shapes():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([1.0], r"\(1,\) for 2 pairs"),
+        ([1.0], r"\(1,\); expected \(2,\)"),
         ([1.0, np.nan], "row 2 is nan"),
         (["high", "low"], "not numbers"),
     ],

@@ -1,7 +1,7 @@
-"""Makes the golden folders: `python tests/golden/make.py FORMAT_VERSION`.
+"""Creates the golden folders: `python tests/golden/make.py FORMAT_VERSION`.
 
-They are made once for each format version, committed, and never made again: later versions of
-genpool must load them and give the numbers that stand beside them. All words are made up.
+They are created once for each format version, committed, and never created again: later versions
+of genpool must load them and return the values in the files beside them. All words are invented.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ SENTENCES = [
 PAIRS = [("The wug blicks.", "The tove daxes."), ("Wug.", ""), ("zorp", "zorps"), ("a", "a")]
 
 
-def settled(model: nn.Module, seed: int) -> nn.Module:
-    """Numbers of about one, exact to four digits: the same on every machine."""
+def with_short_weights(model: nn.Module, seed: int) -> nn.Module:
+    """Sets weights between -0.8 and 0.8 with four decimals: the same on every machine."""
     random = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
-            numbers = torch.randint(-8000, 8001, parameter.shape, generator=random)
-            parameter.copy_(numbers.float() / 10_000)
+            integers = torch.randint(-8000, 8001, parameter.shape, generator=random)
+            parameter.copy_(integers.float() / 10_000)
     return model.eval()
 
 
@@ -60,7 +60,7 @@ def text(settings: TextSettings) -> TextPipeline:
 
 def write(name: str, expected: dict[str, object]) -> None:
     content = json.dumps(expected, indent=1, ensure_ascii=False)
-    (HERE / f"{name}.expected.json").write_text(content + "\n", encoding="utf-8")
+    (HERE / f"{name}.expected.json").write_text(content + "\n", encoding="utf-8", newline="\n")
 
 
 def make_encoder(name: str) -> None:
@@ -70,7 +70,7 @@ def make_encoder(name: str) -> None:
         pooling=Part("generalized", {"heads": 2}),
     )
     model = SentenceEncoder(text(settings.text), settings)
-    settled(model, 1)
+    with_short_weights(model, 1)
     model.notes = {"title": "A golden encoder", "seed": 1}
     model.save_pretrained(HERE / name)
     write(
@@ -93,7 +93,7 @@ def make_pair_classifier(name: str) -> None:
     )
     labels = ["entailment", "neutral", "contradiction"]
     model = PairClassifier(SentenceEncoder(text(settings.text), settings), labels)
-    settled(model, 103)
+    with_short_weights(model, 103)
     model.notes = {"title": "A golden pair classifier", "seed": 103}
     model.save_pretrained(HERE / name)
     write(
@@ -112,7 +112,7 @@ def main() -> None:
         sys.exit(f"expected the format version of this genpool: make.py {FORMAT_VERSION}")
     names = [f"v{FORMAT_VERSION}-{kind}" for kind in ("encoder", "pair-classifier")]
     if there := [name for name in names if (HERE / name).exists()]:
-        sys.exit(f"{', '.join(there)} exist already and must stay as they are")
+        sys.exit(f"{', '.join(there)} exist already and must not change")
     make_encoder(names[0])
     make_pair_classifier(names[1])
 

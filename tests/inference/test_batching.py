@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.inference.batching import LONG, WINDOW, evaluation_mode, length_groups, map_by_length
+from genpool.inference.batching import (
+    PADDED_TOKENS_PER_SENTENCE,
+    WINDOW_BATCHES,
+    evaluation_mode,
+    length_groups,
+    map_by_length,
+)
+from genpool.tensors.dropout import Dropout
 
 properties = settings(max_examples=100, deadline=None, database=None)
 lengths_of = st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2000)), max_size=60)
@@ -38,7 +45,7 @@ def test_no_group_is_larger_than_the_batch_or_its_memory(lengths, batch_size: in
     for group in length_groups(lengths, batch_size):
         padded = len(group) * max(lengths[place] for place in group)
         assert len(group) <= batch_size
-        assert padded <= batch_size * LONG or len(group) == 1
+        assert padded <= batch_size * PADDED_TOKENS_PER_SENTENCE or len(group) == 1
 
 
 @properties
@@ -47,7 +54,7 @@ def test_groups_are_no_smaller_than_they_must_be(lengths: list[int], batch_size:
     groups = list(length_groups(lengths, batch_size))
     for group, following in pairwise(groups):
         padded = (len(group) + 1) * lengths[following[0]]
-        assert len(group) == batch_size or padded > batch_size * LONG
+        assert len(group) == batch_size or padded > batch_size * PADDED_TOKENS_PER_SENTENCE
 
 
 def test_a_sentence_longer_than_all_memory_stands_alone() -> None:
@@ -65,15 +72,17 @@ def test_rows_come_in_the_order_of_the_items(items: list[int], batch_size: int) 
     chunks = list(map_by_length(items, int, squares, batch_size))
     rows = [row for chunk in chunks for row in chunk.tolist()]
     assert rows == [[item, item**2] for item in items]
-    assert [len(chunk) for chunk in chunks[:-1]] == [WINDOW * batch_size] * (len(chunks) - 1)
+    assert [len(chunk) for chunk in chunks[:-1]] == [WINDOW_BATCHES * batch_size] * (
+        len(chunks) - 1
+    )
 
 
 def test_items_are_taken_a_window_at_a_time() -> None:
     numbers = count()
     chunks = map_by_length(numbers, lambda item: 1, squares, 3)
     first = next(chunks)
-    assert first[:, 0].tolist() == list(range(3 * WINDOW))
-    assert next(numbers) == 3 * WINDOW
+    assert first[:, 0].tolist() == list(range(3 * WINDOW_BATCHES))
+    assert next(numbers) == 3 * WINDOW_BATCHES
 
 
 def test_items_of_like_length_run_together() -> None:
@@ -106,30 +115,31 @@ def test_a_run_that_loses_rows_is_noticed() -> None:
         list(map_by_length([1, 2, 3], int, lambda group: squares(group[:-1]), 3))
 
 
-def nested() -> nn.Module:
-    return nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout(), nn.Linear(2, 2)))
+def nested() -> nn.Sequential:
+    return nn.Sequential(Dropout(), nn.Sequential(Dropout(), nn.Linear(2, 2)))
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_evaluating_has_no_dropout_and_no_gradients(training: bool) -> None:
     model = nested().train(training)
-    with evaluation_mode(model):
-        assert not any(part.training for part in model.modules())
-        assert not model(torch.ones(1, 2)).requires_grad
-    assert all(part.training is training for part in model.modules())
+    values = torch.ones(50, 2)
+    with evaluation_mode():
+        vectors = model(values)
+    linear = list(model.modules())[-1]
+    assert torch.equal(vectors, linear(values)) and not vectors.requires_grad
     assert torch.is_grad_enabled()
 
 
-def test_parts_in_different_modes_get_their_own_back() -> None:
+def test_evaluating_leaves_the_mode_of_every_module_alone() -> None:
     model = nested()
     model[1].eval()
-    with evaluation_mode(model):
-        pass
-    assert [part.training for part in model.modules()] == [True, True, False, False, False]
+    with evaluation_mode():
+        modes = [part.training for part in model.modules()]
+    assert modes == [True, True, False, False, False]
 
 
-def test_the_mode_comes_back_after_an_error() -> None:
-    model = nested()
-    with pytest.raises(KeyboardInterrupt), evaluation_mode(model):
+def test_dropout_and_gradients_come_back_after_an_error() -> None:
+    with pytest.raises(KeyboardInterrupt), evaluation_mode():
         raise KeyboardInterrupt
-    assert all(part.training for part in model.modules()) and torch.is_grad_enabled()
+    assert torch.is_grad_enabled()
+    assert (nested()[0](torch.ones(1000)) == 0).any()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
+from typing import Literal, get_overloads, get_type_hints
 
 import numpy as np
 import pytest
 import torch
 
 from genpool import SentenceEncoder
-from genpool.config import Part, TextSettings
+from genpool.config import EmbeddingSettings, Part, TextSettings
 from genpool.encoder import ENCODERS
 from genpool.errors import InputError
-from genpool.inference.batching import WINDOW
+from genpool.inference.batching import WINDOW_BATCHES
+from genpool.inference.sentence_vectors import SentenceVectors, Vectors
 from genpool.pooling import POOLINGS
+from genpool.sentence_encoder import QUICK_MIN_SENTENCES
 
 SENTENCES = ["a dog runs .", "the man", "two red men rest , the dog sleeps .", "dog"]
 
@@ -191,12 +196,12 @@ def test_a_stream_is_read_no_further_than_the_chunk_that_is_asked_for(sentence_e
     chunks = sentence_encoder.encode_stream(endless, batch_size=2)
     assert taken == []
     first = next(chunks)
-    assert len(first) == len(taken) == 2 * WINDOW
+    assert len(first) == len(taken) == 2 * WINDOW_BATCHES
     second = next(chunks)
-    assert len(taken) == 4 * WINDOW
+    assert len(taken) == 4 * WINDOW_BATCHES
     expected = sentence_encoder.encode(SENTENCES)
     for chunk in (first, second):
-        assert difference(chunk, np.tile(expected, (WINDOW // 2, 1))) <= 1e-6
+        assert difference(chunk, np.tile(expected, (WINDOW_BATCHES // 2, 1))) <= 1e-6
 
 
 def test_a_stream_is_encoded_in_batches_of_bounded_size(make_encoder, monkeypatch) -> None:
@@ -216,21 +221,21 @@ def test_a_stream_is_encoded_in_batches_of_bounded_size(make_encoder, monkeypatc
     assert all(rows * time <= 4 * 128 or rows == 1 for rows, time in shapes)
 
 
-@pytest.mark.parametrize("number", [0, 1, 7, 2 * WINDOW, 2 * WINDOW + 1])
+@pytest.mark.parametrize("number", [0, 1, 7, 2 * WINDOW_BATCHES, 2 * WINDOW_BATCHES + 1])
 def test_a_stream_comes_in_order_whatever_its_length(sentence_encoder, number: int) -> None:
     kinds = ["", "dog", "a man", "the red dog", "two men rest ."]
     expected = np.stack([sentence_encoder.encode(kind) for kind in kinds])
     order = [place * 7 % 5 for place in range(number)]
     chunks = list(sentence_encoder.encode_stream((kinds[place] for place in order), batch_size=2))
-    assert [len(chunk) for chunk in chunks[:-1]] == [2 * WINDOW] * (len(chunks) - 1)
+    assert [len(chunk) for chunk in chunks[:-1]] == [2 * WINDOW_BATCHES] * (len(chunks) - 1)
     assert sum(len(chunk) for chunk in chunks) == number
     if number:
         assert difference(torch.cat(chunks), expected[order]) <= 1e-6
 
 
 def test_a_fault_in_a_stream_is_reported_when_it_is_reached(sentence_encoder) -> None:
-    chunks = sentence_encoder.encode_stream(iter([*["dog"] * WINDOW, None]), batch_size=1)
-    assert len(next(chunks)) == WINDOW
+    chunks = sentence_encoder.encode_stream(iter([*["dog"] * WINDOW_BATCHES, None]), batch_size=1)
+    assert len(next(chunks)) == WINDOW_BATCHES
     with pytest.raises(InputError, match="got None"):
         next(chunks)
 
@@ -319,3 +324,46 @@ def test_what_cannot_be_compared_is_refused(sentence_encoder, given, expected: s
         with pytest.raises(InputError) as caught:
             sentence_encoder.similarity(*sides)
         assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [4, 2 * QUICK_MIN_SENTENCES])
+def test_threads_encode_without_dropout_while_another_one_trains(make_encoder, number: int) -> None:
+    model = make_encoder(embedding=EmbeddingSettings(word_dim=4, dropout=0.5))
+    sentences = [SENTENCES[place % 4] for place in range(number)]
+    expected = model.encode(sentences)
+    model.train()
+    batch = model.text.batch([model.text.words(sentence) for sentence in sentences])
+    training = True
+
+    def encode_repeatedly() -> float:
+        worst = 0.0
+        while training or not worst:
+            worst = max(worst, difference(model.encode(sentences), expected), 1e-12)
+        return worst
+
+    with ThreadPoolExecutor(3) as pool:
+        futures = [pool.submit(encode_repeatedly) for _ in range(3)]
+        try:
+            steps = [model(batch).vector.detach() for _ in range(150)]
+            modes = {module.training for module in model.modules()}
+        finally:
+            training = False
+    assert max(future.result() for future in futures) <= 1e-6
+    assert modes == {True}
+    assert min(difference(step, expected) for step in steps) > 1e-3  # dropout, in every step
+
+
+def test_the_type_that_encode_returns_is_known_from_its_arguments() -> None:
+    arrays, tensors, either = (
+        get_type_hints(overload) for overload in get_overloads(SentenceVectors.encode)
+    )
+    assert arrays["convert_to_tensor"] == Literal[False] and arrays["return"] == Vectors
+    assert tensors["convert_to_tensor"] == Literal[True] and tensors["return"] is torch.Tensor
+    assert either["convert_to_tensor"] is bool and either["return"] == Vectors | torch.Tensor
+    # Their other arguments are those of the function itself, by name and default.
+    own = inspect.signature(SentenceVectors.encode).parameters
+    for overload in get_overloads(SentenceVectors.encode):
+        parameters = inspect.signature(overload).parameters
+        assert list(parameters) == list(own)
+        for name, parameter in parameters.items():
+            assert name == "convert_to_tensor" or parameter.default == own[name].default

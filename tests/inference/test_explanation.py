@@ -192,7 +192,7 @@ def test_a_page_shows_the_sentence_once_per_head() -> None:
 def test_the_darker_a_word_on_the_page_the_more_weight_it_has() -> None:
     found = made_up("a b c", ["a", "b", "c"], [[0.2, 0.5, 0.3]])
     styles = [str(attrs["style"]) for _, attrs in Page(found.to_html()).words]
-    dark = [float(re.search(r",([\d.]+)\)", style).group(1)) for style in styles]
+    dark = [float(re.findall(r",([\d.]+)\)", style)[0]) for style in styles]
     assert dark[1] == 0.85 and dark[0] < dark[2] < dark[1]
     assert "color:#fff" in styles[1] and "color:#fff" not in styles[0]
 

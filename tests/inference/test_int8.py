@@ -9,7 +9,7 @@ import torch
 from genpool.errors import InputError
 from genpool.inference.int8 import Int8Product
 from genpool.inference.quick_encoder import QuickEncoder
-from tests.inference.test_quick_encoder import SENTENCES, largest_difference, model
+from tests.helpers.random_encoders import SENTENCES, largest_difference, model
 
 
 def loops(inputs: np.ndarray, weight: np.ndarray, known_scale: bool) -> np.ndarray:

@@ -4,45 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from genpool import SentenceEncoder
-from genpool.config import EmbeddingSettings, ModelSettings, Part, TextSettings
+from genpool.config import ModelSettings, Part
 from genpool.encoder import ENCODERS
 from genpool.errors import InputError
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.pooling import POOLINGS
-from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
-
-SENTENCES = ["A man sleeps.", "", "a dog runs in the park", "Unheard zzyzx words", "dog", "dog dog"]
-OPTIONS = {
-    "bag-of-words": {},
-    "cnn": {"maps": 4},
-    "shortcut-stacked": {"hidden_dims": (3, 4, 5)},
-    "disan": {"hidden_dim": 5},
-}
-
-
-def model(encoder: str, pooling: str = "generalized", ends: bool = False, layers: int = 2):
-    vocabulary = Vocabulary.build({"a": 3, "man": 2, "dog": 2, "the": 1, "park": 1})
-    letters = Characters("abcdefghijklmnopqrstuvwxyz")
-    text = TextPipeline(WordTokenizer(), vocabulary, letters, sentence_ends=ends)
-    settings = ModelSettings(
-        text=TextSettings(sentence_ends=ends),
-        embedding=EmbeddingSettings(word_dim=7, character_maps=3),
-        encoder=Part(encoder, OPTIONS.get(encoder, {"hidden_dim": 5, "layers": layers})),
-        pooling=Part(pooling),
-    )
-    torch.manual_seed(1)
-    made = SentenceEncoder(text, settings)
-    for each in made.parameters():
-        torch.nn.init.normal_(each, std=0.3)
-    return made
-
-
-def largest_difference(one, other) -> float:
-    return float(np.abs(np.asarray(one) - np.asarray(other)).max())
-
+from tests.helpers.random_encoders import SENTENCES, largest_difference, model
 
 PAIRS = [
     (encoder, pooling)

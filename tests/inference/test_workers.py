@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,7 +12,7 @@ from genpool.errors import GenpoolError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.inference.workers import WorkerPool
 from genpool.text import TextPipeline
-from tests.inference.test_quick_encoder import SENTENCES, largest_difference, model
+from tests.helpers.random_encoders import SENTENCES, largest_difference, model
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +66,7 @@ def test_a_worker_that_dies_is_told_of(encoder) -> None:
     with WorkerPool(encoder, 1) as pool:
         pool.encode(["a man"])
         for process in pool._pool._processes.values():
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
         with pytest.raises(GenpoolError, match="worker processes ended"):
             pool.encode(["a man"] * 10)
 

@@ -27,5 +27,5 @@ def padded_vectors(model: SentenceEncoder, sentences: list[str]) -> NDArray[np.f
 
 
 def largest_difference(one: SentenceVectors, other: SentenceEncoder, batch_size: int = 64) -> float:
-    found = np.asarray(one.encode(SENTENCES, batch_size))
-    return float(np.abs(found - padded_vectors(other, SENTENCES)).max())
+    actual = np.asarray(one.encode(SENTENCES, batch_size))
+    return float(np.abs(actual - padded_vectors(other, SENTENCES)).max())

@@ -8,50 +8,49 @@ import numpy as np
 import pytest
 
 from genpool.integrations.onnx import OnnxEncoder
-
-from ..cli.conftest import Command, genpool, place, rules_index, rules_run  # noqa: F401  (fixtures)
+from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 
 
-def test_export_then_encode_gives_the_vectors_of_the_model(
-    genpool: Command,  # noqa: F811
-    place: Path,  # noqa: F811
+def test_export_then_encode_returns_the_vectors_of_the_model(
+    genpool: Command,
+    place: Path,
 ) -> None:
     said = genpool("export", MODEL, "out")
     assert said.code == 0, said.err
-    assert said.out.startswith("vectors of 20 numbers, largest difference from PyTorch")
+    assert said.out.startswith("vectors of 20 dimensions, largest difference from PyTorch")
     assert said.err == ""
     assert OnnxEncoder.from_pretrained(place / "out").output_dim == 20
     for model, runtime, out in ((MODEL, "torch", "a.npy"), ("out", "onnx", "b.npy")):
         said = genpool("encode", model, "sentences.txt", "-o", out, "--runtime", runtime)
         assert said.code == 0, said.err
-        assert said.out == f"3 vectors of 20 numbers: {out}\n"
+        assert said.out == f"3 vectors of 20 dimensions: {out}\n"
     assert np.abs(np.load("a.npy") - np.load("b.npy")).max() < 1e-5
     said = genpool("encode", "out", "sentences.txt", "-o", "index/", "--runtime", "onnx")
     assert said.code == 2
     assert "an index needs the model itself" in said.err
 
 
-def test_export_int8_says_the_cosine(genpool: Command, place: Path) -> None:  # noqa: F811
+def test_export_int8_reports_the_cosine(genpool: Command, place: Path) -> None:
     said = genpool("export", MODEL, "out", "--int8")
     assert said.code == 0, said.err
     assert "smallest cosine to PyTorch 0.99" in said.out or "PyTorch 1.0" in said.out
 
 
 def test_without_a_model_the_encoder_inside_is_exported(
-    genpool: Command,  # noqa: F811
-    place: Path,  # noqa: F811
+    genpool: Command,
+    place: Path,
 ) -> None:
     said = genpool("export", "out", "--int8")
     assert said.code == 0, said.err
-    assert said.out.startswith("vectors of 384 numbers")
+    assert said.out.startswith("vectors of 384 dimensions")
     # The word table, most of it, is in 8 bits too.
     inside = place / "out" / "model.onnx"
     assert inside.stat().st_size < 16e6
     said = genpool("encode", "out", "sentences.txt", "-o", "a.npy")
     assert said.code == 2 and "--runtime onnx" in said.err
-    assert "holds the ONNX graph of a SentenceEncoder" in said.err
+    assert "contains the ONNX graph of a SentenceEncoder" in said.err
 
 
 MISTAKES = {
@@ -65,9 +64,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("arguments", MISTAKES)
-def test_mistakes_are_told_and_leave_nothing(
-    genpool: Command,  # noqa: F811
-    place: Path,  # noqa: F811
+def test_mistakes_are_reported_and_leave_nothing(
+    genpool: Command,
+    place: Path,
     arguments: str,
 ) -> None:
     before = sorted(place.rglob("*"))

@@ -13,24 +13,32 @@ from genpool.config import EmbeddingSettings, Part, ProjectionSettings, TextSett
 from genpool.encoder import ENCODERS, BagOfWordsEncoder, Encoder
 from genpool.errors import InputError
 from genpool.integrations.onnx import OnnxEncoder, export
-from genpool.integrations.onnx.traced_encoders import graph_encoder
+from genpool.integrations.onnx.traced_encoders import traced_encoder
 from genpool.pooling import POOLINGS
+from tests.helpers.small_models import MakeEncoder
 
-from ..conftest import MakeEncoder
 from .onnx_comparison import SENTENCES, largest_difference, padded_vectors
 
 BOTH = Part("stacked-bilstm", {"hidden_dim": 3, "layers": 2, "shortcut": "both"})
-UNSPELLED = EmbeddingSettings(word_dim=4, characters=False)
+WORDS_ONLY = EmbeddingSettings(word_dim=4, characters=False)
+#: as in the authors' released program: filters start at a character, vectors are halved at test
+RELEASED = EmbeddingSettings(
+    word_dim=4,
+    character_dim=3,
+    character_maps=2,
+    character_padding="right",
+    dropout_scaling="test",
+)
 #: an export takes seconds: every encoder once, every pooling once, and each with another option
 MODELS: list[tuple[str | Part, str, dict[str, Any]]] = [
     ("stacked-bilstm", "generalized", {"projection": ProjectionSettings(dim=7)}),
-    (BOTH, "max", {"embedding": UNSPELLED}),
+    (BOTH, "max", {"embedding": WORDS_ONLY}),
     ("bilstm", "last", {"text": TextSettings(sentence_ends=True, max_length=9)}),
     ("shortcut-stacked", "gated", {}),
     ("residual-stacked", "scalar", {}),
     (Part("lstm", {"hidden_dim": 5, "layers": 2}), "gated", {}),
     (Part("gru", {"hidden_dim": 5, "layers": 2}), "inner", {}),
-    ("cnn", "mean", {}),
+    ("cnn", "mean", {"embedding": RELEASED}),
     ("disan", "source-to-token", {}),
     ("bag-of-words", "mean", {"text": TextSettings(rules="whitespace")}),
 ]
@@ -46,9 +54,9 @@ def test_every_encoder_and_every_pooling_is_among_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoder", "pooling", "sections"), MODELS, ids=lambda each: str(each)[:40]
+    ("encoder", "pooling", "sections"), MODELS, ids=lambda value: str(value)[:40]
 )
-def test_the_graph_gives_the_vectors_of_the_padded_model(
+def test_the_graph_returns_the_vectors_of_the_padded_model(
     make_encoder: MakeEncoder,
     tmp_path: Path,
     encoder: str | Part,
@@ -77,9 +85,9 @@ class Foreign(Encoder):
 
 
 def test_an_encoder_without_a_form_is_refused_in_words(make_encoder: MakeEncoder) -> None:
-    graph_encoder(Strange(3))
+    traced_encoder(Strange(3))
     with pytest.raises(InputError, match=r"Foreign has no form .* stacked-bilstm, bilstm"):
-        graph_encoder(Foreign(3, 3))
+        traced_encoder(Foreign(3, 3))
 
 
 def test_the_model_may_be_in_training_and_in_double_precision(

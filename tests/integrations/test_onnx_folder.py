@@ -14,13 +14,13 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, GenpoolError, MissingExtraError
-from genpool.integrations.onnx import ExportError, OnnxEncoder, export, exporting, writing
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export, writing
 from genpool.integrations.onnx import onnx_encoder as encoder
+from tests.helpers.small_models import MakeEncoder
 
-from ..conftest import MakeEncoder
 from .onnx_comparison import SENTENCES, largest_difference, padded_vectors
 
-OWN = {"config.json", "model.onnx", "tokenizer.json", "README.md"}
+EXPORTED_FILES = {"config.json", "model.onnx", "tokenizer.json", "README.md"}
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +46,15 @@ def folder(exported: Path, tmp_path: Path) -> Path:
 def quick_export(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the tracing of a graph a copy of one that was made before: seconds less."""
 
-    def copy(*arguments: object) -> None:
-        shutil.copy(exported / "model.onnx", str(arguments[5]))
+    def copy(source: object, path: Path) -> None:
+        shutil.copy(exported / "model.onnx", path)
 
-    monkeypatch.setattr(exporting, "write_graph", copy)
+    monkeypatch.setattr(writing, "write_graph", copy)
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = sorted(each for each in folder.rglob("*") if each.is_file())
-    return {str(each.relative_to(folder)): each.read_bytes() for each in found}
+    actual = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(result.relative_to(folder)): result.read_bytes() for result in actual}
 
 
 # --- what is there -------------------------------------------------------------------------------
@@ -63,15 +63,15 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_the_folder_holds_graph_config_tokenizer_and_page(
     exported: Path, model: SentenceEncoder
 ) -> None:
-    assert {each.name for each in exported.iterdir()} == OWN
-    assert [each.name for each in exported.parent.iterdir()] == ["out"]
+    assert {path.name for path in exported.iterdir()} == EXPORTED_FILES
+    assert [path.name for path in exported.parent.iterdir()] == ["out"]
     page = (exported / "README.md").read_text()
     assert f"float32 (batch, {model.output_dim})" in page
     for name in ("word_ids", "letters", "mask"):
         assert f"| `{name}` |" in page
 
 
-def test_the_graph_alone_turns_numbers_into_vectors(exported: Path, model: SentenceEncoder) -> None:
+def test_the_graph_alone_turns_ids_into_vectors(exported: Path, model: SentenceEncoder) -> None:
     """By the page in the folder, without any code of genpool; padding first and last."""
     onnxruntime = pytest.importorskip("onnxruntime")
     session = onnxruntime.InferenceSession(str(exported / "model.onnx"))
@@ -83,19 +83,21 @@ def test_the_graph_alone_turns_numbers_into_vectors(exported: Path, model: Sente
     for row, (start, sentence) in enumerate([(1, "the dog runs"), (3, "dog")]):
         for column, word in enumerate(sentence.split(), start):
             word_ids[row, column] = ids[word]
-            letters[row, column, : len(word)] = [characters.index(each) + 4 for each in word]
+            letters[row, column, : len(word)] = [
+                characters.index(character) + 4 for character in word
+            ]
             mask[row, column] = True
     feeds = {"word_ids": word_ids, "letters": letters, "mask": mask}
-    (found,) = session.run(["sentence_embedding"], feeds)
-    assert np.abs(found - padded_vectors(model, ["the dog runs", "dog"])).max() < 1e-6
+    (actual,) = session.run(["sentence_embedding"], feeds)
+    assert np.abs(actual - padded_vectors(model, ["the dog runs", "dog"])).max() < 1e-6
 
 
 def test_onnx_itself_finds_the_graph_well_formed(exported: Path) -> None:
     graph = onnx.load(exported / "model.onnx")
     onnx.checker.check_model(graph, full_check=True)
     sizes = {
-        each.name: [size.dim_param or size.dim_value for size in each.type.tensor_type.shape.dim]
-        for each in graph.graph.input
+        value.name: [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim]
+        for value in graph.graph.input
     }
     assert sizes == {
         "word_ids": ["batch", "time"],
@@ -115,26 +117,43 @@ def test_the_encoder_does_all_that_sentence_encoders_do(
     assert np.asarray(graph.encode([])).shape == (0, 12)
 
 
+def test_words_are_looked_up_exactly_where_the_model_does_so(
+    make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    exact = make_encoder("mean", "bag-of-words")
+    exact.text.vocabulary.lower_case_fallback = False
+    export(exact, tmp_path / "out")
+    graph = OnnxEncoder.from_pretrained(tmp_path / "out")
+    actual = np.asarray(graph.encode(["DOG", "dog"]))
+    assert np.abs(actual - padded_vectors(exact, ["DOG", "dog"])).max() < 1e-6
+    words = exact.embedding.words.detach().numpy()
+    assert np.abs(actual[0, :4] - words[1]).max() < 1e-6  # unknown as written
+    assert "lower-case" not in (tmp_path / "out" / "README.md").read_text()
+
+
 def test_a_word_without_end_is_run_in_smaller_batches(
     exported: Path, model: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = OnnxEncoder.from_pretrained(exported)
     runs = []
-    run = graph.graph
-    monkeypatch.setattr(
-        graph, "graph", lambda feeds: (runs.append(len(feeds["mask"])), run(feeds))[1]
-    )
-    monkeypatch.setattr(encoder, "MOST_LETTERS", 100)
+    run = graph.session
+
+    def counting(feeds):
+        runs.append(len(feeds["mask"]))
+        return run(feeds)
+
+    monkeypatch.setattr(graph, "session", counting)
+    monkeypatch.setattr(encoder, "MAX_PADDED_CHARACTERS", 100)
     sentences = ["dog " + "z" * 90, "the dog", "dog", "red"]
-    found = np.asarray(graph.encode(sentences))
+    actual = np.asarray(graph.encode(sentences))
     assert max(runs) < 4 and sum(runs) == 4
-    assert np.abs(found - padded_vectors(model, sentences)).max() < 1e-6
+    assert np.abs(actual - padded_vectors(model, sentences)).max() < 1e-6
 
 
 def test_weights_of_gigabytes_stand_beside_the_graph(
     make_encoder: MakeEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LARGE", 0)
+    monkeypatch.setattr(writing, "LARGE_BYTES", 0)
     small = make_encoder("mean", "bag-of-words")
     export(small, tmp_path / "out")
     assert (tmp_path / "out" / "model.onnx.data").is_file()
@@ -153,7 +172,7 @@ def test_an_earlier_export_is_replaced_and_other_files_stay(
     (folder / "README.md").write_text("old")
     (folder / "model.onnx.data").write_text("old")
     export(model, folder)
-    assert {each.name for each in folder.iterdir()} == OWN | {"notes.txt"}
+    assert {path.name for path in folder.iterdir()} == EXPORTED_FILES | {"notes.txt"}
     assert (folder / "README.md").read_text() != "old"
     assert OnnxEncoder.from_pretrained(folder).output_dim == 12
 
@@ -178,15 +197,15 @@ def test_a_graph_that_differs_is_not_kept(
 ) -> None:
     """One weight of the graph is not that of the model."""
 
-    def wrong(*arguments: object) -> None:
+    def wrong(source: object, path: Path) -> None:
         graph = onnx.load(exported / "model.onnx")
-        table = next(each for each in graph.graph.initializer if list(each.dims) == [16, 4])
-        numbers = onnx.numpy_helper.to_array(table).copy()
-        numbers[7, 2] += 1e-3
-        table.CopyFrom(onnx.numpy_helper.from_array(numbers, table.name))
-        onnx.save(graph, str(arguments[5]))
+        table = next(tensor for tensor in graph.graph.initializer if list(tensor.dims) == [16, 4])
+        values = onnx.numpy_helper.to_array(table).copy()
+        values[7, 2] += 1e-3
+        table.CopyFrom(onnx.numpy_helper.from_array(values, table.name))
+        onnx.save(graph, path)
 
-    monkeypatch.setattr(exporting, "write_graph", wrong)
+    monkeypatch.setattr(writing, "write_graph", wrong)
     before = files(folder.parent)
     with pytest.raises(ExportError, match=r"largest difference is .* at most 1e-05") as error:
         export(model, folder)
@@ -203,7 +222,7 @@ def test_a_folder_between_its_two_renames_is_found_again(
 ) -> None:
     folder.rename(folder.parent / f".{folder.name}.previous")
     assert largest_difference(OnnxEncoder.from_pretrained(folder), model) < 1e-6
-    assert [each.name for each in folder.parent.iterdir()] == [folder.name]
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 # --- what is refused -----------------------------------------------------------------------------
@@ -219,11 +238,11 @@ DAMAGES = {
     "incomplete: tokenizer.json": lambda folder: (folder / "tokenizer.json").unlink(),
     "has no config.json": lambda folder: (folder / "config.json").unlink(),
     "cannot be read": lambda folder: (folder / "config.json").write_text("{"),
-    "holds a pickle": lambda folder: (folder / "model.onnx").write_bytes(b"\x80\x04K\x01."),
+    "contains a pickle": lambda folder: (folder / "model.onnx").write_bytes(b"\x80\x04K\x01."),
     "not a graph that onnxruntime": lambda folder: (folder / "model.onnx").write_bytes(b"graph"),
     "tokenizer.json cannot be read": lambda folder: (folder / "tokenizer.json").write_text("{}"),
     "format version 2": lambda folder: change(folder, format_version=2),
-    "holds the graph of a transformer": lambda folder: change(folder, kind="transformer"),
+    "contains the graph of a transformer": lambda folder: change(folder, kind="transformer"),
     r"model type: ONNX graph .*": lambda folder: change(folder, format="other"),
     "characters is int": lambda folder: change(folder, characters=3),
     "max_length is -1": lambda folder: change(folder, max_length=-1),
@@ -233,13 +252,13 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("message", DAMAGES)
-def test_a_damaged_folder_is_told_in_words(folder: Path, message: str) -> None:
+def test_a_damaged_folder_is_reported_in_words(folder: Path, message: str) -> None:
     DAMAGES[message](folder)
     with pytest.raises(FolderError, match=message):
         OnnxEncoder.from_pretrained(folder)
 
 
-def test_a_graph_of_another_program_is_told_by_its_inputs(folder: Path) -> None:
+def test_a_graph_of_another_program_is_reported_by_its_inputs(folder: Path) -> None:
     value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
     out = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
     node = onnx.helper.make_node("Identity", ["x"], ["y"])
@@ -256,7 +275,7 @@ def test_folders_of_both_kinds_say_what_they_are(
     exported: Path, model: SentenceEncoder, tmp_path: Path
 ) -> None:
     model.save_pretrained(tmp_path / "saved")
-    with pytest.raises(FolderError, match=r"holds a SentenceEncoder saved .* genpool export"):
+    with pytest.raises(FolderError, match=r"contains a SentenceEncoder saved .* genpool export"):
         OnnxEncoder.from_pretrained(tmp_path / "saved")
     with pytest.raises(FolderError, match="ONNX graph of a SentenceEncoder"):
         SentenceEncoder.from_pretrained(exported)
@@ -264,7 +283,7 @@ def test_folders_of_both_kinds_say_what_they_are(
         OnnxEncoder.from_pretrained(tmp_path / "nowhere")
 
 
-def test_a_missing_package_is_answered_with_the_pip_line(
+def test_a_missing_package_is_answered_with_the_pip_command(
     exported: Path, model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

@@ -12,10 +12,10 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, Part, ProjectionSettings
-from genpool.integrations.onnx import ExportError, OnnxEncoder, checking, export, exporting
-from genpool.integrations.onnx.traced_model import SentenceGraph
+from genpool.integrations.onnx import ExportError, OnnxEncoder, checking, export, writing
+from genpool.integrations.onnx.traced_model import TracedSentenceEncoder
+from tests.helpers.small_models import MakeEncoder
 
-from ..conftest import MakeEncoder
 from .onnx_comparison import SENTENCES, padded_vectors
 
 WIDE = Part("stacked-bilstm", {"hidden_dim": 24, "layers": 2})
@@ -40,12 +40,12 @@ def exported(model: SentenceEncoder, tmp_path_factory: pytest.TempPathFactory) -
 def test_vectors_point_where_those_of_the_model_point(
     model: SentenceEncoder, exported: Path
 ) -> None:
-    found = np.asarray(OnnxEncoder.from_pretrained(exported).encode(SENTENCES))
+    actual = np.asarray(OnnxEncoder.from_pretrained(exported).encode(SENTENCES))
     expected = padded_vectors(model, SENTENCES)
-    assert not found[1].any()  # no tokens
-    for one, other in zip(np.delete(found, 1, 0), np.delete(expected, 1, 0), strict=True):
+    assert not actual[1].any()  # no tokens
+    for one, other in zip(np.delete(actual, 1, 0), np.delete(expected, 1, 0), strict=True):
         assert one @ other / np.linalg.norm(one) / np.linalg.norm(other) > 0.99
-    assert np.abs(found - expected).max() > 0  # it was rounded indeed
+    assert np.abs(actual - expected).max() > 0  # it was rounded indeed
 
 
 def test_every_matrix_is_in_8_bits(exported: Path) -> None:
@@ -59,26 +59,26 @@ def test_every_matrix_is_in_8_bits(exported: Path) -> None:
 def test_the_word_table_is_in_8_bits(model: SentenceEncoder, exported: Path) -> None:
     shape = list(model.embedding.words.shape)
     kinds = {
-        each.data_type
-        for each in onnx.load(exported / "model.onnx").graph.initializer
-        if list(each.dims) == shape
+        tensor.data_type
+        for tensor in onnx.load(exported / "model.onnx").graph.initializer
+        if list(tensor.dims) == shape
     }
     assert kinds == {onnx.TensorProto.INT8}
 
 
-def test_a_word_with_small_numbers_is_not_rounded_away(model: SentenceEncoder) -> None:
-    """Every word has a scale of its own: one that is a thousand times smaller is as exact."""
+def test_a_word_with_small_values_is_not_rounded_away(model: SentenceEncoder) -> None:
+    """Every word has its own scale: one with values a thousand times smaller is as exact."""
     changed = copy.deepcopy(model)
     with torch.no_grad():
         changed.embedding.words[5] /= 1000
-    exact = SentenceGraph(changed)._word_vectors(torch.tensor([[4, 5]]))
-    rounded = SentenceGraph(changed, int8=True)._word_vectors(torch.tensor([[4, 5]]))
+    exact = TracedSentenceEncoder(changed).word_vectors(torch.tensor([[4, 5]]))
+    rounded = TracedSentenceEncoder(changed, int8=True).word_vectors(torch.tensor([[4, 5]]))
     largest = exact.abs().amax(dim=2, keepdim=True)
     assert 0 < ((exact - rounded).abs() / largest).max() <= 0.5 / 127 + 1e-6
 
 
 def test_the_folder_holds_no_second_graph(exported: Path) -> None:
-    names = {each.name for each in exported.iterdir()}
+    names = {path.name for path in exported.iterdir()}
     assert names == {"config.json", "model.onnx", "tokenizer.json", "README.md"}
     assert "8-bit weights" in (exported / "README.md").read_text()
 
@@ -86,14 +86,17 @@ def test_the_folder_holds_no_second_graph(exported: Path) -> None:
 def test_rounding_that_turns_the_vectors_is_refused(
     model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exported: Path
 ) -> None:
-    def copy(*arguments: object) -> None:
-        Path(str(arguments[5])).write_bytes((exported / "model.onnx").read_bytes())
+    def copy(source: object, path: Path) -> None:
+        path.write_bytes((exported / "model.onnx").read_bytes())
 
-    monkeypatch.setattr(exporting, "write_graph", copy)
-    monkeypatch.setattr(exporting, "round_graph", lambda source, target: source.rename(target))
-    # The graph of 8 bits stands for both: too far from the model for a cosine that is nearly 1.
-    monkeypatch.setattr(checking, "TOLERANCE", 1.0)
-    monkeypatch.setattr(checking, "COSINE", 1 - 1e-12)
+    def rename(source: Path, target: Path, external_data: bool) -> None:
+        source.rename(target)
+
+    monkeypatch.setattr(writing, "write_graph", copy)
+    monkeypatch.setattr(writing, "quantize_graph", rename)
+    # The 8-bit graph is used for both: too far from the model for a cosine of nearly 1.
+    monkeypatch.setattr(checking, "MAX_DIFFERENCE", 1.0)
+    monkeypatch.setattr(checking, "MIN_COSINE", 1 - 1e-12)
     with pytest.raises(ExportError, match=r"1 - cosine is .* Export without int8"):
         export(model, tmp_path / "out", int8=True)
     assert list(tmp_path.iterdir()) == []

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from genpool.errors import FolderError, InputError
-from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transformer, transformer
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transformer, writing
 from genpool.pooling import GatedPooling, GeneralizedPooling, Pooled, Pooling
-
-from ..conftest import lively
+from tests.helpers.small_models import lively
 
 transformers = pytest.importorskip("transformers")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -50,7 +49,7 @@ def by_hand(bert: torch.nn.Module, pooling: GeneralizedPooling, ids: list[int]) 
     """Eq. 5-6 in NumPy on the states of one sentence without padding."""
     with torch.no_grad():
         states = bert(torch.tensor([ids])).last_hidden_state[0].double().numpy()
-    w1, b1, w2, b2 = (each.detach().double().numpy() for each in pooling.parameters())
+    w1, b1, w2, b2 = (parameter.detach().double().numpy() for parameter in pooling.parameters())
     heads = []
     for head in range(2):
         logits = np.maximum(states @ w1[head].T + b1[head], 0) @ w2[head].T + b2[head]
@@ -60,7 +59,7 @@ def by_hand(bert: torch.nn.Module, pooling: GeneralizedPooling, ids: list[int]) 
 
 
 @pytest.mark.parametrize("lengths", [(1,), (3, 11, 24), (2, 2), (5, 1, 1, 1, 1, 1, 1, 1)])
-def test_the_graph_gives_generalized_pooling_of_the_states(
+def test_the_graph_returns_generalized_pooling_of_the_states(
     parts: tuple[torch.nn.Module, GeneralizedPooling], exported: Path, lengths: tuple[int, ...]
 ) -> None:
     session = onnxruntime.InferenceSession(str(exported / "model.onnx"))
@@ -71,9 +70,9 @@ def test_the_graph_gives_generalized_pooling_of_the_states(
     for row, sentence in enumerate(sentences):
         ids[row, : len(sentence)], mask[row, : len(sentence)] = sentence, 1
     feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    (found,) = session.run(["sentence_embedding"], feeds)
+    (actual,) = session.run(["sentence_embedding"], feeds)
     expected = np.stack([by_hand(*parts, sentence) for sentence in sentences])
-    assert np.abs(found - expected).max() < 1e-5
+    assert np.abs(actual - expected).max() < 1e-5
 
 
 def test_the_folder_says_what_it_is(exported: Path) -> None:
@@ -81,7 +80,7 @@ def test_the_folder_says_what_it_is(exported: Path) -> None:
     assert config["inputs"] == ["input_ids", "attention_mask", "token_type_ids"]
     assert config["output_dim"] == 16
     assert "BertModel with GeneralizedPooling" in (exported / "README.md").read_text()
-    with pytest.raises(FolderError, match="holds the graph of a transformer"):
+    with pytest.raises(FolderError, match="contains the graph of a transformer"):
         OnnxEncoder.from_pretrained(exported)
 
 
@@ -93,32 +92,32 @@ def test_a_graph_that_differs_is_not_kept(
 ) -> None:
     """The graph of another pooling: made before, with other weights."""
 
-    def copy(*arguments: object) -> None:
-        Path(str(arguments[5])).write_bytes((exported / "model.onnx").read_bytes())
+    def copy(source: object, path: Path) -> None:
+        path.write_bytes((exported / "model.onnx").read_bytes())
 
-    monkeypatch.setattr(transformer, "write_graph", copy)
+    monkeypatch.setattr(writing, "write_graph", copy)
     other = lively(GeneralizedPooling(8, heads=2), seed=1)
-    with pytest.raises(ExportError, match="does not give the vectors"):
+    with pytest.raises(ExportError, match="does not return the vectors"):
         export_transformer(parts[0], other, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
     assert export_transformer(*parts, tmp_path / "out").difference < 1e-5
 
 
 class Unforeseen(Pooling):
-    """Asks for a number of the states themselves, which no graph can know."""
+    """Branches on a value of the states, which no graph can know."""
 
     def forward(self, states: torch.Tensor, mask: torch.Tensor) -> Pooled:
         vector = states.mean(dim=1) if float(states.sum()) > 0 else states.amax(dim=1)
         return Pooled(vector, vector.unsqueeze(1), None)
 
 
-def test_what_has_no_graph_is_told_in_words_and_leaves_nothing(tmp_path: Path) -> None:
+def test_what_has_no_graph_is_reported_in_words_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"cannot make a graph .* generalized, scalar"):
         export_transformer(tiny_bert(), Unforeseen(8), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parts_that_do_not_fit_are_told(tmp_path: Path) -> None:
+def test_parts_that_do_not_fit_are_reported(tmp_path: Path) -> None:
     bert = tiny_bert()
     with pytest.raises(InputError, match=r"width 8, the pooling was made with input_dim=6"):
         export_transformer(bert, GeneralizedPooling(6), tmp_path / "out")

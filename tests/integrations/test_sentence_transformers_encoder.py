@@ -18,7 +18,7 @@ from sentence_transformers.base.modules import Normalize
 from genpool import PairClassifier, SentenceEncoder
 from genpool.errors import FolderError
 from genpool.integrations.sentence_transformers import SentenceEncoderModule, load
-from tests.integrations.tiny_bert import SENTENCES
+from tests.integrations.tiny_bert import SENTENCES, encode_features
 
 MANY = [*SENTENCES, "", "Two men run.", "An unseen word.", "The red dog, the man, two dogs ."] * 3
 
@@ -39,7 +39,7 @@ def optional(name: str) -> ModuleType:
 def test_a_genpool_folder_gives_the_same_vectors(
     sentence_encoder: SentenceEncoder, folder: Path
 ) -> None:
-    model = load(folder)
+    model: SentenceTransformer = load(folder)
     assert isinstance(model, SentenceTransformer)
     assert model.model_card_data.model_name == f"{folder.parent.name}/{folder.name}"
     np.testing.assert_allclose(
@@ -50,28 +50,29 @@ def test_a_genpool_folder_gives_the_same_vectors(
 
 def test_a_classifier_gives_its_encoder(pair_classifier: PairClassifier, tmp_path: Path) -> None:
     pair_classifier.save_pretrained(tmp_path / "pairs")
-    found = load(tmp_path / "pairs").encode(MANY)
-    np.testing.assert_allclose(found, pair_classifier.encoder.encode(MANY), atol=1e-5)
+    model: SentenceTransformer = load(tmp_path / "pairs")
+    np.testing.assert_allclose(model.encode(MANY), pair_classifier.encoder.encode(MANY), atol=1e-5)
 
 
 def test_without_a_path_it_is_the_encoder_inside() -> None:
-    found = load().encode(["A man sleeps."])
-    assert load().model_card_data.model_name == "genpool/embedded"
+    model: SentenceTransformer = load()
+    actual = model.encode(["A man sleeps."])
+    assert model.model_card_data.model_name == "genpool/embedded"
     expected = SentenceEncoder.from_pretrained().encode(["A man sleeps."])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 def test_prompts_stand_before_the_sentences(
     sentence_encoder: SentenceEncoder, folder: Path
 ) -> None:
-    model = load(folder, prompts={"query": "the dog "})
-    found = model.encode_query(SENTENCES)
-    expected = sentence_encoder.encode(["the dog " + each for each in SENTENCES])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    model: SentenceTransformer = load(folder, prompts={"query": "the dog "})
+    actual = model.encode_query(SENTENCES)
+    expected = sentence_encoder.encode(["the dog " + sentence for sentence in SENTENCES])
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 def test_a_maximum_length_cuts(sentence_encoder: SentenceEncoder, folder: Path) -> None:
-    model = load(folder)
+    model: SentenceTransformer = load(folder)
     model.max_seq_length = 2
     expected = sentence_encoder.encode(["a man"])
     np.testing.assert_allclose(model.encode(["a man sleeps, not"]), expected, atol=1e-5)
@@ -84,11 +85,12 @@ def test_it_comes_back_inside_a_folder_of_theirs(
     model = SentenceTransformer(modules=[module, Normalize()])
     for _ in range(2):  # saving over an earlier one works too
         model.save(str(tmp_path / "saved"))
-    found = load(tmp_path / "saved")
-    np.testing.assert_allclose(found.encode(MANY), model.encode(MANY), atol=1e-6)
+    actual: SentenceTransformer = load(tmp_path / "saved")
+    np.testing.assert_allclose(actual.encode(MANY), model.encode(MANY), atol=1e-6)
     normalized = sentence_encoder.encode(MANY, normalize_embeddings=True)
-    np.testing.assert_allclose(found.encode(MANY), normalized, atol=1e-5)
-    assert found[0].write_weights is True
+    np.testing.assert_allclose(actual.encode(MANY), normalized, atol=1e-5)
+    loaded = actual[0]
+    assert isinstance(loaded, SentenceEncoderModule) and loaded.write_weights is True
     config = json.loads((tmp_path / "saved" / "config_sentence_transformers.json").read_text())
     assert "genpool" in config["requirements"]
     inner = SentenceEncoder.from_pretrained(tmp_path / "saved" / "0_SentenceEncoderModule")
@@ -97,10 +99,10 @@ def test_it_comes_back_inside_a_folder_of_theirs(
 
 def test_weights_are_written_where_asked(sentence_encoder: SentenceEncoder) -> None:
     module = SentenceEncoderModule(sentence_encoder, write_weights=True)
-    found = SentenceTransformer(modules=[module]).encode(SENTENCES[:1], output_value=None)[0]
-    weights = found["head_weights"]  # (heads, time, dim)
+    actual = encode_features(SentenceTransformer(modules=[module]), SENTENCES[:1])[0]
+    weights = actual["head_weights"]  # (heads, time, dim)
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(2, weights.shape[2]))
-    assert found["head_vectors"].shape == (2, weights.shape[2])
+    assert actual["head_vectors"].shape == (2, weights.shape[2])
 
 
 def test_a_genpool_folder_with_a_pickle_is_refused(folder: Path) -> None:
@@ -129,14 +131,14 @@ def test_mteb_scores_it(folder: Path) -> None:
     mteb = optional("mteb")
     task = optional("mteb.mocks.mock_tasks").MockSTSTask()
     # Without the empty sentence, whose zeros have a cosine of 0 here and of 0.5 in MTEB.
-    first = [each for each in MANY[:7] if each]
+    first = [sentence for sentence in MANY[:7] if sentence]
     second, scores = first[1:] + first[:1], [0.1, 0.9, 0.3, 0.4, 0.2, 0.6]
     rows = {"sentence1": first, "sentence2": second, "score": scores}
     task.dataset = DatasetDict(test=Dataset.from_dict(rows))
     task.data_loaded = True
-    model = load(folder)
-    found = mteb.evaluate(model, [task], cache=None, show_progress_bar=False, co2_tracker=False)
+    model: SentenceTransformer = load(folder)
+    actual = mteb.evaluate(model, [task], cache=None, show_progress_bar=False, co2_tracker=False)
     encoder = SentenceEncoder.from_pretrained(folder)
     cosines = encoder.similarity(first, second).diagonal().detach().numpy()
-    result = found.task_results[0].scores["test"][0]
+    result = actual.task_results[0].scores["test"][0]
     assert result["cosine_spearman"] == pytest.approx(spearmanr(cosines, scores).statistic)

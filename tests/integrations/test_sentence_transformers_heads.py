@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+from torch import nn
 
 from genpool import SentenceEncoder
 from genpool.errors import InputError
@@ -17,7 +18,11 @@ from tests.integrations.tiny_bert import SENTENCES, WIDTH, lively_pooling, tiny_
 
 @pytest.fixture
 def model(tmp_path: Path) -> MultiVectorEncoder:
-    modules = [tiny_transformer(tmp_path / "bert"), lively_pooling(), HeadVectors(WIDTH)]
+    modules: list[nn.Module] = [
+        tiny_transformer(tmp_path / "bert"),
+        lively_pooling(),
+        HeadVectors(WIDTH),
+    ]
     return MultiVectorEncoder(modules=modules)
 
 
@@ -29,8 +34,8 @@ def maxsim(query: np.ndarray, document: np.ndarray) -> float:
 def test_every_sentence_has_one_vector_per_head(model: MultiVectorEncoder) -> None:
     pooled = SentenceTransformer(modules=list(model)[:2]).encode(SENTENCES)
     heads = pooled.reshape(len(SENTENCES), 3, WIDTH)
-    found = model.encode_document(SENTENCES, convert_to_numpy=True)
-    for vectors, expected in zip(found, heads, strict=True):
+    actual = model.encode_document(SENTENCES, convert_to_numpy=True)
+    for vectors, expected in zip(actual, heads, strict=True):
         lengths = np.linalg.norm(expected, axis=1, keepdims=True)
         np.testing.assert_allclose(vectors, expected / lengths, atol=1e-5)
     assert model.get_embedding_dimension() == WIDTH
@@ -47,10 +52,10 @@ def test_maxsim_compares_the_heads(model: MultiVectorEncoder) -> None:
 
 def test_a_model_of_heads_comes_back(model: MultiVectorEncoder, tmp_path: Path) -> None:
     model.save(str(tmp_path / "saved"))
-    found = load(tmp_path / "saved", MultiVectorEncoder)
-    assert isinstance(found, MultiVectorEncoder)
+    actual = load(tmp_path / "saved", MultiVectorEncoder)
+    assert isinstance(actual, MultiVectorEncoder)
     for ours, theirs in zip(
-        found.encode_document(SENTENCES), model.encode_document(SENTENCES), strict=True
+        actual.encode_document(SENTENCES), model.encode_document(SENTENCES), strict=True
     ):
         assert torch.equal(ours, theirs)
 
@@ -60,9 +65,9 @@ def test_a_genpool_folder_opens_with_its_heads(
 ) -> None:
     sentence_encoder.save_pretrained(tmp_path / "model")
     model = load(tmp_path / "model", MultiVectorEncoder)
-    found = model.encode_document(SENTENCES)
+    actual = model.encode_document(SENTENCES)
     heads = np.asarray(sentence_encoder.encode(SENTENCES)).reshape(len(SENTENCES), 2, -1)
-    for vectors, expected in zip(found, heads, strict=True):
+    for vectors, expected in zip(actual, heads, strict=True):
         lengths = np.linalg.norm(expected, axis=1, keepdims=True)
         np.testing.assert_allclose(vectors.numpy(), expected / lengths, atol=1e-5)
 
@@ -77,5 +82,5 @@ def test_lengths_are_kept_where_asked_and_the_features_are_not_changed() -> None
 
 
 def test_heads_must_be_there() -> None:
-    with pytest.raises(InputError, match=r"expected \(batch, heads, 16\): put this module behind"):
+    with pytest.raises(InputError, match=r"expected \(batch, heads, 16\): put this module after"):
         HeadVectors(WIDTH)({"token_embeddings": torch.zeros(1, 2, WIDTH)})

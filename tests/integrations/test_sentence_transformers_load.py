@@ -1,4 +1,4 @@
-"""Saving and loading: the same numbers come back, and what cannot be read is refused."""
+"""Saving and loading: the same values come back, and what cannot be read is refused."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def folder(model: SentenceTransformer, tmp_path: Path) -> Path:
 def test_a_module_comes_back_with_its_weights(tmp_path: Path) -> None:
     saved = lively_pooling(heads=2, include_prompt=False, write_weights=False)
     saved.save(str(tmp_path))
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
-    found = GeneralizedPooling.load(str(tmp_path))
-    assert found.get_config_dict() == saved.get_config_dict()
-    for name, each in saved.state_dict().items():
-        assert torch.equal(found.state_dict()[name], each)
-    assert all(each.requires_grad for each in found.parameters())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+    actual = GeneralizedPooling.load(str(tmp_path))
+    assert actual.get_config_dict() == saved.get_config_dict()
+    for name, parameter in saved.state_dict().items():
+        assert torch.equal(actual.state_dict()[name], parameter)
+    assert all(parameter.requires_grad for parameter in actual.parameters())
 
 
 def test_a_model_comes_back_with_its_vectors(model: SentenceTransformer, folder: Path) -> None:
-    found = load(folder)
-    assert isinstance(found, SentenceTransformer) and found.prompts["query"] == "query : "
-    np.testing.assert_array_equal(found.encode(SENTENCES), model.encode(SENTENCES))
+    actual: SentenceTransformer = load(folder)
+    assert isinstance(actual, SentenceTransformer) and actual.prompts["query"] == "query : "
+    np.testing.assert_array_equal(actual.encode(SENTENCES), model.encode(SENTENCES))
     trusted = SentenceTransformer(str(folder), trust_remote_code=True)
     np.testing.assert_array_equal(trusted.encode(SENTENCES), model.encode(SENTENCES))
 
@@ -101,17 +101,17 @@ def test_files_that_do_not_agree_are_refused(folder: Path) -> None:
         load(folder)
     change_json(config, lambda config: config.pop("color"))
     (folder / "1_GeneralizedPooling" / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(FolderError, match="not a whole safetensors file"):
+    with pytest.raises(FolderError, match="not a complete safetensors file"):
         load(folder)
 
 
 def test_a_folder_of_another_kind_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(FolderError, match="holds a SentenceTransformer; expected a MultiVector"):
+    with pytest.raises(FolderError, match="contains a SentenceTransformer; expected a MultiVector"):
         load(folder, MultiVectorEncoder)
     with pytest.raises(FolderError, match="there is no such folder"):
         load(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FolderError, match=r"neither modules\.json .* It has: nothing"):
+    with pytest.raises(FolderError, match=r"neither modules\.json .* It contains: nothing"):
         load(tmp_path / "empty")
 
 

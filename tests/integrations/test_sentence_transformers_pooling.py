@@ -1,8 +1,9 @@
-"""Generalized pooling as a module: the numbers, the mask, prompts, and the start at the mean."""
+"""Generalized pooling as a module: the values, the mask, prompts, and the start at the mean."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from torch import Tensor
 
 from genpool.errors import InputError
 from genpool.integrations.sentence_transformers import GeneralizedPooling
+from tests.helpers.gradients import gradient
 from tests.integrations.tiny_bert import (
     SENTENCES,
     WIDTH,
+    encode_features,
     lively_pooling,
     minilm_folder,
     tiny_transformer,
@@ -26,12 +29,14 @@ LENGTHS = (4, 2, 6)
 
 
 def by_loops(tokens: np.ndarray, module: GeneralizedPooling) -> np.ndarray:
-    """Eq. 5-6 for one sentence, number by number: tokens (time, dim) -> (heads, dim)."""
-    w1, b1, w2, b2 = (each.detach().double().numpy() for each in module.pooling.parameters())
+    """Eq. 5-6 for one sentence, value by value: tokens (time, dim) -> (heads, dim)."""
+    w1, b1, w2, b2 = (
+        parameter.detach().double().numpy() for parameter in module.pooling.parameters()
+    )
     heads = np.zeros((len(w1), tokens.shape[1]))
     for head in range(len(w1) if len(tokens) else 0):
         logits = np.array(
-            [w2[head] @ np.maximum(w1[head] @ each + b1[head], 0) + b2[head] for each in tokens]
+            [w2[head] @ np.maximum(w1[head] @ token + b1[head], 0) + b2[head] for token in tokens]
         )
         for dim in range(tokens.shape[1]):
             shares = np.exp(logits[:, dim] - logits[:, dim].max())
@@ -48,9 +53,9 @@ def padded(side: str = "right", more: int = 1) -> dict[str, Tensor]:
     time = max(LENGTHS) + more
     states = torch.full((len(LENGTHS), time, WIDTH), float("nan"))
     mask = torch.zeros(len(LENGTHS), time, dtype=torch.long)
-    for row, each in enumerate(sentences()):
-        place = slice(0, len(each)) if side == "right" else slice(time - len(each), time)
-        states[row, place], mask[row, place] = each, 1
+    for row, sentence in enumerate(sentences()):
+        place = slice(0, len(sentence)) if side == "right" else slice(time - len(sentence), time)
+        states[row, place], mask[row, place] = sentence, 1
     return {"token_embeddings": states, "attention_mask": mask}
 
 
@@ -60,7 +65,9 @@ def end_to_end() -> dict[str, Tensor]:
 
 
 def expected(module: GeneralizedPooling, skip: int = 0) -> np.ndarray:
-    return np.stack([by_loops(each[skip:].double().numpy(), module) for each in sentences()])
+    return np.stack(
+        [by_loops(sentence[skip:].double().numpy(), module) for sentence in sentences()]
+    )
 
 
 @pytest.mark.parametrize("write_weights", [True, False])
@@ -78,16 +85,16 @@ def test_heads_are_those_of_the_equations(features: dict[str, Tensor], write_wei
 
 
 def test_gradients_are_the_same_end_to_end_and_padded() -> None:
-    found = []
+    actual = []
     for features in (padded(), end_to_end()):
         states = features["token_embeddings"].nan_to_num().requires_grad_()
         module = lively_pooling()
         result = module({**features, "token_embeddings": states})
         result["sentence_embedding"].sin().sum().backward()
         real = features.get("attention_mask", torch.ones(states.shape[:2])).bool()
-        found.append((states.grad[real], module.pooling.w1.grad))
-    torch.testing.assert_close(found[0], found[1])
-    assert all(each.abs().max() > 1e-3 for each in found[0])
+        actual.append((gradient(states)[real], gradient(module.pooling.w1)))
+    torch.testing.assert_close(actual[0], actual[1])
+    assert all(result.abs().max() > 1e-3 for result in actual[0])
 
 
 def test_weights_sum_to_one_over_the_tokens_of_a_sentence() -> None:
@@ -100,7 +107,7 @@ def test_weights_sum_to_one_over_the_tokens_of_a_sentence() -> None:
 @pytest.mark.parametrize("length", [2, torch.tensor([2]), torch.tensor([2, 2, 2])])
 @pytest.mark.parametrize("form", ["right", "left", "flat"])
 def test_a_prompt_is_left_out_when_asked(form: str, length: int | Tensor) -> None:
-    features = end_to_end() if form == "flat" else padded(form)
+    features: dict[str, Any] = end_to_end() if form == "flat" else padded(form)
     features["prompt_length"] = length
     kept = lively_pooling()(dict(features))["head_vectors"].detach()
     np.testing.assert_allclose(kept, expected(lively_pooling()), atol=1e-5)
@@ -111,7 +118,7 @@ def test_a_prompt_is_left_out_when_asked(form: str, length: int | Tensor) -> Non
 
 @pytest.mark.parametrize("form", ["right", "left"])
 def test_prompts_are_left_out_as_their_own_mean_pooling_does(form: str) -> None:
-    features = {**padded(form), "prompt_length": 1}
+    features: dict[str, Any] = {**padded(form), "prompt_length": 1}
     features["token_embeddings"] = features["token_embeddings"].nan_to_num()
     ours = GeneralizedPooling(WIDTH, heads=1, start="mean", include_prompt=False)(dict(features))
     theirs = Pooling(WIDTH, "mean", include_prompt=False)(dict(features))
@@ -120,7 +127,7 @@ def test_prompts_are_left_out_as_their_own_mean_pooling_does(form: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.long, torch.bool])
 def test_the_mask_is_never_changed(dtype: torch.dtype) -> None:
-    features = {**padded(), "prompt_length": 2}
+    features: dict[str, Any] = {**padded(), "prompt_length": 2}
     given = features["attention_mask"] = features["attention_mask"].to(dtype)
     before = given.clone()
     result = lively_pooling(include_prompt=False)(features)
@@ -129,7 +136,7 @@ def test_the_mask_is_never_changed(dtype: torch.dtype) -> None:
 
 def test_a_mask_of_other_tokens_is_not_used() -> None:
     """Some models shorten the sequence; then all of what is left is pooled."""
-    states = torch.stack([each[:2] for each in sentences()])  # (3, 2, WIDTH)
+    states = torch.stack([sentence[:2] for sentence in sentences()])  # (3, 2, WIDTH)
     module = lively_pooling()
     alone = module({"token_embeddings": states})["sentence_embedding"]
     mask = torch.tensor([[1, 0, 0, 0]] * 3)
@@ -140,14 +147,14 @@ def test_a_mask_of_other_tokens_is_not_used() -> None:
 def test_encode_gives_heads_and_weights_of_every_sentence(tmp_path: Path) -> None:
     model = SentenceTransformer(modules=[tiny_transformer(tmp_path / "bert"), lively_pooling()])
     vectors = model.encode(SENTENCES, batch_size=2)
-    found = model.encode(SENTENCES, batch_size=2, output_value=None)
-    for vector, each in zip(vectors, found, strict=True):
-        time = len(each["attention_mask"])
-        assert each["head_vectors"].shape == (3, WIDTH)
-        assert each["head_weights"].shape == (3, time, WIDTH)
-        by_hand = (each["head_weights"] * each["token_embeddings"]).sum(dim=1).flatten()
+    actual = encode_features(model, SENTENCES, batch_size=2)
+    for vector, result in zip(vectors, actual, strict=True):
+        time = len(result["attention_mask"])
+        assert result["head_vectors"].shape == (3, WIDTH)
+        assert result["head_weights"].shape == (3, time, WIDTH)
+        by_hand = (result["head_weights"] * result["token_embeddings"]).sum(dim=1).flatten()
         np.testing.assert_allclose(vector, by_hand, atol=1e-5)
-    alone = np.stack([model.encode(each) for each in SENTENCES])
+    alone = np.stack([model.encode(sentence) for sentence in SENTENCES])
     np.testing.assert_allclose(vectors, alone, atol=1e-5)
     assert model.get_embedding_dimension() == vectors.shape[1] == 3 * WIDTH
 
@@ -187,10 +194,10 @@ def test_half_precision_follows_the_transformer(tmp_path: Path) -> None:
 
 def test_wrong_arguments_are_answered_in_words() -> None:
     with pytest.raises(InputError, match=r"unknown start 'meen'\. Did you mean 'mean'"):
-        GeneralizedPooling(WIDTH, start="meen")
+        GeneralizedPooling(WIDTH, start="meen")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="heads is 0; expected a whole number of 1 or more"):
         GeneralizedPooling(WIDTH, heads=0)
-    with pytest.raises(InputError, match="expected token_embeddings: put this module behind"):
+    with pytest.raises(InputError, match="expected token_embeddings: put this module after"):
         lively_pooling()({"input_ids": torch.zeros(1, 2)})
     with pytest.raises(InputError, match="states have width 8"):
         lively_pooling()({"token_embeddings": torch.zeros(1, 2, 8)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -29,14 +30,25 @@ from genpool.integrations.sentence_transformers import (
     GeneralizedPooling,
     SentenceEncoderModule,
 )
-from tests.integrations.tiny_bert import SENTENCES, WIDTH, lively_pooling, tiny_transformer
+from tests.helpers.gradients import gradient
+from tests.integrations.tiny_bert import (
+    SENTENCES,
+    WIDTH,
+    encode_features,
+    lively_pooling,
+    tiny_transformer,
+)
 
-PAIRS = {"anchor": SENTENCES[:2], "positive": SENTENCES[1:], "label": [1.0, 0.0]}
+PAIRS: dict[str, list[Any]] = {
+    "anchor": SENTENCES[:2],
+    "positive": SENTENCES[1:],
+    "label": [1.0, 0.0],
+}
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> SentenceTransformer:
-    # eval: without dropout, two passes give the same numbers
+    # eval: without dropout, two passes return the same values
     return SentenceTransformer(modules=[tiny_transformer(tmp_path / "b"), lively_pooling()]).eval()
 
 
@@ -44,8 +56,14 @@ def columns(model: SentenceTransformer) -> list[dict[str, Tensor]]:
     return [model.preprocess(PAIRS[name]) for name in ("anchor", "positive")]
 
 
+def pooling_module(model: SentenceTransformer) -> GeneralizedPooling:
+    module = model[1]
+    assert isinstance(module, GeneralizedPooling)
+    return module
+
+
 def hinges(vectors: np.ndarray, threshold: float) -> float:
-    """Sum over head pairs of max(threshold - squared distance, 0): vectors (heads, numbers)."""
+    """Sum over head pairs of max(threshold - squared distance, 0): vectors (heads, dim)."""
     total = 0.0
     for first in range(len(vectors)):
         for second in range(first + 1, len(vectors)):
@@ -55,23 +73,26 @@ def hinges(vectors: np.ndarray, threshold: float) -> float:
 
 
 @pytest.mark.parametrize("penalty", ["parameter", "attention", "embedding"])
-def test_the_penalty_is_added_to_the_loss(model: SentenceTransformer, penalty: str) -> None:
+def test_the_penalty_is_added_to_the_loss(
+    model: SentenceTransformer, penalty: Literal["parameter", "attention", "embedding"]
+) -> None:
     threshold, labels = 300.0, torch.tensor(PAIRS["label"])  # so large that all hinges are awake
     base = CosineSimilarityLoss(model)
     loss = DiversityLoss(model, base, penalty, weight=0.1, threshold=threshold)
     added = (loss(columns(model), labels) - base(columns(model), labels)).item()
     if penalty == "parameter":
-        expected = hinges(model[1].pooling.w1.detach().flatten(1).numpy(), threshold)
+        w1 = pooling_module(model).pooling.w1
+        expected = hinges(w1.detach().flatten(1).numpy(), threshold)
     else:
         expected = 0.0
         for name in ("anchor", "positive"):
-            found = model.encode(PAIRS[name], output_value=None)
+            actual = encode_features(model, PAIRS[name])
             key = "head_weights" if penalty == "attention" else "head_vectors"
             # A sum for each column, a mean over its sentences.
-            heads = [each[key].flatten(1).numpy() for each in found]
-            expected += np.mean([hinges(each, threshold) for each in heads])
+            heads = [result[key].flatten(1).numpy() for result in actual]
+            expected += float(np.mean([hinges(vectors, threshold) for vectors in heads]))
     assert added == pytest.approx(0.1 * expected, rel=1e-4)
-    assert float(loss.active) == 1.0
+    assert loss.active is not None and float(loss.active) == 1.0
 
 
 def test_a_threshold_of_zero_adds_nothing(model: SentenceTransformer) -> None:
@@ -79,7 +100,7 @@ def test_a_threshold_of_zero_adds_nothing(model: SentenceTransformer) -> None:
     base = CosineSimilarityLoss(model)
     loss = DiversityLoss(model, base, "embedding", threshold=0.0)
     assert torch.equal(loss(columns(model), labels), base(columns(model), labels))
-    assert float(loss.active) == 0.0
+    assert loss.active is not None and float(loss.active) == 0.0
 
 
 def test_losses_that_name_their_terms_get_one_more(model: SentenceTransformer) -> None:
@@ -94,24 +115,24 @@ def test_losses_that_name_their_terms_get_one_more(model: SentenceTransformer) -
 def test_it_works_beside_a_loss_that_wraps_another(model: SentenceTransformer) -> None:
     inner = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [48, 16])
     DiversityLoss(model, inner, threshold=100.0)(columns(model), None).backward()
-    assert model[1].pooling.w2.grad.abs().sum() > 0
+    assert gradient(pooling_module(model).pooling.w2).abs().sum() > 0
 
 
 def test_what_cannot_work_is_answered_in_words(model: SentenceTransformer) -> None:
     base = MultipleNegativesRankingLoss(model)
     with pytest.raises(InputError, match=r"unknown penalty 'atention'\. Did you mean 'attention'"):
-        DiversityLoss(model, base, "atention")
+        DiversityLoss(model, base, "atention")  # type: ignore[arg-type]
     plain = SentenceTransformer(modules=[model[0], Pooling(WIDTH)])
     with pytest.raises(InputError, match="none of genpool's modules"):
         DiversityLoss(plain, base)
     one_head = SentenceTransformer(modules=[model[0], GeneralizedPooling(WIDTH, heads=1)])
-    with pytest.raises(InputError, match="one head, which has no other"):
+    with pytest.raises(InputError, match="one head, and so no pair"):
         DiversityLoss(one_head, base)
     cached = CachedMultipleNegativesRankingLoss(model, mini_batch_size=1)
     with pytest.raises(InputError, match="CachedMultipleNegativesRankingLoss computes embeddings"):
         DiversityLoss(model, cached)(columns(model), None)
     assert DiversityLoss(model, cached, "parameter")(columns(model), None).requires_grad
-    model[1].write_weights = False
+    pooling_module(model).write_weights = False
     with pytest.raises(InputError, match="write_weights=True"):
         DiversityLoss(model, base, "attention")(columns(model), None)
 
@@ -123,8 +144,8 @@ def test_the_card_of_a_model_names_the_loss_and_its_penalty(model: SentenceTrans
 
 
 def two_steps(model: SentenceTransformer, loss: nn.Module, folder: Path) -> list[float]:
-    """Trains for two steps; gives the change of every parameter."""
-    before = [each.detach().clone() for each in model.parameters()]
+    """Trains for two steps; returns the change of every parameter."""
+    before = [parameter.detach().clone() for parameter in model.parameters()]
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(folder),
         max_steps=2,
@@ -145,7 +166,7 @@ def two_steps(model: SentenceTransformer, loss: nn.Module, folder: Path) -> list
 def test_their_trainer_trains_with_it(model: SentenceTransformer, tmp_path: Path) -> None:
     loss = DiversityLoss(model, CosineSimilarityLoss(model), "embedding", threshold=100.0)
     two_steps(model, loss, tmp_path / "run")
-    changed = lively_pooling().pooling.w2 - model[1].pooling.w2
+    changed = lively_pooling().pooling.w2 - pooling_module(model).pooling.w2
     assert changed.abs().max() > 1e-3 and torch.isfinite(changed).all()
 
 

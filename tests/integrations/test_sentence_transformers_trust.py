@@ -104,10 +104,12 @@ def test_modules_inside_a_router_are_looked_at_too(tmp_path: Path) -> None:
         "document": [tiny_transformer(tmp_path / "b"), lively_pooling()],
     }
     folder = tmp_path / "routed"
-    model = SentenceTransformer(modules=[Router.for_query_document(*routes.values())])
+    model = SentenceTransformer(
+        modules=[Router.for_query_document(routes["query"], routes["document"])]
+    )
     model.save(str(folder))
-    found = load(folder)
-    np.testing.assert_array_equal(found.encode_query(SENTENCES), model.encode_query(SENTENCES))
+    actual: SentenceTransformer = load(folder)
+    np.testing.assert_array_equal(actual.encode_query(SENTENCES), model.encode_query(SENTENCES))
 
     def spoil(config: dict[str, Any]) -> None:
         name = next(name for name, kind in config["types"].items() if kind == TYPE)

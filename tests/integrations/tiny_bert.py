@@ -1,17 +1,18 @@
-"""A Transformer of a few numbers with random weights, and the real MiniLM where it is installed."""
+"""A tiny Transformer with random weights, and the real MiniLM where it is installed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from torch import Tensor, nn
+from transformers import BertConfig, BertModel, BertTokenizer
 
 from genpool.integrations.sentence_transformers import GeneralizedPooling
 
@@ -21,7 +22,7 @@ SENTENCES = ["A man sleeps.", "Two dogs run in the red park, not a man.", "The d
 
 
 def tiny_transformer(folder: Path) -> Transformer:
-    """A BERT of two layers and 16 numbers, written to the folder and opened from it."""
+    """A BERT of two layers and 16 dimensions, written to the folder and loaded from it."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *TEXT.split()]
     config = BertConfig(
         vocab_size=len(words),
@@ -34,25 +35,33 @@ def tiny_transformer(folder: Path) -> Transformer:
     torch.manual_seed(0)
     folder.mkdir(parents=True, exist_ok=True)
     BertModel(config).save_pretrained(folder)
-    tokenizer = BertTokenizerFast(vocab={word: number for number, word in enumerate(words)})
+    tokenizer = BertTokenizer(vocab={word: word_id for word_id, word in enumerate(words)})
     tokenizer.save_pretrained(folder)
     return Transformer(str(folder))
 
 
-def lively_pooling(heads: int = 3, **options: object) -> GeneralizedPooling:
+def lively_pooling(heads: int = 3, **options: Any) -> GeneralizedPooling:
     """Weights large enough to tell right from wrong."""
     pooling = GeneralizedPooling(WIDTH, heads, 5, **options)
     random = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        for each in pooling.parameters():
-            each.copy_(torch.randn(each.shape, generator=random))
+        for parameter in pooling.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=random))
     return pooling
 
 
 def tiny_model(folder: Path) -> SentenceTransformer:
     """Transformer, generalized pooling and normalisation, with a prompt for queries."""
-    modules = [tiny_transformer(folder), lively_pooling(), Normalize()]
+    modules: list[nn.Module] = [tiny_transformer(folder), lively_pooling(), Normalize()]
     return SentenceTransformer(modules=modules, prompts={"query": "query : "})
+
+
+def encode_features(
+    model: SentenceTransformer, sentences: list[str], batch_size: int = 32
+) -> list[dict[str, Tensor]]:
+    """All features of every sentence. Their overloads take a list of texts for one input."""
+    features = model.encode(sentences, batch_size=batch_size, output_value=None)
+    return cast(list[dict[str, Tensor]], features)
 
 
 def change_json(path: Path, edit: Callable[[Any], object]) -> None:

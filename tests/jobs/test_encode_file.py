@@ -12,16 +12,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+import torch
 
 from genpool import SentenceEncoder
 from genpool.data.sentences import column_reader, read_sentences
 from genpool.errors import DataError, InputError
-from genpool.inference.batching import WINDOW
-from genpool.jobs.encode_file import encode_file
+from genpool.inference.batching import WINDOW_BATCHES
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.jobs.encode_file import EncodeOptions, encode_file
 
 #: of all lengths, an empty one among them, and one twice
 SENTENCES = ["a dog runs .", "", "the man", "two red dogs rest , the man sleeps .", "dog", "dog"]
 FORMATS = (".npy", ".parquet", ".jsonl")
+QUIET = EncodeOptions(show_progress=False)
+#: the smallest windows: several of them even for short files
+ONE_BY_ONE = EncodeOptions(batch_size=1, show_progress=False)
 
 
 @pytest.fixture
@@ -47,7 +52,7 @@ def test_every_line_gets_its_vector_in_order(
     sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / f"vectors{suffix}"
-    assert encode_file(sentence_encoder, sentences, out, show_progress=False) == 6
+    assert encode_file(sentence_encoder, sentences, out, QUIET) == 6
     texts, vectors = read_back(out)
     assert texts in (None, SENTENCES)
     expected = sentence_encoder.encode(SENTENCES)
@@ -62,17 +67,20 @@ def test_a_file_without_a_line_gives_no_vectors(
 ) -> None:
     (tmp_path / "empty.txt").write_bytes(b"")
     out = tmp_path / f"vectors{suffix}"
-    assert encode_file(sentence_encoder, tmp_path / "empty.txt", out, show_progress=False) == 0
+    assert encode_file(sentence_encoder, tmp_path / "empty.txt", out, QUIET) == 0
     assert len(read_back(out)[1]) == 0
 
 
 def test_more_sentences_than_are_held_at_once_stay_in_order(
     sentence_encoder: SentenceEncoder, tmp_path: Path
 ) -> None:
-    many = [" ".join(["dog"] * (number * 7 % 5)) + f" {number}" for number in range(2 * WINDOW + 3)]
+    many = [
+        " ".join(["dog"] * (number * 7 % 5)) + f" {number}"
+        for number in range(2 * WINDOW_BATCHES + 3)
+    ]
     (tmp_path / "many.txt").write_text("\n".join(many))
     out = tmp_path / "vectors.jsonl"
-    encode_file(sentence_encoder, tmp_path / "many.txt", out, batch_size=1, show_progress=False)
+    encode_file(sentence_encoder, tmp_path / "many.txt", out, ONE_BY_ONE)
     texts, vectors = read_back(out)
     assert texts == many
     assert np.abs(vectors - sentence_encoder.encode(many)).max() < 1e-6
@@ -83,9 +91,9 @@ def test_the_stream_is_never_in_memory_as_a_whole(
 ) -> None:
     read = written = ahead = 0
 
-    def sentences(source: Path, column: str | None) -> Iterator[str]:
+    def sentences(source: Path) -> Iterator[str]:
         nonlocal read, ahead
-        for _ in range(5 * WINDOW):
+        for _ in range(5 * WINDOW_BATCHES):
             read += 1
             ahead = max(ahead, read - written)
             yield "a dog"
@@ -96,18 +104,19 @@ def test_the_stream_is_never_in_memory_as_a_whole(
         return str(row["sentence"])
 
     monkeypatch.setattr("genpool.jobs.encode_file.read_sentences", sentences)
-    monkeypatch.setattr("genpool.jobs.encode_file.json.dumps", written_row)
+    monkeypatch.setattr("genpool.jobs.vector_files.json.dumps", written_row)
     out = tmp_path / "vectors.jsonl"
-    assert encode_file(sentence_encoder, "x", out, batch_size=1, show_progress=False) == 5 * WINDOW
-    assert written == 5 * WINDOW
-    assert ahead <= WINDOW + 1
+    assert encode_file(sentence_encoder, "x", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
+    assert written == 5 * WINDOW_BATCHES
+    assert ahead <= WINDOW_BATCHES + 1
 
 
 def test_normalized_vectors_have_length_one(
     sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "vectors.npy"
-    encode_file(sentence_encoder, sentences, out, normalize=True, show_progress=False)
+    options = EncodeOptions(normalize=True, show_progress=False)
+    encode_file(sentence_encoder, sentences, out, options)
     lengths = np.linalg.norm(np.load(out), axis=1)
     assert np.abs(lengths - [1, 0, 1, 1, 1, 1]).max() < 1e-6
 
@@ -117,7 +126,7 @@ def test_a_column_of_a_table_can_be_encoded(
 ) -> None:
     (tmp_path / "table.csv").write_text('body,stars\n"a dog, runs",3\nthe man,4\n')
     out = tmp_path / "vectors.jsonl"
-    encode_file(sentence_encoder, tmp_path / "table.csv", out, column="body", show_progress=False)
+    encode_file(sentence_encoder, column_reader(tmp_path / "table.csv", "body"), out, QUIET)
     assert read_back(out)[0] == ["a dog, runs", "the man"]
 
 
@@ -131,7 +140,7 @@ def test_an_empty_cell_is_a_sentence_without_tokens(
     }
     (tmp_path / name).write_text(texts[name])
     out = tmp_path / "vectors.npy"
-    encode_file(sentence_encoder, tmp_path / name, out, column="text", show_progress=False)
+    encode_file(sentence_encoder, column_reader(tmp_path / name, "text"), out, QUIET)
     expected = sentence_encoder.encode(["a dog runs .", "", "the man"])
     assert np.abs(np.load(out) - expected).max() < 1e-6
 
@@ -140,23 +149,22 @@ def test_bad_rows_are_left_out_if_asked_to(
     sentence_encoder: SentenceEncoder, tmp_path: Path
 ) -> None:
     (tmp_path / "cells.tsv").write_text("text\tn\na dog runs .\t1\nbroken\nthe man\t3\n")
-    given, out = (sentence_encoder, tmp_path / "cells.tsv"), tmp_path / "vectors.npy"
+    out = tmp_path / "vectors.npy"
     with pytest.raises(DataError, match=r"line 3.*--bad-rows skip"):
-        encode_file(*given, out, column="text", show_progress=False)
+        encode_file(sentence_encoder, column_reader(tmp_path / "cells.tsv", "text"), out, QUIET)
     reader = column_reader(tmp_path / "cells.tsv", "text", bad_rows="skip")
-    encode_file(sentence_encoder, reader, out, show_progress=False)
+    assert encode_file(sentence_encoder, reader, out, QUIET) == 2
     assert reader.skipped.total() == 1
     assert np.abs(np.load(out) - sentence_encoder.encode(["a dog runs .", "the man"])).max() < 1e-6
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-def test_vectors_can_be_cut(
+def test_vectors_can_be_truncated(
     sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, normalize: bool
 ) -> None:
     out = tmp_path / "vectors.npy"
-    encode_file(
-        sentence_encoder, sentences, out, None, normalize, show_progress=False, truncate_dim=3
-    )
+    options = EncodeOptions(normalize=normalize, truncate_dim=3, show_progress=False)
+    encode_file(sentence_encoder, sentences, out, options)
     expected = sentence_encoder.encode(SENTENCES)[:, :3]
     if normalize:
         expected = expected / np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-9)
@@ -164,11 +172,13 @@ def test_vectors_can_be_cut(
 
 
 @pytest.mark.parametrize("given", [0, 10**6, "5", 2.0, True])
-def test_a_cut_that_cannot_be_is_told(
+def test_an_impossible_truncate_dim_is_refused(
     sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, given
 ) -> None:
     with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
-        encode_file(sentence_encoder, sentences, tmp_path / "v.npy", truncate_dim=given)
+        encode_file(
+            sentence_encoder, sentences, tmp_path / "v.npy", EncodeOptions(truncate_dim=given)
+        )
     with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
         sentence_encoder.encode("a dog", truncate_dim=given)
     assert not (tmp_path / "v.npy").exists()
@@ -211,14 +221,14 @@ def test_an_error_on_the_way_leaves_the_output_as_it_was(
     sentence_encoder: SentenceEncoder, tmp_path: Path, suffix: str
 ) -> None:
     bad = tmp_path / "latin.txt"
-    bad.write_bytes(b"a dog\n" * (WINDOW + 5) + b"caf\xe9\n")
+    bad.write_bytes(b"a dog\n" * (WINDOW_BATCHES + 5) + b"caf\xe9\n")
     out = tmp_path / f"vectors{suffix}"
     with pytest.raises(DataError):
-        encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+        encode_file(sentence_encoder, bad, out, ONE_BY_ONE)
     assert [each.name for each in tmp_path.iterdir()] == ["latin.txt"]
     out.write_bytes(b"an earlier result")
     with pytest.raises(DataError):
-        encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+        encode_file(sentence_encoder, bad, out, ONE_BY_ONE)
     assert out.read_bytes() == b"an earlier result"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["latin.txt", out.name]
 
@@ -245,3 +255,67 @@ def test_a_table_is_not_encoded_line_by_line(
     table.write_bytes(b"")
     with pytest.raises(InputError, match="say which column holds the sentences: --column"):
         encode_file(sentence_encoder, table, tmp_path / "out.npy")
+
+
+def test_the_total_of_a_file_is_known_before_it_is_encoded(
+    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, capsys
+) -> None:
+    (tmp_path / "rows.csv").write_text('text,n\n"two\nlines",1\ndog,2\n')
+    encode_file(sentence_encoder, sentences, tmp_path / "v.npy")
+    assert "encoding: 6/6" in capsys.readouterr().err
+    encode_file(sentence_encoder, column_reader(tmp_path / "rows.csv", "text"), tmp_path / "v.npy")
+    assert "encoding: 2/2" in capsys.readouterr().err
+
+
+def with_nan_for(word: str, encoder: SentenceEncoder) -> SentenceEncoder:
+    with torch.no_grad():
+        encoder.embedding.words[encoder.text.vocabulary.id(word)] = float("nan")
+    return encoder
+
+
+@pytest.mark.parametrize("output", ["v.npy", "v.parquet", "v.jsonl", "index/"])
+def test_a_vector_that_is_not_finite_is_refused_with_its_row(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, output: str
+) -> None:
+    damaged = with_nan_for("man", sentence_encoder)
+    lines = ["a dog"] * (WINDOW_BATCHES + 5) + ["the man"]
+    (tmp_path / "lines.txt").write_text("\n".join(lines))
+    with pytest.raises(InputError, match=f"the vector of row {WINDOW_BATCHES + 5} is not finite"):
+        encode_file(damaged, tmp_path / "lines.txt", f"{tmp_path}/{output}", ONE_BY_ONE)
+    assert [path.name for path in tmp_path.iterdir()] == ["lines.txt"]
+
+
+@pytest.mark.parametrize("output", ["v.npy", "v.parquet", "v.jsonl", "index/"])
+def test_ctrl_c_says_how_far_it_was_and_leaves_the_output_as_it_was(
+    sentence_encoder: SentenceEncoder,
+    sentences: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+) -> None:
+    out = f"{tmp_path}/{output}"
+    encode_file(sentence_encoder, sentences, out, QUIET)
+
+    def contents() -> dict[str, bytes]:
+        files = (path for path in tmp_path.rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files}
+
+    many = tmp_path / "many.txt"
+    many.write_text("a dog\n" * (2 * WINDOW_BATCHES))
+    before, encode_tokenized, calls = contents(), QuickEncoder.encode_tokenized, 0
+
+    def interrupted(self: QuickEncoder, words: list[list[str]]) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        if calls == WINDOW_BATCHES + 4:  # in the second window, after the first was written
+            raise KeyboardInterrupt
+        return encode_tokenized(self, words)
+
+    monkeypatch.setattr(QuickEncoder, "encode_tokenized", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        encode_file(sentence_encoder, many, out, ONE_BY_ONE)
+    assert str(caught.value) == (
+        f"stopped after {WINDOW_BATCHES + 3} of {2 * WINDOW_BATCHES} sentences; nothing was "
+        f"written to {out}; run the command again"
+    )
+    assert contents() == before

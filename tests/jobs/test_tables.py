@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ PAIRS = [
 ]
 
 
-def write(path: Path, rows: list[tuple[str, ...]], header: str) -> Path:
+def write(path: Path, rows: Sequence[tuple[str, ...]], header: str) -> Path:
     lines = ["\t".join(row) for row in [tuple(header.split()), *rows]]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -69,6 +70,20 @@ def test_a_table_without_labels_is_predicted_but_not_scored(
         predict_table(text_classifier, table, labelled=True)
 
 
+def test_rows_without_a_gold_label_are_counted_and_not_scored(
+    pair_classifier: PairClassifier, tmp_path: Path
+) -> None:
+    sides = [(first, second) for _, first, second in PAIRS]
+    right = pair_classifier.predict(sides)
+    rows = [("", *sides[0]), (right[1], *sides[1]), (right[2], *sides[2])]
+    table = predict_table(
+        pair_classifier, write(tmp_path / "pairs.tsv", rows, "label premise hypothesis")
+    )
+    assert table.unlabelled == 1
+    assert (table.report().correct, table.report().total) == (2, 2)
+    assert list(table.predictions.predicted) == right
+
+
 def test_a_reader_may_be_given_and_then_knows_what_it_left_out(
     text_classifier: TextClassifier, sentence_encoder: SentenceEncoder, tmp_path: Path
 ) -> None:
@@ -78,7 +93,7 @@ def test_a_reader_may_be_given_and_then_knows_what_it_left_out(
     found = predict_table(text_classifier, reader).predictions
     assert found.ids == ("0", "2")
     assert reader.skipped == {"empty side": 1}
-    with pytest.raises(InputError, match="has its options already; give tokenized"):
+    with pytest.raises(InputError, match="has its options already; pass tokenized"):
         evaluate_probe(sentence_encoder, reader, tokenized=True)
 
 
@@ -151,7 +166,9 @@ def test_a_folder_of_several_tables_is_told(
 ) -> None:
     for name in ("train", "dev"):
         write(tmp_path / f"{name}.tsv", PAIRS, "label premise hypothesis")
-    with pytest.raises(DataError, match="expected one table"):
+    with pytest.raises(
+        DataError, match=r"has several splits: train, dev; choose one: .*--split NAME"
+    ):
         predict_table(pair_classifier, tmp_path)
 
 
@@ -188,7 +205,7 @@ def scored_rows(encoder: SentenceEncoder, count: int, seed: int) -> list[tuple[s
     def sentence() -> str:
         return " ".join(chance.choice(WORDS) for _ in range(chance.randint(1, 5)))
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for _ in range(count):
         first, second = sentence(), sentence()
         cosine = float(encoder.similarity(first, second))
@@ -248,7 +265,7 @@ def test_tokenised_sentences_are_encoded_as_they_are_split(
 def dog_or_man(count: int, seed: int) -> list[tuple[str, ...]]:
     """A word decides: what the vectors of any encoder still tell."""
     chance = random.Random(seed)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for number in range(count):
         label = ("dog", "man")[number % 2]
         rows.append((label, " ".join([chance.choice(("the", "a", "red")), label])))
@@ -274,6 +291,16 @@ def test_a_folder_is_probed_on_its_test_table(
     assert report.accuracy.total == 6
     assert len(report.chosen_c) == 1
     assert report.accuracy.accuracy == 1.0
+
+
+def test_a_folder_is_probed_on_the_split_that_is_named(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    for seed, (name, count) in enumerate({"train": 24, "dev": 8, "test": 6}.items()):
+        write(tmp_path / f"{name}.tsv", dog_or_man(count, seed), "label text")
+    assert evaluate_probe(sentence_encoder, tmp_path, split="dev").accuracy.total == 8
+    alone = evaluate_probe(sentence_encoder, tmp_path, folds=4, split="train")
+    assert (alone.accuracy.total, len(alone.chosen_c)) == (24, 4)  # cross-validated
 
 
 def test_pairs_are_probed_on_the_features_of_both_sides(

@@ -18,7 +18,7 @@ GATE_WIDTH = 3
 
 
 class Case(NamedTuple):
-    """A pooling and the options to make it with; `heads` is how many heads it must give."""
+    """A pooling and the options to make it with; `heads` is how many heads it must have."""
 
     name: str
     options: dict[str, Any]
@@ -83,19 +83,19 @@ def every_mask(time: int) -> Tensor:
 
 
 def with_garbage(states: Tensor, mask: Tensor) -> Tensor:
-    """The same real tokens; NaN, the infinities and huge numbers at padding, in turn."""
+    """The same real tokens; NaN, the infinities and huge values at padding, in turn."""
     garbage = torch.tensor([float("nan"), float("inf"), float("-inf"), 1e30, -1e30])
     filling = garbage.to(states.dtype).repeat(states.numel() // 5 + 1)[: states.numel()]
     return torch.where(mask.unsqueeze(-1), states, filling.view_as(states))
 
 
-def numbers(tensor: Tensor) -> np.ndarray:
+def to_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.detach().double().numpy()
 
 
 def real(states: Tensor, mask: Tensor, sentence: int) -> np.ndarray:
     """The real tokens of one sentence, (their count, dim)."""
-    return numbers(states)[sentence][mask[sentence].numpy()]
+    return to_numpy(states)[sentence][mask[sentence].numpy()]
 
 
 def assert_is_reference(
@@ -106,9 +106,9 @@ def assert_is_reference(
 ) -> None:
     """Compares every sentence with `expected(its row)`; zeros where it has no token."""
     for sentence, present in enumerate(mask.numpy()):
-        heads = numbers(pooled.heads)[sentence]
-        vector = numbers(pooled.vector)[sentence]
-        weights = None if pooled.weights is None else numbers(pooled.weights)[sentence]
+        heads = to_numpy(pooled.heads)[sentence]
+        vector = to_numpy(pooled.vector)[sentence]
+        weights = None if pooled.weights is None else to_numpy(pooled.weights)[sentence]
         if not present.any():
             assert not vector.any()
             assert not heads.any()

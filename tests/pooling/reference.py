@@ -1,6 +1,6 @@
 """The poolings and penalties a second time: NumPy loops, straight from the equations.
 
-A pooling here takes the real tokens of one sentence, `tokens` (time, dim), and gives its heads
+A pooling here takes the real tokens of one sentence, `tokens` (time, dim), and returns its heads
 (heads, dim) and its weights (heads, time, dim or 1), None where the equations have none. There is
 no batch and no padding, so nothing here can get a mask wrong.
 """
@@ -16,13 +16,13 @@ Array = NDArray[np.float64]
 Sentence = tuple[Array, Array | None]
 
 
-def softmax(numbers: Array) -> Array:
-    powers = [math.exp(number - max(numbers)) for number in numbers]
+def softmax(logits: Array) -> Array:
+    powers = [math.exp(logit - max(logits)) for logit in logits]
     return np.array([power / sum(powers) for power in powers])
 
 
 def vector_attention(tokens: Array, logits: Array) -> tuple[Array, Array]:
-    """Weights (time, dim), each dimension's own softmax over time, and the sum a_t * h_t."""
+    """Weights (time, dim), a softmax per dimension over time, and the sum a_t * h_t."""
     time, dim = tokens.shape
     weights, vector = np.zeros((time, dim)), np.zeros(dim)
     for d in range(dim):
@@ -80,7 +80,7 @@ def gated(tokens: Array, gates: Array) -> Sentence:
     """Chen et al.: v = [mean ; max ; sum_t g_t h_t / sum_t g_t], g_t = ||gates_t||_2."""
     above, below = np.zeros(tokens.shape[1]), 0.0
     for token, gate in zip(tokens, gates, strict=True):
-        size = math.sqrt(sum(number**2 for number in gate))
+        size = math.sqrt(sum(value**2 for value in gate))
         above += size * token
         below += size
     return np.array([mean(tokens)[0][0], maximum(tokens)[0][0], above / below]), None

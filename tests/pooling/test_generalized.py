@@ -17,15 +17,15 @@ from .cases import (
     assert_is_reference,
     every_mask,
     mask_of,
-    numbers,
     random_states,
     real,
+    to_numpy,
     with_garbage,
 )
 
 
 def equations(pooling, states, mask):
-    parameters = [numbers(p) for p in (pooling.w1, pooling.b1, pooling.w2, pooling.b2)]
+    parameters = [to_numpy(p) for p in (pooling.w1, pooling.b1, pooling.w2, pooling.b2)]
     return lambda row: reference.generalized(real(states, mask, row), *parameters)
 
 
@@ -76,9 +76,11 @@ def test_two_tokens_worked_by_hand():
     # Head 1: e^ln3 : e^0 = 3 : 1 in dimension 0 and e^0 : e^ln4 = 1 : 4 in dimension 1.
     # Head 2: 3 : 1 in both.
     weights = [[[3 / 4, 1 / 5], [1 / 4, 4 / 5]], [[3 / 4, 3 / 4], [1 / 4, 1 / 4]]]
-    np.testing.assert_allclose(numbers(pooled.weights)[0], weights, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(to_numpy(pooled.weights)[0], weights, rtol=0, atol=1e-12)
     # 3/4 * 1 + 1/4 * 0 and 1/5 * 0 + 4/5 * 2; then 3/4 * 1 and 1/4 * 2.
-    np.testing.assert_allclose(numbers(pooled.vector), [[0.75, 1.6, 0.75, 0.5]], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        to_numpy(pooled.vector), [[0.75, 1.6, 0.75, 0.5]], rtol=0, atol=1e-12
+    )
 
 
 def test_penalties_of_two_tokens_worked_by_hand():
@@ -133,7 +135,7 @@ def test_starts_as_the_released_program_does():
     torch.manual_seed(0)
     pooling = GeneralizedPooling(300, heads=2)
     for weight in (pooling.w1, pooling.w2):
-        # 90,000 numbers: the mean strays by 0.01 / 300, the deviation by 0.01 / 424.
+        # 90,000 values: the mean strays by 0.01 / 300, the deviation by 0.01 / 424.
         assert abs(weight.mean().item()) < 5 * 0.01 / 300
         assert weight.std().item() == pytest.approx(0.01, abs=5 * 0.01 / 424)
     assert not pooling.b1.any()
@@ -155,6 +157,7 @@ def test_second_bias_moves_no_weight():
     pooling = Case("generalized", {"heads": 2}, 2).make(4, torch.float64)
     states, mask = random_states(2, 5, 4, dtype=torch.float64), mask_of([5, 3], 5)
     before = pooling(states, mask).weights
+    assert isinstance(pooling, GeneralizedPooling)
     with torch.no_grad():
         pooling.b2.add_(random_states(2, 4, dtype=torch.float64))
     torch.testing.assert_close(pooling(states, mask).weights, before, rtol=0, atol=1e-12)
@@ -162,11 +165,12 @@ def test_second_bias_moves_no_weight():
 
 def test_second_bias_is_in_the_logits():
     pooling = Case("generalized", {"heads": 2, "hidden_dim": 3}, 2).make(4, torch.float64)
+    assert isinstance(pooling, GeneralizedPooling)
     parameters = (pooling.w1, pooling.b1, pooling.w2, pooling.b2)
     rows = random_states(5, 4, dtype=torch.float64)
-    logits = numbers(generalized_logits(rows, *parameters))
-    w1, b1, w2, b2 = map(numbers, parameters)
+    logits = to_numpy(generalized_logits(rows, *parameters))
+    w1, b1, w2, b2 = map(to_numpy, parameters)
     for head in range(2):
-        for row, token in enumerate(numbers(rows)):
+        for row, token in enumerate(to_numpy(rows)):
             expected = w2[head] @ np.maximum(w1[head] @ token + b1[head], 0) + b2[head]
             np.testing.assert_allclose(logits[head, row], expected, rtol=0, atol=1e-12)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from genpool.pooling.masking import masked_max, masked_mean, masked_softmax
+from tests.helpers.gradients import gradient
 
 from .cases import (
     ATTENTIVE,
@@ -12,10 +13,10 @@ from .cases import (
     GATE_WIDTH,
     every_mask,
     mask_of,
-    numbers,
     pool,
     random_gates,
     random_states,
+    to_numpy,
     with_garbage,
 )
 
@@ -42,7 +43,7 @@ def alone(pooling, states, gates):
 
 
 def padded(rows, positions, time):
-    """One batch of sentences; token t of sentence b stands at positions[b][t]."""
+    """One batch of sentences; token t of sentence b is at positions[b][t]."""
     states = torch.zeros(len(rows), time, DIM)
     gates = torch.zeros(len(rows), time, GATE_WIDTH)
     mask = torch.zeros(len(rows), time, dtype=torch.bool)
@@ -118,9 +119,9 @@ def test_other_sentences_get_no_gradient(case):
     states = random_states(3, 5, 4).requires_grad_()
     pooled = pool(pooling, states, mask_of([5, 4, 2], 5), random_gates(3, 5))
     pooled.vector[1].square().sum().backward()
-    assert not states.grad[[0, 2]].any()
-    assert states.grad[1, :4].any()
-    assert not states.grad[1, 4:].any()
+    assert not gradient(states)[[0, 2]].any()
+    assert gradient(states)[1, :4].any()
+    assert not gradient(states)[1, 4:].any()
 
 
 @every_case
@@ -177,8 +178,8 @@ def test_sentence_with_no_token_gives_the_gates_no_gradient():
     mask = mask_of([3, 0, 1], 3)
     gates = with_garbage(random_gates(3, 3), mask).requires_grad_()
     pooling(random_states(3, 3, 4), mask, gates).vector.square().sum().backward()
-    assert not gates.grad[~mask].any()
-    assert gates.grad[0].any()
+    assert not gradient(gates)[~mask].any()
+    assert gradient(gates)[0].any()
 
 
 @every_case
@@ -189,7 +190,7 @@ def test_batch_of_no_tokens_at_all_gives_zeros_and_finite_gradients(case):
     vector = pool(pooling, states, torch.zeros(2, 3, dtype=torch.bool), gates).vector
     assert not vector.any()
     vector.sum().backward()
-    assert not states.grad.any()
+    assert not gradient(states).any()
     assert all(not parameter.grad.any() for parameter in pooling.parameters())
 
 
@@ -201,6 +202,7 @@ def test_time_may_be_zero(case):
     assert torch.equal(pooled.vector, torch.zeros(2, 4 * case.heads))
     assert torch.equal(pooled.heads, torch.zeros(2, case.heads, 4))
     if case in ATTENTIVE:
+        assert pooled.weights is not None
         assert pooled.weights.shape[:3] == (2, case.heads, 0)
 
 
@@ -220,8 +222,9 @@ def test_weights_are_shares_of_the_real_tokens_and_exactly_zero_at_padding(case,
     mask = every_mask(5)[1:]  # every mask with a token
     states = with_garbage(random_states(*mask.shape, 4, dtype=dtype), mask)
     weights = pool(pooling, states, mask).weights  # (batch, heads, time, 4 or 1)
+    assert weights is not None
     precision = 10 * torch.finfo(dtype).eps
-    np.testing.assert_allclose(numbers(weights.sum(dim=2)), 1, rtol=0, atol=precision)
+    np.testing.assert_allclose(to_numpy(weights.sum(dim=2)), 1, rtol=0, atol=precision)
     at = weights.movedim(2, 1)  # (batch, time, heads, 4 or 1)
     assert (at[mask] > 0).all()
     assert not at[~mask].any()
@@ -237,8 +240,10 @@ def test_result_has_the_shapes_of_the_design_and_the_type_of_the_states(case, dt
     assert pooled.vector.shape == (3, pooling.output_dim)
     assert pooled.heads.shape == (3, case.heads, 4)
     if case.name in ("generalized", "source-to-token"):
+        assert pooled.weights is not None
         assert pooled.weights.shape == (3, case.heads, 6, 4)
     elif case in ATTENTIVE:
+        assert pooled.weights is not None
         assert pooled.weights.shape == (3, case.heads, 6, 1)
     else:
         assert pooled.weights is None
@@ -304,9 +309,9 @@ def test_softmax_takes_any_number_of_dimensions_before_time():
     logits = random_states(2, 5, 4, 3, 2, dtype=torch.float64)
     weights = masked_softmax(logits, mask)
     for b, length in enumerate([3, 1]):
-        powers = np.exp(numbers(logits)[b, :, :, :length])
+        powers = np.exp(to_numpy(logits)[b, :, :, :length])
         expected = powers / powers.sum(axis=2, keepdims=True)
-        np.testing.assert_allclose(numbers(weights)[b, :, :, :length], expected, 0, 1e-12)
+        np.testing.assert_allclose(to_numpy(weights)[b, :, :, :length], expected, 0, 1e-12)
         assert not weights[b, :, :, length:].any()
 
 
@@ -324,7 +329,7 @@ def test_maximum_of_minus_infinity_is_the_same_with_and_without_padding():
 def test_tokens_that_share_a_maximum_share_its_gradient():
     states = torch.tensor([[[2.0], [2.0], [2.0]]], requires_grad=True)
     masked_max(states, torch.tensor([[True, True, False]])).sum().backward()
-    assert states.grad.flatten().tolist() == [0.5, 0.5, 0]
+    assert gradient(states).flatten().tolist() == [0.5, 0.5, 0]
 
 
 def test_mean_divides_by_the_real_tokens():

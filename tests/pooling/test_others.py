@@ -13,6 +13,7 @@ from genpool.pooling import (
     ScalarAttentionPooling,
     SourceToTokenPooling,
 )
+from tests.helpers.gradients import gradient
 
 from . import reference
 from .cases import (
@@ -22,11 +23,11 @@ from .cases import (
     assert_is_reference,
     every_mask,
     mask_of,
-    numbers,
     pool,
     random_gates,
     random_states,
     real,
+    to_numpy,
     with_garbage,
 )
 
@@ -44,14 +45,14 @@ def equations(pooling, states, mask, gates):
         tokens = real(states, mask, row)
         match pooling:
             case ScalarAttentionPooling():
-                return reference.scalar(tokens, numbers(pooling.w1), numbers(pooling.w2))
+                return reference.scalar(tokens, to_numpy(pooling.w1), to_numpy(pooling.w2))
             case InnerAttentionPooling():
                 matrices = (pooling.wy, pooling.wh, pooling.w)
-                return reference.inner(tokens, *map(numbers, matrices))
+                return reference.inner(tokens, *map(to_numpy, matrices))
             case SourceToTokenPooling():
                 one, two = pooling.first, pooling.second
-                matrices = (one.weight, one.bias, two.weight, two.bias)
-                return reference.source_to_token(tokens, *map(numbers, matrices))
+                parameters = (one.weight, one.bias, two.weight, two.bias)
+                return reference.source_to_token(tokens, *map(to_numpy, parameters))
             case GatedPooling():
                 return reference.gated(tokens, real(gates, mask, row))
             case MaxPooling():
@@ -120,7 +121,7 @@ def test_gated_pooling_worked_by_hand():
     states = torch.tensor([[[1.0, 0.0], [5.0, 8.0]]])
     gates = torch.tensor([[[0.3, 0.4], [0.9, 1.2]]])  # norms 0.5 and 1.5: shares 1/4 and 3/4
     pooled = GatedPooling(2)(states, torch.tensor([[True, True]]), gates)
-    np.testing.assert_allclose(numbers(pooled.heads)[0], [[3, 4], [5, 8], [4, 6]], 0, 1e-6)
+    np.testing.assert_allclose(to_numpy(pooled.heads)[0], [[3, 4], [5, 8], [4, 6]], 0, 1e-6)
 
 
 def test_gated_pooling_takes_gates_of_any_width():
@@ -132,7 +133,7 @@ def test_gated_pooling_takes_gates_of_any_width():
         expected = [
             reference.gated(real(states, mask, row), real(gates, mask, row))[0] for row in rows
         ]
-        np.testing.assert_allclose(numbers(pooled.heads), expected, 0, 1e-12)
+        np.testing.assert_allclose(to_numpy(pooled.heads), expected, 0, 1e-12)
 
 
 def test_closed_gates_give_zeros_and_not_nan():
@@ -141,8 +142,8 @@ def test_closed_gates_give_zeros_and_not_nan():
     pooled = GatedPooling(2)(states, torch.ones(1, 3, dtype=torch.bool), gates)
     assert pooled.heads[0, 2].tolist() == [0, 0]
     pooled.vector.sum().backward()
-    assert states.grad.isfinite().all()
-    assert gates.grad.isfinite().all()
+    assert gradient(states).isfinite().all()
+    assert gradient(gates).isfinite().all()
 
 
 @pytest.mark.parametrize("case", WITH_PARAMETERS, ids=str)

@@ -1,19 +1,23 @@
 """The penalties: against the equations, by hand, and whether they are awake at the start."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 
 from genpool.pooling import GeneralizedPooling
 from genpool.pooling.penalties import (
+    Penalty,
     attention_penalty,
     embedding_penalty,
     parameter_penalty,
     scalar_attention_penalty,
 )
+from tests.helpers.gradients import gradient
 
 from . import reference
-from .cases import Case, mask_of, numbers, random_states, with_garbage
+from .cases import Case, mask_of, random_states, to_numpy, with_garbage
 
 SETTINGS = [(1.0, 1.0), (0.3, 0.01), (20.0, 2.0)]
 settings = pytest.mark.parametrize(("threshold", "weight"), SETTINGS)
@@ -38,10 +42,10 @@ def share_below(distances, threshold):
 def test_parameter_penalty_follows_its_equation(heads, threshold, weight):
     w1 = 0.6 * random_states(heads, 3, 4, dtype=torch.float64)
     penalty = parameter_penalty(w1, threshold, weight)
-    expected = reference.parameter_penalty(numbers(w1), threshold, weight)
-    distances = reference.distances(numbers(w1))
+    expected = reference.parameter_penalty(to_numpy(w1), threshold, weight)
+    distances = reference.distances(to_numpy(w1))
     assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
-    np.testing.assert_allclose(numbers(penalty.distances), distances, 0, 1e-12)
+    np.testing.assert_allclose(to_numpy(penalty.distances), distances, 0, 1e-12)
     assert penalty.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
 
 
@@ -51,17 +55,18 @@ def test_parameter_penalty_follows_its_equation(heads, threshold, weight):
 @pytest.mark.parametrize("of", ["attention", "embedding"])
 def test_batch_penalties_follow_their_equations(of, heads, threshold, weight, average):
     pooled = pooled_batch(heads)
+    penalty: Callable[..., Penalty]
     if of == "attention":
         penalty, batch = attention_penalty, pooled.weights
     else:
         penalty, batch = embedding_penalty, pooled.heads
     result = penalty(batch, threshold, weight, average)
-    expected = AVERAGES[average](numbers(batch), threshold, weight)
-    distances = np.array([reference.distances(sentence) for sentence in numbers(batch)])
+    expected = AVERAGES[average](to_numpy(batch), threshold, weight)
+    distances = np.array([reference.distances(sentence) for sentence in to_numpy(batch)])
     if average == "batch":
         distances = distances.mean(axis=0)
     assert result.term.item() == pytest.approx(expected, abs=1e-12)
-    np.testing.assert_allclose(numbers(result.distances), distances, 0, 1e-12)
+    np.testing.assert_allclose(to_numpy(result.distances), distances, 0, 1e-12)
     assert result.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
 
 
@@ -69,7 +74,7 @@ def test_batch_penalties_follow_their_equations(of, heads, threshold, weight, av
 def test_hinge_is_per_sentence_unless_said_otherwise(penalty):
     pooled = pooled_batch(3)
     batch = pooled.weights if penalty is attention_penalty else pooled.heads
-    threshold = float(np.median([reference.distances(heads) for heads in numbers(batch)]))
+    threshold = float(np.median([reference.distances(heads) for heads in to_numpy(batch)]))
     plain = penalty(batch, threshold).term
     assert plain == penalty(batch, threshold, 1.0, "sentence").term
     assert plain != penalty(batch, threshold, 1.0, "batch").term
@@ -80,10 +85,10 @@ def test_hinge_is_per_sentence_unless_said_otherwise(penalty):
 def test_penalty_of_lin_follows_its_equation(heads, weight):
     weights = pooled_batch(heads, "scalar").weights
     penalty = scalar_attention_penalty(weights, weight)
-    expected = reference.scalar_attention_penalty(numbers(weights).squeeze(-1), weight)
-    distances = [reference.distances(sentence) for sentence in numbers(weights)]
+    expected = reference.scalar_attention_penalty(to_numpy(weights).squeeze(-1), weight)
+    distances = [reference.distances(sentence) for sentence in to_numpy(weights)]
     assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
-    np.testing.assert_allclose(numbers(penalty.distances), distances, 0, 1e-12)
+    np.testing.assert_allclose(to_numpy(penalty.distances), distances, 0, 1e-12)
     assert penalty.active.item() == 1
 
 
@@ -116,13 +121,13 @@ def test_parameter_penalty_is_asleep_at_the_start_of_the_papers_models(dim, hidd
     torch.manual_seed(0)
     pooling = GeneralizedPooling(dim, heads=5, hidden_dim=hidden)
     penalty = parameter_penalty(pooling.w1, threshold=1.0)
-    # 2 * 0.01^2 * dim * hidden numbers: the sum of n squares strays by sqrt(2 / n) of itself.
+    # 2 * 0.01^2 * dim * hidden values: the sum of n squares strays by sqrt(2 / n) of itself.
     stray = 5 * distance * (2 / (dim * hidden)) ** 0.5
-    np.testing.assert_allclose(numbers(penalty.distances), [distance] * 10, rtol=0, atol=stray)
+    np.testing.assert_allclose(to_numpy(penalty.distances), [distance] * 10, rtol=0, atol=stray)
     assert penalty.term.item() == 0
     assert penalty.active.item() == 0
     penalty.term.backward()
-    assert not pooling.w1.grad.any()
+    assert not gradient(pooling.w1).any()
 
 
 @either_average
@@ -138,8 +143,8 @@ def test_the_other_penalties_are_awake_at_the_start(dim, hidden, penalty, averag
     assert result.term.item() > 0
     assert result.active.item() == 1
     result.term.backward()
-    assert pooling.w1.grad.any()
-    assert pooling.w2.grad.any()
+    assert gradient(pooling.w1).any()
+    assert gradient(pooling.w2).any()
 
 
 def spread(*shape):
@@ -177,7 +182,7 @@ def test_a_step_down_moves_near_heads_apart(penalty):
     heads = (0.1 * random_states(*shape.get(penalty, (2, 2, 3)))).requires_grad_()
     before = penalty(heads)
     before.term.backward()
-    after = penalty(heads.detach() - 0.1 * heads.grad)
+    after = penalty(heads.detach() - 0.1 * gradient(heads))
     assert (after.distances > before.distances).all()
     assert after.term < before.term
 
@@ -188,7 +193,7 @@ def test_equal_heads_have_a_finite_gradient(average):
     penalty = embedding_penalty(heads, average=average)
     assert penalty.term.item() == 3
     penalty.term.backward()
-    assert heads.grad.isfinite().all()
+    assert gradient(heads).isfinite().all()
 
 
 def test_near_heads_keep_the_digits_of_their_distance():

@@ -1,10 +1,11 @@
-"""Pooling of packed rows gives what pooling of the padded tensor gives."""
+"""Pooling packed rows returns the same as pooling the padded tensor."""
 
 import pytest
 import torch
 
 from genpool.pooling import GeneralizedPooling
 from genpool.tensors.packing import Packing
+from tests.helpers.gradients import gradient
 
 from . import reference
 from .cases import (
@@ -13,11 +14,11 @@ from .cases import (
     assert_is_reference,
     every_mask,
     mask_of,
-    numbers,
     pool,
     random_gates,
     random_states,
     real,
+    to_numpy,
     with_garbage,
 )
 
@@ -56,7 +57,7 @@ def test_rows_follow_the_equations(heads):
     states = random_states(*mask.shape, 4, dtype=torch.float64)
     packed = pool_rows(pooling, states, mask)
     assert packed.weights is None
-    parameters = [numbers(p) for p in (pooling.w1, pooling.b1, pooling.w2, pooling.b2)]
+    parameters = [to_numpy(p) for p in (pooling.w1, pooling.b1, pooling.w2, pooling.b2)]
 
     def expected(row):
         return reference.generalized(real(states, mask, row), *parameters)[0], None
@@ -161,7 +162,7 @@ def test_automatic_mixed_precision_is_near_double_precision(case):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         mixed = pool_rows(pooling, states, mask, gates).vector
     mixed.sum().backward()
-    assert states.grad.isfinite().all()
+    assert gradient(states).isfinite().all()
     exact = pool_rows(pooling.double(), states.double(), mask, gates.double()).vector
     assert difference(mixed.double(), exact) <= 0.05
 
@@ -180,7 +181,7 @@ def test_huge_logits_choose_and_do_not_overflow(factor, sign):
     packed = pool_rows(pooling, states, mask)
     assert difference(packed.vector, pooling(states, mask).vector) <= 1e-6
     packed.vector.sum().backward()
-    assert states.grad.isfinite().all()
+    assert gradient(states).isfinite().all()
 
 
 @every_case

@@ -15,7 +15,7 @@ from genpool.pooling import (
 )
 
 from . import reference
-from .cases import Case, mask_of, numbers, random_states, real, with_garbage
+from .cases import Case, mask_of, random_states, real, to_numpy, with_garbage
 
 DIM, HIDDEN = 4, 3
 one_head_and_several = pytest.mark.parametrize("heads", [1, 3])
@@ -62,14 +62,14 @@ def test_second_matrix_with_equal_rows_gives_one_weight_per_token(heads):
     pooled = pooling(states, mask)
     first = pooled.weights[..., :1].expand_as(pooled.weights)
     torch.testing.assert_close(pooled.weights, first, rtol=0, atol=1e-12)
-    w1, b1, w2 = (numbers(parameter) for parameter in (pooling.w1, pooling.b1, pooling.w2))
+    w1, b1, w2 = (to_numpy(parameter) for parameter in (pooling.w1, pooling.b1, pooling.w2))
     for row in range(len(states)):
         tokens = real(states, mask, row)
         for head in range(heads):
             hidden = [np.maximum(w1[head] @ token + b1[head], 0) for token in tokens]
             logits = np.array([w2[head, 0] @ units for units in hidden])
             vector, _ = reference.scalar_attention(tokens, logits)
-            np.testing.assert_allclose(numbers(pooled.heads)[row, head], vector, 0, 1e-12)
+            np.testing.assert_allclose(to_numpy(pooled.heads)[row, head], vector, 0, 1e-12)
 
 
 @one_head_and_several

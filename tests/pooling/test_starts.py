@@ -1,4 +1,4 @@
-"""How generalized pooling begins: as the mean, or as soft max pooling, and able to learn."""
+"""How generalized pooling is initialized: as the mean or as soft max pooling, able to learn."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from genpool.errors import InputError
 from genpool.pooling import GeneralizedPooling, MeanPooling
 from genpool.pooling.starts import SHARPNESS
 from genpool.tensors.meta import on_meta_device
+from tests.helpers.gradients import gradient
 
 from .cases import mask_of, real, with_garbage
 
@@ -35,7 +36,7 @@ def soft_max(tokens: np.ndarray, leaders: list[int]) -> np.ndarray:
     ("dim", "hidden", "leaders"),
     [
         (4, 4, [[0, 1, 2, 3], [0, 1, 2, 3]]),
-        (4, 6, [[0, 1, 2, 3], [0, 1, 2, 3]]),  # more inner numbers than dimensions: two idle ones
+        (4, 6, [[0, 1, 2, 3], [0, 1, 2, 3]]),  # more hidden units than dimensions: two are not used
         (6, 3, [[0, 0, 2, 2, 4, 4], [1, 1, 3, 3, 5, 5]]),
         (5, 2, [[0, 0, 0, 3, 3], [1, 1, 1, 4, 4]]),
         (3, 1, [[0, 0, 0], [1, 1, 1]]),
@@ -72,16 +73,16 @@ def test_every_start_can_learn(start):
     torch.manual_seed(0)
     pooling = GeneralizedPooling(4, 2, 4, start=start).double()
     pooling(*bounded_states(4)).vector.square().sum().backward()
-    assert pooling.w2.grad.abs().max() > 1e-4
+    assert gradient(pooling.w2).abs().max() > 1e-4
     with torch.no_grad():
-        pooling.w2 -= 0.1 * pooling.w2.grad  # from the mean, W1 learns once W2 is not zero
+        pooling.w2.sub_(0.1 * gradient(pooling.w2))  # from the mean, W1 learns once W2 is not zero
     pooling.zero_grad()
     pooling(*bounded_states(4)).vector.square().sum().backward()
-    assert pooling.w1.grad.abs().max() > 1e-6
+    assert gradient(pooling.w1).abs().max() > 1e-6
 
 
 @pytest.mark.parametrize("start", ["random", "mean", "max"])
-def test_a_start_draws_the_same_numbers_again(start):
+def test_a_start_draws_the_same_values_again(start):
     makings = []
     for _ in range(2):
         torch.manual_seed(3)
@@ -96,6 +97,6 @@ def test_a_start_without_memory_takes_no_time(start):
     assert huge.w1.is_meta
 
 
-def test_an_unknown_start_is_told():
+def test_an_unknown_start_is_reported():
     with pytest.raises(InputError, match=r"unknown start 'maks'\. Did you mean 'max'"):
-        GeneralizedPooling(4, start="maks")
+        GeneralizedPooling(4, start="maks")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The model card: the page that a person sees who opens a saved folder."""
+"""The model card: the README.md of a saved folder."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SIZES = {"parameters": 12_345_678, "table": 9_000_000, "words": 30_000}
 
 
 def card(**changes) -> str:
-    given = {"kind": "SentenceEncoder", "settings": SETTINGS, "labels": (), "notes": {}}
-    return model_card(**{**given, "sizes": SIZES, **changes})
+    usual = {"kind": "SentenceEncoder", "settings": SETTINGS, "labels": (), "notes": {}}
+    return model_card(**{**usual, "sizes": SIZES, **changes})
 
 
 def table_rows(page: str, heading: str) -> list[str]:
@@ -31,7 +31,7 @@ def test_a_card_says_what_the_model_is_and_how_large() -> None:
     page = card()
     assert "# SentenceEncoder: bilstm, generalized pooling\n" in page
     assert "Sentence vectors of a bilstm encoder with generalized pooling" in page
-    assert "12,345,678 numbers, of which the word table has 9,000,000." in page
+    assert "12,345,678 parameters, 9,000,000 of them in the word table." in page
     assert "Vocabulary: 30,000 words." in page
     assert "Labels" not in page and "How it was made" not in page
 
@@ -93,6 +93,6 @@ def test_every_kind_of_model_has_a_use(sentence_encoder, text_classifier, pair_c
 def test_the_sizes_on_a_saved_card_are_those_of_the_model(pair_classifier, tmp_path) -> None:
     pair_classifier.save_pretrained(tmp_path / "model")
     page = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    numbers = sum(each.numel() for each in pair_classifier.parameters())
-    assert f"{numbers:,} numbers, of which the word table has 64. Vocabulary: 16 words." in page
+    count = sum(weight.numel() for weight in pair_classifier.parameters())
+    assert f"{count:,} parameters, 64 of them in the word table. Vocabulary: 16 words." in page
     assert "Labels: entailment, neutral, contradiction." in page

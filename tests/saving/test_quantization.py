@@ -13,22 +13,22 @@ from safetensors.torch import load_file, save_file
 from genpool import SentenceEncoder
 from genpool.errors import FolderError
 from genpool.saving.quantization import dequantize_weights, quantize_weights
-from tests.inference.test_quick_encoder import SENTENCES, model
+from tests.helpers.random_encoders import SENTENCES, model
 
 
 def test_a_hand_worked_matrix() -> None:
     weights = {"w": torch.tensor([[1.0, -2.0, 0.0], [0.0, 0.0, 0.0]]), "b": torch.tensor([3.5])}
-    found = quantize_weights(weights)
-    assert found["w"].dtype is torch.int8
-    assert found["w"].tolist() == [[64, -127, 0], [0, 0, 0]]  # 1 / (2 / 127) = 63.5, to even
-    assert found["w.scale"].tolist() == pytest.approx([2 / 127, 0.0])
-    assert torch.equal(found["b"], weights["b"])
-    back = dequantize_weights(found)
+    quantized = quantize_weights(weights)
+    assert quantized["w"].dtype is torch.int8
+    assert quantized["w"].tolist() == [[64, -127, 0], [0, 0, 0]]  # 1 / (2 / 127) = 63.5, to even
+    assert quantized["w.scale"].tolist() == pytest.approx([2 / 127, 0.0])
+    assert torch.equal(quantized["b"], weights["b"])
+    back = dequantize_weights(quantized)
     assert set(back) == {"w", "b"}
     assert back["w"][0].tolist() == pytest.approx([128 / 127, -2.0, 0.0])
 
 
-def test_every_number_is_within_half_a_step_of_its_row() -> None:
+def test_every_value_is_within_half_a_step_of_its_row() -> None:
     torch.manual_seed(0)
     weights = {"w": torch.randn(3, 5, 7) * torch.tensor([1e-3, 1.0, 1e3])[:, None, None]}
     back = dequantize_weights(quantize_weights(weights))["w"]
@@ -38,15 +38,15 @@ def test_every_number_is_within_half_a_step_of_its_row() -> None:
 
 def test_a_model_is_smaller_and_nearly_the_same(tmp_path: Path) -> None:
     plain = model("bilstm")
-    plain.save_pretrained(tmp_path / "whole")
+    plain.save_pretrained(tmp_path / "full")
     plain.save_pretrained(tmp_path / "small", int8=True)
-    first = SentenceEncoder.from_pretrained(tmp_path / "whole").encode(SENTENCES)
+    first = SentenceEncoder.from_pretrained(tmp_path / "full").encode(SENTENCES)
     loaded = SentenceEncoder.from_pretrained(tmp_path / "small")
     assert loaded.dtype is torch.float32
     assert np.abs(loaded.encode(SENTENCES) - first).max() < 0.05 * np.abs(first).max()
     config = json.loads((tmp_path / "small" / "config.json").read_text())
     assert config["format_version"] == 2
-    assert json.loads((tmp_path / "whole" / "config.json").read_text())["format_version"] == 1
+    assert json.loads((tmp_path / "full" / "config.json").read_text())["format_version"] == 1
 
 
 def damaged(tmp_path: Path, change: str) -> Path:

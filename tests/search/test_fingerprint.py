@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,29 +13,33 @@ from genpool.config import TextSettings
 from genpool.errors import InputError
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.search.fingerprint import fingerprint
+from tests.helpers.small_models import MakeEncoder
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN_FINGERPRINT = "sha256:fcc3abca6e69ba98d4921ba0ff9091f3c3c97561d60561ac2d8b01192f2c1d1a"
 
 
 def test_a_copy_has_the_fingerprint_of_the_model(
     sentence_encoder: SentenceEncoder, pair_classifier: PairClassifier, tmp_path: Path
 ) -> None:
-    own = fingerprint(sentence_encoder)
+    expected = fingerprint(sentence_encoder)
     sentence_encoder.save_pretrained(tmp_path / "encoder")
-    assert fingerprint(SentenceEncoder.from_pretrained(tmp_path / "encoder")) == own
+    assert fingerprint(SentenceEncoder.from_pretrained(tmp_path / "encoder")) == expected
     # The encoder inside this classifier is made from the same seed.
     pair_classifier.encoder.load_state_dict(sentence_encoder.state_dict())
     pair_classifier.save_pretrained(tmp_path / "pairs")
-    assert fingerprint(PairClassifier.from_pretrained(tmp_path / "pairs").encoder) == own
+    assert fingerprint(PairClassifier.from_pretrained(tmp_path / "pairs").encoder) == expected
     sentence_encoder.notes["title"] = "another title"
-    assert fingerprint(sentence_encoder) == own
+    assert fingerprint(sentence_encoder) == expected
 
 
-def test_every_number_counts(sentence_encoder: SentenceEncoder) -> None:
-    found = {fingerprint(sentence_encoder)}
+def test_every_weight_counts(sentence_encoder: SentenceEncoder) -> None:
+    fingerprints = {fingerprint(sentence_encoder)}
     for parameter in sentence_encoder.parameters():
         with torch.no_grad():
             parameter.view(-1)[-1] += 0.5
-        found.add(fingerprint(sentence_encoder))
-    assert len(found) == 1 + len(list(sentence_encoder.parameters()))
+        fingerprints.add(fingerprint(sentence_encoder))
+    assert len(fingerprints) == 1 + len(list(sentence_encoder.parameters()))
 
 
 def test_how_text_is_split_counts(make_encoder) -> None:
@@ -44,9 +49,37 @@ def test_how_text_is_split_counts(make_encoder) -> None:
         TextSettings(sentence_ends=True),
         TextSettings(max_length=3),
     ]
-    found = {fingerprint(make_encoder(text=text)) for text in texts}
-    assert len(found) == len(texts)
+    fingerprints = {fingerprint(make_encoder(text=text)) for text in texts}
+    assert len(fingerprints) == len(texts)
+    exact = make_encoder()
+    exact.text.vocabulary.lower_case_fallback = False
+    assert fingerprint(exact) not in fingerprints
     assert fingerprint(make_encoder("max")) != fingerprint(make_encoder("mean"))
+
+
+def test_settings_that_change_vectors_but_no_weights_count(make_encoder: MakeEncoder) -> None:
+    usual = make_encoder().settings.embedding
+    variants = [
+        replace(usual, character_padding="right"),
+        replace(usual, dropout_scaling="test"),
+        replace(usual, dropout_scaling="test", dropout=0.25),
+    ]
+    without_effect = [
+        replace(usual, dropout=0.25),
+        replace(usual, character_initialization="gaussian"),
+        replace(usual, frozen=not usual.frozen),
+    ]
+    expected = fingerprint(make_encoder())
+    fingerprints = {fingerprint(make_encoder(embedding=variant)) for variant in variants}
+    assert len(fingerprints | {expected}) == 4
+    for settings in without_effect:
+        assert fingerprint(make_encoder(embedding=settings)) == expected
+
+
+def test_the_fingerprint_of_a_model_is_that_of_earlier_versions() -> None:
+    """An index that was made before a setting existed must still accept its model."""
+    model = SentenceEncoder.from_pretrained(GOLDEN / "v1-encoder")
+    assert fingerprint(model) == GOLDEN_FINGERPRINT
 
 
 def test_what_has_no_weights_to_look_at_is_refused() -> None:

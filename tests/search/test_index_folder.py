@@ -8,17 +8,24 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
 from genpool.errors import DataError, FolderError, InputError
-from genpool.jobs.encode_file import encode_file
-from genpool.search import IndexCard, ModelReference, SearchIndex, index_writer, is_folder_name
+from genpool.jobs.encode_file import EncodeOptions, encode_file
+from genpool.search import (
+    IndexCard,
+    ModelReference,
+    SearchIndex,
+    index_folder,
+    index_writer,
+    is_folder_name,
+)
 from genpool.search.index_folder import OWN_FILES
-
-from .small import MARK, numbers, write_index
+from tests.helpers.small_indexes import NO_MODEL, random_vectors, write_index
 
 SENTENCES = [
     "a dog",
@@ -36,26 +43,28 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("chunk", [1, 4, 100])
 def test_sentences_and_vectors_come_back_as_they_were(tmp_path: Path, chunk: int) -> None:
-    vectors = numbers(len(SENTENCES), 5)
+    vectors = random_vectors(len(SENTENCES), 5)
     index = SearchIndex.open(write_index(tmp_path / "index", vectors, SENTENCES, chunk))
     assert [index.sentence(row) for row in range(len(index))] == SENTENCES
     for row, vector in enumerate(vectors):
         assert index.search(vector, top=1)[0][0][::2] == (row, SENTENCES[row])
     assert np.array_equal(np.load(tmp_path / "index" / "vectors.npy"), vectors)
-    assert index.card == IndexCard(len(SENTENCES), 5, False, MARK)
+    assert index.card == IndexCard(len(SENTENCES), 5, False, NO_MODEL)
     assert set(files_of(tmp_path / "index")) == set(OWN_FILES)
 
 
 @pytest.mark.parametrize("row", [-1, 2])
-def test_a_row_that_is_not_there_is_told(tmp_path: Path, row: int) -> None:
-    index = SearchIndex.open(write_index(tmp_path / "index", numbers(2, 3)))
+def test_a_row_that_does_not_exist_is_refused(tmp_path: Path, row: int) -> None:
+    index = SearchIndex.open(write_index(tmp_path / "index", random_vectors(2, 3)))
     with pytest.raises(InputError, match="rows 0 to 1"):
         index.sentence(row)
 
 
 def test_a_folder_is_a_name_without_a_suffix_or_with_a_slash() -> None:
-    assert all(map(is_folder_name, ("index", "out/index", Path("a.b/index"), "v.npy/", "../x")))
-    assert not any(map(is_folder_name, ("v.npy", "v.txt", "-", ".npy", Path("out/v.jsonl"))))
+    folders: list[str | Path] = ["index", "out/index", Path("a.b/index"), "v.npy/", "../x"]
+    files: list[str | Path] = ["v.npy", "v.txt", "-", ".npy", Path("out/v.jsonl")]
+    assert all(map(is_folder_name, folders))
+    assert not any(map(is_folder_name, files))
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -66,12 +75,8 @@ def test_encode_file_writes_an_index(
     (tmp_path / "lines.txt").write_text("\n".join(lines))
     out = f"{tmp_path}/my.index/"
     model = tmp_path / "model"
-    count = encode_file(
-        *(sentence_encoder, tmp_path / "lines.txt", out),
-        normalize=normalize,
-        show_progress=False,
-        model_path=model,
-    )
+    options = EncodeOptions(normalize=normalize, show_progress=False, model_path=model)
+    count = encode_file(sentence_encoder, tmp_path / "lines.txt", out, options)
     index = SearchIndex.open(out)
     assert count == len(index) == 4
     assert index.card.normalized is normalize
@@ -79,7 +84,7 @@ def test_encode_file_writes_an_index(
     assert index.card.model.path == str(model)
     index.require_model(sentence_encoder)
     for hits, line in zip(
-        index.search(np.asarray(sentence_encoder.encode(lines[2:])), 1), lines[2:], strict=True
+        index.search(sentence_encoder.encode(lines[2:]), 1), lines[2:], strict=True
     ):
         assert hits[0].sentence == line
         assert hits[0].score == pytest.approx(1, abs=1e-6)
@@ -97,25 +102,56 @@ def test_an_error_on_the_way_leaves_the_old_index_or_nothing(
     for _ in range(2):
         before = files_of(out) if out.exists() else None
         with pytest.raises(DataError, match="line 101"):
-            encode_file(sentence_encoder, bad, out, batch_size=1, show_progress=False)
+            encode_file(
+                sentence_encoder, bad, out, EncodeOptions(batch_size=1, show_progress=False)
+            )
         assert (files_of(out) if out.exists() else None) == before
         assert {path.name for path in tmp_path.iterdir()} <= {"latin.txt", "index"}
-        write_index(out, numbers(3, 4))
+        write_index(out, random_vectors(3, 4))
 
 
 def test_an_index_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
-    write_index(tmp_path / "index", numbers(30, 4))
+    write_index(tmp_path / "index", random_vectors(30, 4))
     (tmp_path / "link").symlink_to("index")
     old = SearchIndex.open(tmp_path / "index")
-    write_index(tmp_path / "link", numbers(2, 3), ["new", "newer"])
+    write_index(tmp_path / "link", random_vectors(2, 3), ["new", "newer"])
     assert SearchIndex.open(tmp_path / "index").sentence(1) == "newer"
     assert old.sentence(29) == "row 29"  # an open index goes on with its own files
     assert (tmp_path / "link").is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"index", "link"}
 
 
+def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sizes of all files are the same, so that only the reading can notice."""
+    folder = write_index(tmp_path / "index", random_vectors(3, 4), ["old 0", "old 1", "old 2"])
+    vectors = random_vectors(3, 4, seed=1)
+    map_array = index_folder._map_array
+    replacements = iter([lambda: write_index(folder, vectors, ["new 0", "new 1", "new 2"])])
+
+    def replaced_after_the_first(path: Path, *expected: Any) -> np.ndarray:
+        array = map_array(path, *expected)
+        for replace in replacements:
+            replace()
+        return array
+
+    monkeypatch.setattr(index_folder, "_map_array", replaced_after_the_first)
+    index = SearchIndex.open(folder)
+    [hits] = index.search(vectors[2], top=1)
+    assert hits[0].sentence == "new 2" and hits[0].score == pytest.approx(1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no named pipes")
+def test_a_named_pipe_in_the_place_is_refused_and_stays(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "index")
+    with pytest.raises(FolderError, match="is a named pipe"):
+        write_index(tmp_path / "index", random_vectors(2, 3))
+    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
+
+
 def test_a_kill_leaves_the_old_index(tmp_path: Path) -> None:
-    folder = write_index(tmp_path / "index", numbers(3, 4))
+    folder = write_index(tmp_path / "index", random_vectors(3, 4))
     before = files_of(folder)
     code = """
 import os, signal, sys
@@ -129,17 +165,17 @@ with index_writer(sys.argv[1], 4, ModelReference("x")) as write:
     done = subprocess.run([sys.executable, "-c", code, folder], env=environment)
     assert done.returncode == -signal.SIGKILL
     assert files_of(folder) == before
-    write_index(folder, numbers(5, 4))
+    write_index(folder, random_vectors(5, 4))
     assert len(SearchIndex.open(folder)) == 5
 
 
-def test_a_kill_between_the_renames_is_mended_by_reading_and_by_writing(tmp_path: Path) -> None:
-    folder = write_index(tmp_path / "index", numbers(3, 4))
+def test_a_kill_between_the_renames_is_repaired_by_reading_and_by_writing(tmp_path: Path) -> None:
+    folder = write_index(tmp_path / "index", random_vectors(3, 4))
     folder.rename(tmp_path / ".index.previous")
     assert len(SearchIndex.open(folder)) == 3
     folder.rename(tmp_path / ".index.previous")
-    with pytest.raises(InputError), index_writer(folder, 4, MARK) as write:
-        write(["a"], numbers(2, 4))
+    with pytest.raises(InputError), index_writer(folder, 4, NO_MODEL) as write:
+        write(["a"], random_vectors(2, 4))
     assert len(SearchIndex.open(folder)) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
@@ -147,7 +183,7 @@ def test_a_kill_between_the_renames_is_mended_by_reading_and_by_writing(tmp_path
 def test_a_disk_that_fails_leaves_the_old_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = write_index(tmp_path / "index", numbers(3, 4))
+    folder = write_index(tmp_path / "index", random_vectors(3, 4))
     before = files_of(folder)
     calls: list[Path] = []
     rename = Path.rename
@@ -160,7 +196,7 @@ def test_a_disk_that_fails_leaves_the_old_index(
 
     monkeypatch.setattr(Path, "rename", fails_at_the_second)
     with pytest.raises(FolderError, match="No space left on device"):
-        write_index(folder, numbers(9, 4))
+        write_index(folder, random_vectors(9, 4))
     assert files_of(folder) == before
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
@@ -172,24 +208,24 @@ def test_something_else_in_the_place_is_refused(
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
     sentence_encoder.save_pretrained(tmp_path / "model")
-    mixed = write_index(tmp_path / "mixed", numbers(2, 3))
+    mixed = write_index(tmp_path / "mixed", random_vectors(2, 3))
     (mixed / "notes.txt").write_text("mine")
-    foreign = write_index(tmp_path / "foreign", numbers(2, 3))
+    foreign = write_index(tmp_path / "foreign", random_vectors(2, 3))
     (foreign / "index.json").write_text('{"format": "other"}')
     before = sorted(tmp_path.rglob("*"))
     cases = {
         "file": "is a file; expected a folder",
-        "photos": "holds something else, which the index would replace: cat.jpg",
+        "photos": "contains something else, which the index would replace: cat.jpg",
         "model": "README.md, config.json",
         "mixed": "notes.txt",
         "foreign": "its format is 'other'; expected \"genpool-index\"",
     }
     for name, message in cases.items():
         with pytest.raises(FolderError, match=message):
-            write_index(tmp_path / name, numbers(2, 3))
-    monkeypatch.chdir(write_index(tmp_path / "index", numbers(2, 3)))
+            write_index(tmp_path / name, random_vectors(2, 3))
+    monkeypatch.chdir(write_index(tmp_path / "index", random_vectors(2, 3)))
     with pytest.raises(FolderError, match="is the working folder"):
-        write_index(Path(), numbers(2, 3))
+        write_index(Path(), random_vectors(2, 3))
     assert sorted(tmp_path.rglob("*")) == sorted(
         [*before, tmp_path / "index", *(tmp_path / "index" / name for name in OWN_FILES)]
     )
@@ -197,12 +233,12 @@ def test_something_else_in_the_place_is_refused(
 
 def test_an_empty_folder_may_become_an_index(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
-    assert len(SearchIndex.open(write_index(tmp_path / "index", numbers(2, 3)))) == 2
+    assert len(SearchIndex.open(write_index(tmp_path / "index", random_vectors(2, 3)))) == 2
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_vectors_that_are_not_finite_are_not_written(tmp_path: Path, bad: float) -> None:
-    vectors = numbers(20, 3)
+    vectors = random_vectors(20, 3)
     vectors[9, 1] = bad
     with pytest.raises(InputError, match="the vector of row 9 is not finite"):
         write_index(tmp_path / "index", vectors)
@@ -230,10 +266,10 @@ DAMAGE = [
     ("index.json", b"[" * 100_000, "is not JSON"),
     ("index.json", b"[1]", "its format is 'list'; expected \"genpool-index\""),
     ("index.json", card_with(format="faiss"), "its format is 'faiss'"),
-    ("index.json", card_with(format_version=2), "format version 2; this genpool reads 1 to 1"),
+    ("index.json", card_with(format_version=2), "format version 2; this genpool reads 1\\."),
     ("index.json", card_with(format_version=True), "format version True"),
-    ("index.json", card_with(rows=-1), "-1 rows of 4 numbers are not possible"),
-    ("index.json", card_with(dim=0), "9 rows of 0 numbers"),
+    ("index.json", card_with(rows=-1), "-1 rows of dimension 4 are impossible"),
+    ("index.json", card_with(dim=0), "9 rows of dimension 0 are impossible"),
     ("index.json", card_with(rows=True), "'rows' is True; expected int"),
     ("index.json", card_with(rows=9.0), "'rows' is 9.0; expected int"),
     ("index.json", card_with(normalized=1), "'normalized' is 1; expected bool"),
@@ -260,11 +296,11 @@ DAMAGE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "message"), DAMAGE, ids=lambda each: str(each)[:30])
-def test_damage_is_told_in_words(
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGE, ids=lambda value: str(value)[:30])
+def test_damage_is_reported_in_words(
     tmp_path: Path, name: str, content: bytes | str | None, message: str
 ) -> None:
-    folder = write_index(tmp_path / "index", numbers(9, 4))
+    folder = write_index(tmp_path / "index", random_vectors(9, 4))
     (folder / name).unlink()
     if content is not None:
         data = content.encode() if isinstance(content, str) else content
@@ -274,8 +310,8 @@ def test_damage_is_told_in_words(
 
 
 @pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy"])
-def test_a_file_that_was_cut_off_is_told(tmp_path: Path, name: str) -> None:
-    folder = write_index(tmp_path / "index", numbers(9, 4))
+def test_a_truncated_file_is_reported(tmp_path: Path, name: str) -> None:
+    folder = write_index(tmp_path / "index", random_vectors(9, 4))
     data = (folder / name).read_bytes()
     for other in (data[:-1], data + b"x"):
         (folder / name).write_bytes(other)
@@ -286,25 +322,27 @@ def test_a_file_that_was_cut_off_is_told(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "array",
     [
-        numbers(9, 4).astype(np.float64),
-        np.asfortranarray(numbers(9, 4)),
-        numbers(36),
+        random_vectors(9, 4).astype(np.float64),
+        np.asfortranarray(random_vectors(9, 4)),
+        random_vectors(36),
         np.array([["text"] * 4] * 9, dtype=object),
     ],
     ids=["doubles", "by columns", "flat", "a pickle"],
 )
-def test_another_array_in_place_of_the_vectors_is_told(tmp_path: Path, array: np.ndarray) -> None:
-    folder = write_index(tmp_path / "index", numbers(9, 4))
+def test_another_array_in_place_of_the_vectors_is_refused(
+    tmp_path: Path, array: np.ndarray
+) -> None:
+    folder = write_index(tmp_path / "index", random_vectors(9, 4))
     np.save(folder / "vectors.npy", array)
-    with pytest.raises(FolderError, match=r"vectors\.npy holds .* says float32 of \(9, 4\)"):
+    with pytest.raises(FolderError, match=r"vectors\.npy contains .* says float32 of \(9, 4\)"):
         SearchIndex.open(folder)
 
 
 @pytest.mark.parametrize(
     ("place", "value"), [(3, 10**6), (3, -5), (4, 2)], ids=["beyond", "negative", "backwards"]
 )
-def test_wrong_offsets_are_told_with_their_row(tmp_path: Path, place: int, value: int) -> None:
-    folder = write_index(tmp_path / "index", numbers(9, 4))
+def test_wrong_offsets_are_reported_with_their_row(tmp_path: Path, place: int, value: int) -> None:
+    folder = write_index(tmp_path / "index", random_vectors(9, 4))
     offsets = np.load(folder / "offsets.npy")
     offsets[place] = value
     np.save(folder / "offsets.npy", offsets)
@@ -314,8 +352,8 @@ def test_wrong_offsets_are_told_with_their_row(tmp_path: Path, place: int, value
         index.sentence(3)
 
 
-def test_bytes_that_are_not_text_are_told_with_their_row(tmp_path: Path) -> None:
-    folder = write_index(tmp_path / "index", numbers(9, 4))
+def test_bytes_that_are_not_text_are_reported_with_their_row(tmp_path: Path) -> None:
+    folder = write_index(tmp_path / "index", random_vectors(9, 4))
     (folder / "sentences.utf8").write_bytes(b"row 0" + b"\xff" * 40)
     index = SearchIndex.open(folder)
     assert index.sentence(0) == "row 0"
@@ -323,7 +361,7 @@ def test_bytes_that_are_not_text_are_told_with_their_row(tmp_path: Path) -> None
         index.sentence(1)
 
 
-def test_what_is_no_index_is_told_in_words(
+def test_what_is_no_index_is_refused_in_words(
     tmp_path: Path, sentence_encoder: SentenceEncoder
 ) -> None:
     (tmp_path / "file.npy").write_bytes(b"")

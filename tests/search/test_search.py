@@ -12,8 +12,7 @@ from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.search import ModelReference, SearchIndex, index_writer
-
-from .small import by_loops, numbers, open_index, write_index
+from tests.helpers.small_indexes import by_loops, open_index, random_vectors, write_index
 
 ROWS, DIM = 101, 6
 #: one row a block, blocks that do and do not divide the rows, blocks below and above `top`
@@ -30,11 +29,11 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def test_the_hits_are_those_that_loops_find(
     tmp_path: Path, block_rows: int, normalized: bool
 ) -> None:
-    vectors = numbers(ROWS, DIM) * np.linspace(0.1, 30, ROWS, dtype=np.float32)[:, None]
+    vectors = random_vectors(ROWS, DIM) * np.linspace(0.1, 30, ROWS, dtype=np.float32)[:, None]
     vectors = unit(vectors) if normalized else vectors
     index = open_index(tmp_path / "index", vectors, block_rows)
     assert index.card.normalized is normalized
-    queries = numbers(5, DIM, seed=1)
+    queries = random_vectors(5, DIM, seed=1)
     for top in (1, 10, ROWS):
         for query, hits in zip(queries, index.search(queries, top), strict=True):
             expected = by_loops(vectors, query, top)
@@ -46,8 +45,8 @@ def test_the_hits_are_those_that_loops_find(
 @pytest.mark.parametrize("block_rows", BLOCKS)
 @pytest.mark.parametrize("dim", [1, 3, 17, 64, 300])
 def test_equal_rows_come_in_their_order(tmp_path: Path, block_rows: int, dim: int) -> None:
-    """Also where a matrix product would add their numbers in another order."""
-    three = numbers(3, dim)
+    """Also where a matrix product would add their products in another order."""
+    three = random_vectors(3, dim)
     choice = np.random.default_rng(1).integers(0, 3, ROWS)
     index = open_index(tmp_path / "index", three[choice], block_rows)
     [hits] = index.search(three[1] + 0.1 * three[0], top=60)
@@ -73,18 +72,18 @@ def test_zeros_have_cosine_zero_with_everything(tmp_path: Path, block_rows: int)
 
 @pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e-15, 1e15, 1e30, 3e37])
 def test_tiny_and_huge_vectors_have_their_cosine(tmp_path: Path, scale: float) -> None:
-    vectors = numbers(40, DIM)
+    vectors = random_vectors(40, DIM)
     vectors[::3] *= np.float32(scale)
     index = open_index(tmp_path / "index", vectors, 9)
-    query = numbers(DIM, seed=1).astype(np.float64)
+    query = random_vectors(DIM, seed=1).astype(np.float64)
     [hits] = index.search(query * 1e-200, top=12)
     expected = by_loops(vectors, query, 12)
     assert [hit.row for hit in hits] == [row for row, _ in expected]
     assert [hit.score for hit in hits] == pytest.approx([s for _, s in expected], abs=1e-6)
 
 
-def test_rows_that_32_bits_cannot_tell_apart_are_told_apart(tmp_path: Path) -> None:
-    """Cosines that differ by 1e-8, at angles where a product in 32 bits is off by more."""
+def test_rows_that_differ_by_less_than_32_bits_show_are_ranked_right(tmp_path: Path) -> None:
+    """Cosines that differ by 1e-8, at angles where the error of a product in 32 bits is larger."""
     angles = np.linspace(0.1, 0.1 + 1e-6, 60)
     flat = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     vectors = np.repeat(flat, 50, axis=1) * np.float32(0.1)
@@ -95,7 +94,10 @@ def test_rows_that_32_bits_cannot_tell_apart_are_told_apart(tmp_path: Path) -> N
 
 
 def test_many_queries_are_answered_in_their_order(tmp_path: Path) -> None:
-    vectors, queries = numbers(50, 4), numbers(150, 4, seed=2)  # more than share one pass
+    vectors, queries = (
+        random_vectors(50, 4),
+        random_vectors(150, 4, seed=2),
+    )  # more than share one pass
     index = open_index(tmp_path / "index", vectors, 20)
     together = index.search(queries, top=3)
     assert len(together) == 150
@@ -104,8 +106,12 @@ def test_many_queries_are_answered_in_their_order(tmp_path: Path) -> None:
 
 
 def test_more_hits_than_rows_are_all_rows(tmp_path: Path) -> None:
-    index = open_index(tmp_path / "index", numbers(3, 4), 2)
-    assert sorted(hit.row for hit in index.search(numbers(4, seed=1), top=10**9)[0]) == [0, 1, 2]
+    index = open_index(tmp_path / "index", random_vectors(3, 4), 2)
+    assert sorted(hit.row for hit in index.search(random_vectors(4, seed=1), top=10**9)[0]) == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_an_index_without_rows_has_no_hits(tmp_path: Path) -> None:
@@ -128,38 +134,38 @@ def test_an_index_without_rows_has_no_hits(tmp_path: Path) -> None:
 def test_queries_that_do_not_fit_are_refused(
     tmp_path: Path, queries: np.ndarray, message: str
 ) -> None:
-    index = open_index(tmp_path / "index", numbers(3, 4))
+    index = open_index(tmp_path / "index", random_vectors(3, 4))
     with pytest.raises(InputError, match=message):
         index.search(queries)
 
 
 @pytest.mark.parametrize("top", [0, -1, True])
 def test_less_than_one_hit_is_refused(tmp_path: Path, top: int) -> None:
-    index = open_index(tmp_path / "index", numbers(3, 4))
+    index = open_index(tmp_path / "index", random_vectors(3, 4))
     with pytest.raises(InputError, match="expected 1 or more"):
         index.search(np.ones(4), top=top)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("normalized", [False, True])
-def test_a_damaged_number_is_told_with_its_row(
+def test_a_damaged_vector_is_reported_with_its_row(
     tmp_path: Path, bad: float, normalized: bool
 ) -> None:
-    vectors = unit(numbers(30, 4)) if normalized else numbers(30, 4)
+    vectors = unit(random_vectors(30, 4)) if normalized else random_vectors(30, 4)
     folder = write_index(tmp_path / "index", vectors)
     on_disk = np.load(folder / "vectors.npy", mmap_mode="r+")
     on_disk[17, 2] = bad
     on_disk.flush()
     index = SearchIndex.open(folder)
     index.block_rows = 8
-    with pytest.raises(FolderError, match="is damaged: the vector of row 17 holds NaN or inf"):
+    with pytest.raises(FolderError, match="is damaged: the vector of row 17 contains NaN or inf"):
         index.search(np.ones(4), top=2)
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    vectors = numbers(200_000, 64)  # 51 MB
+    vectors = random_vectors(200_000, 64)  # 51 MB
     folder = write_index(tmp_path / "index", vectors, chunk=20_000)
-    query = numbers(64, seed=1)
+    query = random_vectors(64, seed=1)
     cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
     tracemalloc.start()
     [hits] = SearchIndex.open(folder).search(query)
@@ -170,7 +176,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 
 def test_writing_holds_one_chunk_at_a_time(tmp_path: Path) -> None:
-    chunk = numbers(1000, 64)
+    chunk = random_vectors(1000, 64)
     texts = ["a sentence of some words"] * 1000
     tracemalloc.start()
     with index_writer(tmp_path / "index", 64, ModelReference("x")) as write:
@@ -182,14 +188,14 @@ def test_writing_holds_one_chunk_at_a_time(tmp_path: Path) -> None:
     assert peak < 1e6  # the vectors are 12.8 MB, the sentences 1.2 MB
 
 
-def test_another_model_is_refused_in_words(
+def test_another_model_is_refused_by_name(
     tmp_path: Path, sentence_encoder: SentenceEncoder, make_encoder
 ) -> None:
     other = make_encoder(seed=5)
     other.notes["title"] = "the other"
-    mark = ModelReference.of(sentence_encoder, tmp_path / "model")
+    reference = ModelReference.of(sentence_encoder, tmp_path / "model")
     vectors = np.asarray(sentence_encoder.encode(["a dog", "two men"]))
-    index = SearchIndex.open(write_index(tmp_path / "index", vectors, mark=mark))
+    index = SearchIndex.open(write_index(tmp_path / "index", vectors, model=reference))
     index.require_model(sentence_encoder)
     index.require_model(QuickEncoder(sentence_encoder))
     with pytest.raises(InputError, match=r"made with another model: .*/model \(sha256:.*the other"):

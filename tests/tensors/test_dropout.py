@@ -1,12 +1,16 @@
-"""The faster dropout is dropout."""
+"""The faster dropout is dropout, rescaled where it is asked to, and off for a single thread."""
 
 from __future__ import annotations
+
+import threading
 
 import pytest
 import torch
 from scipy import stats
+from torch import nn
 
-from genpool.tensors.dropout import Dropout, kept_scale
+from genpool.errors import InputError
+from genpool.tensors.dropout import Dropout, DropoutScaling, dropout_disabled, dropout_factors
 from genpool.tensors.fast import fast_paths
 
 
@@ -14,16 +18,16 @@ from genpool.tensors.fast import fast_paths
 @pytest.mark.parametrize("lane", range(4))
 def test_every_element_is_dropped_with_its_share(share: float, lane: int) -> None:
     torch.manual_seed(0)
-    scale = kept_scale(torch.empty(40_000), share)[lane::4]
-    dropped = int((scale == 0).sum())
-    assert stats.binomtest(dropped, len(scale), share).pvalue > 1e-4
-    kept = scale[scale != 0]
+    factors = dropout_factors(torch.empty(40_000), share)[lane::4]
+    dropped = int((factors == 0).sum())
+    assert stats.binomtest(dropped, len(factors), share).pvalue > 1e-4
+    kept = factors[factors != 0]
     assert torch.allclose(kept, torch.full_like(kept, 1 / (1 - share)), rtol=1e-3)
 
 
 def test_neighbours_are_independent() -> None:
     torch.manual_seed(0)
-    kept = (kept_scale(torch.empty(40_000), 0.5) != 0).float()
+    kept = (dropout_factors(torch.empty(40_000), 0.5) != 0).float()
     for distance in (1, 2, 3, 4, 5):
         first, second = kept[:-distance], kept[distance:]
         assert abs(float(torch.corrcoef(torch.stack([first, second]))[0, 1])) < 0.02
@@ -32,13 +36,13 @@ def test_neighbours_are_independent() -> None:
 def test_the_same_seed_drops_the_same_and_gradients_follow() -> None:
     layer = Dropout(0.5)
     values = torch.randn(7, 3, requires_grad=True)
-    found = []
+    results = []
     for _ in range(2):
         torch.manual_seed(3)
-        found.append(layer(values))
-    assert torch.equal(found[0], found[1])
-    found[0].sum().backward()
-    assert torch.equal(values.grad, (found[0] / values).detach().round())
+        results.append(layer(values))
+    assert torch.equal(results[0], results[1])
+    (gradient,) = torch.autograd.grad(results[0].sum(), values)
+    assert torch.equal(gradient, (results[0] / values).detach().round())
 
 
 def test_nothing_is_dropped_outside_of_training_or_with_share_zero() -> None:
@@ -52,7 +56,99 @@ def test_nothing_is_dropped_outside_of_training_or_with_share_zero() -> None:
 def test_the_plain_path_is_pytorchs() -> None:
     values = torch.randn(50, 4)
     torch.manual_seed(0)
-    expected = torch.nn.functional.dropout(values, 0.3)
+    expected = nn.functional.dropout(values, 0.3)
     torch.manual_seed(0)
     with fast_paths(False):
         assert torch.equal(Dropout(0.3)(values), expected)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_without_rescaling_in_training_kept_values_stay_as_they_are(
+    fast: bool, share: float
+) -> None:
+    torch.manual_seed(0)
+    values = torch.rand(20_000) + 1
+    with fast_paths(fast):
+        dropped = Dropout(share, scaling="test")(values)
+    zeros = dropped == 0
+    assert torch.equal(dropped[~zeros], values[~zeros])
+    assert stats.binomtest(int(zeros.sum()), len(values), share).pvalue > 1e-4
+
+
+def test_without_rescaling_in_training_values_are_scaled_at_inference() -> None:
+    # p = 0.25 keeps three quarters: 8, -4 and 1 become 6, -3 and 0.75.
+    values = torch.tensor([8.0, -4.0, 1.0])
+    layer = Dropout(0.25, scaling="test").eval()
+    assert layer(values).tolist() == layer.at_inference(values).tolist() == [6.0, -3.0, 0.75]
+
+
+@pytest.mark.parametrize("scaling", ["inverted", "test"])
+def test_inference_has_the_mean_of_training(scaling: DropoutScaling) -> None:
+    torch.manual_seed(0)
+    layer, values = Dropout(0.3, scaling), torch.full((200_000,), 2.0)
+    assert float(layer(values).mean()) == pytest.approx(float(layer.eval()(values)[0]), rel=0.01)
+
+
+def test_both_scalings_drop_the_same_elements_for_the_same_seed() -> None:
+    values = torch.rand(1000) + 1
+    torch.manual_seed(5)
+    inverted = Dropout(0.5)(values)
+    torch.manual_seed(5)
+    assert torch.equal(inverted, 2 * Dropout(0.5, "test")(values))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_gradients_without_rescaling_are_ones_and_zeros(fast: bool) -> None:
+    torch.manual_seed(0)
+    values = torch.rand(100).add(1).requires_grad_()
+    with fast_paths(fast):
+        dropped = Dropout(0.5, scaling="test")(values)
+    (gradient,) = torch.autograd.grad(dropped.sum(), values)
+    assert torch.equal(gradient, (dropped != 0).float())
+    assert 0 < int(gradient.sum()) < 100
+
+
+def test_an_unknown_scaling_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"unknown dropout scaling 'inverse'.*'inverted'.*test"):
+        Dropout(0.5, scaling="inverse")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("scaling", "factor"), [("inverted", 1.0), ("test", 0.5)])
+def test_a_layer_in_training_mode_can_be_switched_off(
+    scaling: DropoutScaling, factor: float
+) -> None:
+    layer, values = Dropout(0.5, scaling), torch.rand(1000) + 1
+    with dropout_disabled():
+        assert torch.equal(layer(values), factor * values)
+        assert layer.training
+    assert (layer(values) == 0).any()
+
+
+def test_the_switch_may_be_nested_and_survives_errors() -> None:
+    layer, values = Dropout(0.5), torch.ones(1000)
+    with dropout_disabled():
+        with pytest.raises(KeyError), dropout_disabled():
+            raise KeyError
+        assert torch.equal(layer(values), values)
+    assert (layer(values) == 0).any()
+
+
+def test_one_thread_trains_while_another_evaluates_the_same_layer() -> None:
+    layer, values = Dropout(0.5), torch.ones(1000)
+    inside, checked = threading.Event(), threading.Event()
+    evaluated: list[bool] = []
+
+    def evaluate() -> None:
+        with dropout_disabled():
+            inside.set()
+            checked.wait(60)
+            evaluated.append(torch.equal(layer(values), values))
+
+    thread = threading.Thread(target=evaluate)
+    thread.start()
+    inside.wait(60)
+    trained = layer(values)  # while the other thread is inside its block
+    checked.set()
+    thread.join()
+    assert (trained == 0).any() and evaluated == [True]

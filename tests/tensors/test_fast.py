@@ -12,7 +12,7 @@ from genpool.encoder.lstm import lstm_library, lstm_plain
 from genpool.tensors.fast import fast, fast_paths
 from genpool.tensors.packing import Packing
 from genpool.tensors.threads import run_both
-from tests.inference.test_quick_encoder import model
+from tests.helpers.random_encoders import model
 
 LENGTHS = [[1], [5], [3, 3, 3], [7, 1, 4, 4, 2], [0, 2, 0, 6], [0, 0]]
 
@@ -23,7 +23,7 @@ def outputs_and_gradients(made, batch, enabled):
         pooled = made(batch)
         torch.manual_seed(0)
         (pooled.vector * torch.randn_like(pooled.vector)).sum().backward()
-    trained = [each for each in made.parameters() if each.requires_grad]
+    trained = [weights for weights in made.parameters() if weights.requires_grad]
     gradients = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in trained]
     return pooled.vector.detach(), gradients
 
@@ -74,13 +74,14 @@ def test_the_library_kernel_gives_the_same(lengths, reverse):
     sizes = Packing.from_mask(mask).sizes
     rows = torch.randn(sum(lengths), 3, dtype=torch.float64, requires_grad=True)
     shapes = ((8, 3), (8, 2), (8,))
-    weights = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
-    plain = lstm_plain(rows, sizes, *weights, reverse)
-    library = lstm_library(rows, sizes, *weights, reverse)
+    w, u, b = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+    weights = [w, u, b]
+    plain = lstm_plain(rows, sizes, w, u, b, reverse)
+    library = lstm_library(rows, sizes, w, u, b, reverse)
     torch.testing.assert_close(library, plain)
     wanted = torch.autograd.grad(plain.square().sum(), [rows, *weights])
-    found = torch.autograd.grad(library.square().sum(), [rows, *weights])
-    for one, other in zip(found, wanted, strict=True):
+    gradients = torch.autograd.grad(library.square().sum(), [rows, *weights])
+    for one, other in zip(gradients, wanted, strict=True):
         torch.testing.assert_close(one, other)
 
 

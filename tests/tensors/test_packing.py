@@ -25,7 +25,7 @@ properties = settings(max_examples=80, deadline=None, database=None)
 
 
 def numbered(mask: Tensor) -> Tensor:
-    """A tensor (batch, time, 2) in which every position is a number of its own, from 1."""
+    """A tensor (batch, time, 2) in which every position has its own value, from 1."""
     positions = torch.arange(1, mask.numel() + 1, dtype=torch.float32).view(*mask.shape, 1)
     return torch.cat([positions, -positions], dim=2)
 
@@ -39,7 +39,7 @@ def real_tokens(mask: Tensor) -> list[list[int]]:
 def test_rows_are_the_real_tokens_in_time_order(mask: Tensor) -> None:
     packing = Packing.from_mask(mask)
     tokens = real_tokens(mask)
-    # First tokens of all sentences, then second tokens, ...; longer sentences first, then by place.
+    # First tokens of all sentences, then second tokens, ...; longer sentences first, then by index.
     order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
     longest = max(map(len, tokens), default=0)
     expected = [(row, step) for step in range(longest) for row in order if step < len(tokens[row])]
@@ -47,7 +47,7 @@ def test_rows_are_the_real_tokens_in_time_order(mask: Tensor) -> None:
     time = mask.shape[1]
     assert packing.index.tolist() == [row * time + tokens[row][step] for row, step in expected]
     assert packing.sizes == tuple(
-        sum(len(each) > step for each in tokens) for step in range(longest)
+        sum(len(positions) > step for positions in tokens) for step in range(longest)
     )
     assert packing.shape == tuple(mask.shape)
 
@@ -69,9 +69,9 @@ def test_align_moves_every_sentence_to_the_start(mask: Tensor) -> None:
     aligned = packing.align(rows)
     tokens = real_tokens(mask)
     expected = torch.zeros(len(tokens), max(map(len, tokens), default=0), 2)
-    for row, places in enumerate(tokens):
-        for step, place in enumerate(places):
-            expected[row, step] = padded[row, place]
+    for row, positions in enumerate(tokens):
+        for step, position in enumerate(positions):
+            expected[row, step] = padded[row, position]
     assert torch.equal(aligned, expected)
     assert torch.equal(aligned.flatten(0, 1)[packing.aligned_index()], rows)
 
@@ -115,8 +115,8 @@ def test_padding_gets_no_gradient_and_real_tokens_get_theirs() -> None:
     padded[mask] = 1.0
     padded.requires_grad_()
     packing = Packing.from_mask(mask)
-    (packing.unpack(packing.pack(padded)) * 3).sum().backward()
-    assert torch.equal(padded.grad.squeeze(-1), 3 * mask.float())
+    (gradient,) = torch.autograd.grad((packing.unpack(packing.pack(padded)) * 3).sum(), padded)
+    assert torch.equal(gradient.squeeze(-1), 3 * mask.float())
 
 
 def test_number_types_are_kept() -> None:

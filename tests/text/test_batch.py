@@ -28,14 +28,14 @@ def table() -> WordTable:
     return WordTable(VOCABULARY, CHARACTERS)
 
 
-def batched(given: Sentences, sentence_ends: bool = False) -> Batch:
+def batched(texts: Sentences, sentence_ends: bool = False) -> Batch:
     words = table()
-    return words.batch([words.row(sentence, sentence_ends) for sentence in given])
+    return words.batch([words.row(sentence, sentence_ends) for sentence in texts])
 
 
-def spellings(batch: Batch) -> list[list[int]]:
-    """The letters of each distinct word."""
-    return [each.tolist() for each in batch.letters.split(batch.character_counts.tolist())]
+def characters_of(batch: Batch) -> list[list[int]]:
+    """The character ids of each distinct word."""
+    return [ids.tolist() for ids in batch.character_ids.split(batch.character_counts.tolist())]
 
 
 @properties
@@ -43,21 +43,21 @@ def spellings(batch: Batch) -> list[list[int]]:
 @example([[], ["a"], []], False)
 @example([[]], False)
 @example([], True)
-def test_lengths_and_mask_are_those_of_the_sentences(given: Sentences, ends: bool) -> None:
-    batch = batched(given, ends)
-    lengths = [len(sentence) + 2 * ends for sentence in given]
+def test_lengths_and_mask_are_those_of_the_sentences(texts: Sentences, ends: bool) -> None:
+    batch = batched(texts, ends)
+    lengths = [len(sentence) + 2 * ends for sentence in texts]
     longest = max(lengths, default=0)
     assert batch.lengths.tolist() == lengths
     assert batch.mask.dtype is torch.bool
-    assert batch.mask.shape == batch.index.shape == batch.ids.shape == (len(given), longest)
+    assert batch.mask.shape == batch.index.shape == batch.ids.shape == (len(texts), longest)
     assert batch.mask.tolist() == [[t < length for t in range(longest)] for length in lengths]
 
 
 @properties
 @given(sentences, st.booleans())
-def test_ids_are_those_of_the_words_in_their_order(given: Sentences, ends: bool) -> None:
-    batch = batched(given, ends)
-    for row, sentence in enumerate(given):
+def test_ids_are_those_of_the_words_in_their_order(texts: Sentences, ends: bool) -> None:
+    batch = batched(texts, ends)
+    for row, sentence in enumerate(texts):
         expected = [VOCABULARY.id(word) for word in sentence]
         if ends:
             expected = [BEGIN, *expected, END]
@@ -67,58 +67,58 @@ def test_ids_are_those_of_the_words_in_their_order(given: Sentences, ends: bool)
 
 @properties
 @given(sentences, st.booleans())
-def test_letters_are_those_of_the_words_in_their_order(given: Sentences, ends: bool) -> None:
-    batch = batched(given, ends)
-    spelled = spellings(batch)
-    for row, sentence in enumerate(given):
-        expected = [CHARACTERS.spell(word) for word in sentence]
+def test_characters_are_those_of_the_words_in_their_order(texts: Sentences, ends: bool) -> None:
+    batch = batched(texts, ends)
+    characters = characters_of(batch)
+    for row, sentence in enumerate(texts):
+        expected = [CHARACTERS.ids_of(word) for word in sentence]
         if ends:
             expected = [[BEGIN], *expected, [END]]
-        places = batch.index[row][batch.mask[row]].tolist()
-        assert [spelled[place] for place in places] == expected
+        words = batch.index[row][batch.mask[row]].tolist()
+        assert [characters[word] for word in words] == expected
 
 
 @properties
 @given(sentences, st.booleans())
-def test_every_distinct_word_stands_once(given: Sentences, ends: bool) -> None:
-    batch = batched(given, ends)
-    distinct = {word for sentence in given for word in sentence}
-    expected = len(distinct) + (2 if ends and given else 0)
+def test_every_distinct_word_is_listed_once(texts: Sentences, ends: bool) -> None:
+    batch = batched(texts, ends)
+    distinct = {word for sentence in texts for word in sentence}
+    expected = len(distinct) + (2 if ends and texts else 0)
     assert len(batch.word_ids) == len(batch.character_counts) == expected
-    assert len(batch.letters) == int(batch.character_counts.sum())
+    assert len(batch.character_ids) == int(batch.character_counts.sum())
     assert sorted(batch.index[batch.mask].unique().tolist()) == list(range(expected))
 
 
 @properties
 @given(sentences, st.booleans())
-def test_index_is_zero_at_padding(given: Sentences, ends: bool) -> None:
-    batch = batched(given, ends)
+def test_index_is_zero_at_padding(texts: Sentences, ends: bool) -> None:
+    batch = batched(texts, ends)
     assert (batch.index[~batch.mask] == 0).all()
 
 
 @properties
 @given(sentences, st.randoms(use_true_random=False))
-def test_order_of_the_sentences_is_kept(given: Sentences, random) -> None:
-    order = list(range(len(given)))
+def test_order_of_the_sentences_is_kept(texts: Sentences, random) -> None:
+    order = list(range(len(texts)))
     random.shuffle(order)
-    batch, moved = batched(given), batched([given[place] for place in order])
+    batch, moved = batched(texts), batched([texts[row] for row in order])
     assert torch.equal(moved.ids, batch.ids[order])
     assert torch.equal(moved.mask, batch.mask[order])
 
 
 @properties
 @given(sentences, sentences)
-def test_a_table_that_has_seen_more_gives_the_same_batch(before: Sentences, given: Sentences):
+def test_a_table_that_has_seen_more_gives_the_same_batch(before: Sentences, texts: Sentences):
     shared = table()
     for sentence in before:
         shared.row(sentence, sentence_ends=True)
-    batch = shared.batch([shared.row(sentence, sentence_ends=False) for sentence in given])
-    alone = batched(given)
+    batch = shared.batch([shared.row(sentence, sentence_ends=False) for sentence in texts])
+    alone = batched(texts)
     assert torch.equal(batch.ids, alone.ids) and torch.equal(batch.mask, alone.mask)
-    one, other = spellings(batch), spellings(alone)
+    one, other = characters_of(batch), characters_of(alone)
     for row, mask in enumerate(batch.mask):
         here, there = batch.index[row][mask].tolist(), alone.index[row][mask].tolist()
-        assert [one[place] for place in here] == [other[place] for place in there]
+        assert [one[word] for word in here] == [other[word] for word in there]
     assert len(batch.word_ids) == len(alone.word_ids)
 
 
@@ -127,7 +127,7 @@ def test_a_table_that_has_seen_more_gives_the_same_batch(before: Sentences, give
 def test_text_never_becomes_a_special_entry(sentence: list[str]) -> None:
     batch = batched([sentence])
     assert ((batch.ids == UNKNOWN) | (batch.ids > END)).all()
-    assert ((batch.letters == UNKNOWN) | (batch.letters > END)).all()
+    assert ((batch.character_ids == UNKNOWN) | (batch.character_ids > END)).all()
 
 
 def test_a_hand_worked_batch() -> None:
@@ -139,16 +139,16 @@ def test_a_hand_worked_batch() -> None:
     ]
     assert batch.mask.tolist() == [[True] * 3, [False] * 3, [True, True, False]]
     assert batch.character_counts.tolist() == [1, 3, 2, 3]
-    a, d, o, g = CHARACTERS.spell("adog")
-    assert batch.letters.tolist() == [a, d, o, g, UNKNOWN, o, UNKNOWN, o, g]
+    a, d, o, g = CHARACTERS.ids_of("adog")
+    assert batch.character_ids.tolist() == [a, d, o, g, UNKNOWN, o, UNKNOWN, o, g]
 
 
-def test_sentence_ends_are_real_tokens_with_a_letter_of_their_own() -> None:
+def test_sentence_ends_are_real_tokens_with_their_own_character() -> None:
     batch = batched([["a"], []], sentence_ends=True)
     assert batch.ids.tolist() == [[BEGIN, VOCABULARY.ids["a"], END], [BEGIN, END, PAD]]
     assert batch.lengths.tolist() == [3, 2]
-    spelled = spellings(batch)
-    assert spelled[batch.index[0, 0]] == [BEGIN] and spelled[batch.index[0, 2]] == [END]
+    characters = characters_of(batch)
+    assert characters[batch.index[0, 0]] == [BEGIN] and characters[batch.index[0, 2]] == [END]
 
 
 def test_sentence_ends_differ_from_words_that_look_like_them() -> None:
@@ -157,30 +157,30 @@ def test_sentence_ends_differ_from_words_that_look_like_them() -> None:
     assert len(set(batch.index[0].tolist())) == 4
 
 
-def test_a_word_keeps_its_place_in_a_table() -> None:
+def test_a_word_keeps_its_index_in_a_table() -> None:
     words = table()
-    first = words.place("dog")
-    words.place("man")
-    assert words.place("dog") == first and len(words) == 2 + 2  # the two ends stand there too
+    first = words.index_of("dog")
+    words.index_of("man")
+    assert words.index_of("dog") == first and len(words) == 2 + 2  # with the begin and end tokens
 
 
-def test_a_very_long_word_is_spelled_in_full() -> None:
+def test_a_very_long_word_has_all_its_characters() -> None:
     batch = batched([["a", "b" * 100_000]])
     assert batch.character_counts.tolist() == [1, 100_000]
-    assert batch.letters[1:].unique().tolist() == CHARACTERS.spell("b")
+    assert batch.character_ids[1:].unique().tolist() == CHARACTERS.ids_of("b")
 
 
-@pytest.mark.parametrize("given", [[], [[]], [[], []]])
-def test_no_words_at_all_are_a_batch_too(given: Sentences) -> None:
-    batch = batched(given)
-    assert batch.ids.shape == batch.mask.shape == (len(given), 0)
-    assert batch.lengths.tolist() == [0] * len(given)
-    assert len(batch.word_ids) == len(batch.letters) == len(batch.character_counts) == 0
+@pytest.mark.parametrize("texts", [[], [[]], [[], []]])
+def test_no_words_at_all_are_a_batch_too(texts: Sentences) -> None:
+    batch = batched(texts)
+    assert batch.ids.shape == batch.mask.shape == (len(texts), 0)
+    assert batch.lengths.tolist() == [0] * len(texts)
+    assert len(batch.word_ids) == len(batch.character_ids) == len(batch.character_counts) == 0
 
 
-def test_numbers_are_ready_for_an_embedding() -> None:
+def test_ids_have_the_type_of_an_embeddings_input() -> None:
     batch = batched([["a", "zebra"], []])
-    for name in ("word_ids", "letters", "character_counts", "index"):
+    for name in ("word_ids", "character_ids", "character_counts", "index"):
         assert getattr(batch, name).dtype is torch.int64
 
 

@@ -41,16 +41,16 @@ def write(tmp_path: Path):
 
 
 def vectors(**rows: list[float]) -> WordVectors:
-    places = {word: number for number, word in enumerate(rows)}
-    return WordVectors(places, np.array(list(rows.values()), dtype=np.float32))
+    indices = {word: row for row, word in enumerate(rows)}
+    return WordVectors(indices, np.array(list(rows.values()), dtype=np.float32))
 
 
-def check_file(found: WordVectors) -> None:
-    assert list(found.places) == ["the", "dog", "Dog"]
-    assert list(found.places.values()) == [0, 1, 2]
+def check_file(loaded: WordVectors) -> None:
+    assert list(loaded.rows) == ["the", "dog", "Dog"]
+    assert list(loaded.rows.values()) == [0, 1, 2]
     expected = np.array([[0.5, -1, 0.002], [1, 2, 3], [4, 5, 6]], dtype=np.float32)
-    np.testing.assert_array_equal(found.matrix, expected)
-    assert found.matrix.dtype == np.float32 and found.dim == 3
+    np.testing.assert_array_equal(loaded.matrix, expected)
+    assert loaded.matrix.dtype == np.float32 and loaded.dim == 3
 
 
 def test_a_plain_file_is_read(write) -> None:
@@ -93,50 +93,50 @@ def test_small_differences_of_the_format_do_not_matter(write, content: str) -> N
 
 
 def test_a_header_is_passed_over_on_the_first_line_only(write) -> None:
-    found = read_vectors(write("a 1\n7 5\n"))
-    assert list(found.places) == ["a", "7"]
+    loaded = read_vectors(write("a 1\n7 5\n"))
+    assert list(loaded.rows) == ["a", "7"]
 
 
 def test_a_word_may_contain_spaces(write) -> None:
-    found = read_vectors(write("the 1 2\n. . . 3 4\nat name@domain.com 5 6\n"))
-    assert list(found.places) == ["the", ". . .", "at name@domain.com"]
-    assert found.matrix.tolist() == [[1, 2], [3, 4], [5, 6]]
+    loaded = read_vectors(write("the 1 2\n. . . 3 4\nat name@domain.com 5 6\n"))
+    assert list(loaded.rows) == ["the", ". . .", "at name@domain.com"]
+    assert loaded.matrix.tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
 def test_a_first_word_with_spaces_is_read_where_the_width_is_given(write) -> None:
-    found = read_vectors(write(". . . 3 4\nthe 1 2\n"), dim=2)
-    assert list(found.places) == [". . .", "the"]
+    loaded = read_vectors(write(". . . 3 4\nthe 1 2\n"), dim=2)
+    assert list(loaded.rows) == [". . .", "the"]
 
 
 def test_unusual_spaces_belong_to_the_word(write) -> None:
-    found = read_vectors(write("a\u00a0b 1 2\nc\u2028d 3 4\ne\x85f 5 6\n"))
-    assert list(found.places) == ["a\u00a0b", "c\u2028d", "e\x85f"]
+    loaded = read_vectors(write("a\u00a0b 1 2\nc\u2028d 3 4\ne\x85f 5 6\n"))
+    assert list(loaded.rows) == ["a\u00a0b", "c\u2028d", "e\x85f"]
 
 
-def test_a_word_that_stands_twice_keeps_its_first_vector(write) -> None:
-    found = read_vectors(write("dog 1 2\ncat 3 4\ndog 5 6\n"))
-    assert list(found.places) == ["dog", "cat"]
-    assert found.matrix[found.places["dog"]].tolist() == [1, 2]
-    assert len(found.matrix) == 2
+def test_a_word_that_occurs_twice_keeps_its_first_vector(write) -> None:
+    loaded = read_vectors(write("dog 1 2\ncat 3 4\ndog 5 6\n"))
+    assert list(loaded.rows) == ["dog", "cat"]
+    assert loaded.matrix[loaded.rows["dog"]].tolist() == [1, 2]
+    assert len(loaded.matrix) == 2
 
 
 def test_all_quotes_are_one_word_and_the_first_one_counts(write) -> None:
-    found = read_vectors(write("`` 1 2\n'' 3 4\n\" 5 6\n\u2019 7 8\n"))
-    assert found.places == {'"': 0, "'": 1}
+    loaded = read_vectors(write("`` 1 2\n'' 3 4\n\" 5 6\n\u2019 7 8\n"))
+    assert loaded.rows == {'"': 0, "'": 1}
     for quote in ('"', "``", "''", "\u201c", "\u201d"):
-        assert found.find(quote) == 0
-    assert found.find("'") == found.find("\u2018") == 1
+        assert loaded.find(quote) == 0
+    assert loaded.find("'") == loaded.find("\u2018") == 1
 
 
 def test_only_the_words_that_are_asked_for_are_kept(write) -> None:
-    found = read_vectors(write(FILE), only={"Dog", "zebra"})
-    assert found.places == {"Dog": 0}
-    assert found.matrix.tolist() == [[4, 5, 6]]
+    loaded = read_vectors(write(FILE), only={"Dog", "zebra"})
+    assert loaded.rows == {"Dog": 0}
+    assert loaded.matrix.tolist() == [[4, 5, 6]]
 
 
 def test_the_width_is_that_of_the_file_even_where_no_word_is_wanted(write) -> None:
-    found = read_vectors(write(FILE), only={"zebra"})
-    assert found.places == {} and found.dim == 3
+    loaded = read_vectors(write(FILE), only={"zebra"})
+    assert loaded.rows == {} and loaded.dim == 3
 
 
 @settings(max_examples=50, deadline=None, database=None)
@@ -150,27 +150,27 @@ def test_the_width_is_that_of_the_file_even_where_no_word_is_wanted(write) -> No
         max_size=6,
     )
 )
-def test_numbers_come_back_exactly(tmp_path_factory: pytest.TempPathFactory, rows: dict) -> None:
+def test_values_come_back_exactly(tmp_path_factory: pytest.TempPathFactory, rows: dict) -> None:
     path = tmp_path_factory.getbasetemp() / "vectors.txt"
     lines = [" ".join([word, *map(repr, numbers)]) for word, numbers in rows.items()]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = read_vectors(path)
-    assert list(found.places) == list(rows)
-    np.testing.assert_array_equal(found.matrix, np.array(list(rows.values()), dtype=np.float32))
+    loaded = read_vectors(path)
+    assert list(loaded.rows) == list(rows)
+    np.testing.assert_array_equal(loaded.matrix, np.array(list(rows.values()), dtype=np.float32))
 
 
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
-        ("a 1 2\nb 3 4\nc 5\n", 3, "1 numbers after 'c'; expected 2"),
-        ("a 1 2\nb\n", 2, "0 numbers after 'b'; expected 2"),
-        ("a 1 2\n\nb 3 4\n", 2, "0 numbers after ''; expected 2"),
-        ("2 2\na 1 2\nb 1\n", 3, "1 numbers after 'b'; expected 2"),
-        ("a\n", 1, "expected a word and its numbers"),
-        ("a\t1\t2\n", 1, "expected a word and its numbers"),
+        ("a 1 2\nb 3 4\nc 5\n", 3, "1 values after 'c'; expected 2"),
+        ("a 1 2\nb\n", 2, "0 values after 'b'; expected 2"),
+        ("a 1 2\n\nb 3 4\n", 2, "0 values after ''; expected 2"),
+        ("2 2\na 1 2\nb 1\n", 3, "1 values after 'b'; expected 2"),
+        ("a\n", 1, "expected a word and its values"),
+        ("a\t1\t2\n", 1, "expected a word and its values"),
         ("a 1 2\nb 1 x\n", 2, "'x' is not a number, in the vector of 'b'"),
         ("a 1 2\nb 1,5 2\n", 2, "'1,5' is not a number"),
-        ("a 1 2\nb nan 2\n", 2, "vector of 'b' has a number that is not finite"),
+        ("a 1 2\nb nan 2\n", 2, "vector of 'b' has a value that is not finite"),
         ("a 1 2\nb 1 NaN\n", 2, "not finite"),
         ("a inf 2\n", 1, "not finite"),
         ("a 1 2\nb 1 -1e999\n", 2, "not finite"),
@@ -189,12 +189,12 @@ def test_a_bad_line_is_named_with_file_and_number(
 
 
 def test_a_short_line_is_found_by_the_width_that_is_expected(write) -> None:
-    with pytest.raises(DataError, match=r"line 1: 3 numbers after 'the'; expected 300"):
+    with pytest.raises(DataError, match=r"line 1: 3 values after 'the'; expected 300"):
         read_vectors(write(FILE), dim=300)
 
 
 def test_a_file_that_is_wider_than_expected_is_refused(write) -> None:
-    # Its first number would else become a part of every word, and no word would be found.
+    # Its first value would otherwise become part of every word, and no word would be found.
     with pytest.raises(DataError, match="line 1"):
         read_vectors(write(FILE), dim=2)
 
@@ -229,11 +229,35 @@ def test_a_damaged_archive_is_named(write) -> None:
 
 
 def test_a_word_is_found_as_written_then_in_lower_case() -> None:
-    found = vectors(dog=[1], Dog=[2], Cat=[3])
-    assert found.find("Dog") == 1
-    assert found.find("DOG") == found.find("dog") == 0
-    assert found.find("Cat") == 2
-    assert found.find("cat") is None and found.find("CAT") is None
+    loaded = vectors(dog=[1], Dog=[2], Cat=[3])
+    assert loaded.find("Dog") == 1
+    assert loaded.find("DOG") == loaded.find("dog") == 0
+    assert loaded.find("Cat") == 2
+    assert loaded.find("cat") is None and loaded.find("CAT") is None
+
+
+def test_a_word_can_be_looked_up_exactly_as_written() -> None:
+    loaded = vectors(dog=[1], Cat=[2])
+    assert loaded.find("dog", lower_case=False) == 0 and loaded.find("Cat", lower_case=False) == 1
+    assert loaded.find("Dog", lower_case=False) is None and loaded.find("Dog") == 0
+
+
+def test_without_the_fallback_only_words_as_written_have_a_vector() -> None:
+    counts = {"the": 6, "Dog": 2, "dog": 1, "Zebra": 1}
+    vocabulary = Vocabulary.build(counts)
+    pretrained = vectors(the=[1], dog=[2], zebra=[3])
+    table, coverage = vector_table(vocabulary, pretrained, counts, lower_case_fallback=False)
+    # "the" and "dog" as written: 6 + 1 of ten tokens. "Dog" and "Zebra" stay Gaussian.
+    assert coverage == Coverage(4, 2, 2, 10, 7)
+    assert table[vocabulary.ids["dog"]].tolist() == [2]
+    assert max(abs(table[vocabulary.ids[word]][0]) for word in ("Dog", "Zebra")) < 0.1
+
+
+def test_the_fallback_does_not_change_the_random_rows_of_other_words() -> None:
+    vocabulary, pretrained = Vocabulary.build({"Dog": 1, "ape": 1}), vectors(dog=[1, 2])
+    exact, _ = vector_table(vocabulary, pretrained, {}, lower_case_fallback=False)
+    loose, _ = vector_table(vocabulary, pretrained, {})
+    assert np.array_equal(exact[vocabulary.ids["ape"]], loose[vocabulary.ids["ape"]])
 
 
 def test_the_table_holds_the_vector_of_every_word_that_has_one() -> None:
@@ -251,36 +275,41 @@ def test_coverage_of_a_hand_worked_case() -> None:
     vocabulary = Vocabulary.build(counts)
     _, coverage = vector_table(vocabulary, vectors(the=[1], dog=[2], cat=[3]), counts)
     # Four entries: "the" as written, "Dog" in lower case, "zebra" and "rare" not at all.
-    # Ten running words, of which 6 + 2 have a vector.
-    assert coverage == Coverage(types=4, types_found=2, exact=1, running=10, running_found=8)
+    # Ten tokens, of which 6 + 2 have a vector.
+    assert coverage == Coverage(
+        words=4, words_with_vector=2, exact_matches=1, tokens=10, tokens_with_vector=8
+    )
     assert str(coverage) == (
-        "vectors for 2 of 4 words (50.0 %; 1 as written, the rest in lower case) "
-        "and 80.0 % of 10 running words"
+        "vectors for 2 of 4 words (50.0 %; 1 as written, 1 in lower case) and 80.0 % of 10 tokens"
     )
 
 
-def test_running_words_below_the_minimum_count_are_not_covered() -> None:
+def test_tokens_of_words_below_the_minimum_count_are_not_covered() -> None:
     counts = {"the": 6, "zebra": 1}
     vocabulary = Vocabulary.build(counts, minimum_count=2)
     _, coverage = vector_table(vocabulary, vectors(the=[1], zebra=[2]), counts)
-    assert coverage == Coverage(types=1, types_found=1, exact=1, running=7, running_found=6)
+    assert coverage == Coverage(
+        words=1, words_with_vector=1, exact_matches=1, tokens=7, tokens_with_vector=6
+    )
 
 
-def test_running_words_that_fall_back_to_lower_case_are_covered() -> None:
+def test_tokens_that_fall_back_to_lower_case_are_covered() -> None:
     # "Dog" is no entry, so the model reads it as "dog", which has a vector.
     counts = {"dog": 5, "Dog": 1}
     vocabulary = Vocabulary.build(counts, minimum_count=2)
     assert vocabulary.id("Dog") == vocabulary.id("dog")
     _, coverage = vector_table(vocabulary, vectors(dog=[1]), counts)
-    assert (coverage.running, coverage.running_found) == (6, 6)
+    assert (coverage.tokens, coverage.tokens_with_vector) == (6, 6)
 
 
 def test_coverage_counts_quotes_as_one_word(write) -> None:
-    found = read_vectors(write("`` 1 2\n"))
+    loaded = read_vectors(write("`` 1 2\n"))
     vocabulary = Vocabulary.build({'"': 4})
-    table, coverage = vector_table(vocabulary, found, {'"': 4})
+    table, coverage = vector_table(vocabulary, loaded, {'"': 4})
     assert table[4].tolist() == [1, 2]
-    assert coverage == Coverage(types=1, types_found=1, exact=1, running=4, running_found=4)
+    assert coverage == Coverage(
+        words=1, words_with_vector=1, exact_matches=1, tokens=4, tokens_with_vector=4
+    )
 
 
 def test_coverage_of_nothing_can_be_read() -> None:
@@ -292,7 +321,7 @@ def test_coverage_of_nothing_can_be_read() -> None:
 def test_words_without_a_vector_are_gaussian_with_deviation_one_hundredth() -> None:
     vocabulary = Vocabulary.build({f"word{number}": 1 for number in range(400)})
     table, coverage = vector_table(vocabulary, vectors(dog=[1.0] * 100), {})
-    assert coverage.types_found == 0
+    assert coverage.words_with_vector == 0
     drawn = table[4:].astype(np.float64)
     # 40,000 draws: five standard errors of the deviation and of the mean.
     assert abs(drawn.std() - 0.01) < 5 * 0.01 / math.sqrt(2 * drawn.size)
@@ -315,19 +344,19 @@ def test_padding_is_zero_and_the_other_special_entries_are_not() -> None:
 
 
 def test_special_entries_take_no_vector_of_the_file() -> None:
-    found = WordVectors({"<unk>": 0, "<s>": 1, "</s>": 2}, np.full((3, 2), 9, np.float32))
-    table, coverage = vector_table(Vocabulary.build({}), found, {})
-    assert np.abs(table).max() < 0.1 and coverage.types == 0
+    loaded = WordVectors({"<unk>": 0, "<s>": 1, "</s>": 2}, np.full((3, 2), 9, np.float32))
+    table, coverage = vector_table(Vocabulary.build({}), loaded, {})
+    assert np.abs(table).max() < 0.1 and coverage.words == 0
 
 
 def test_the_same_seed_gives_the_same_table_and_another_does_not() -> None:
-    vocabulary, found = Vocabulary.build({"zebra": 1}), vectors(dog=[1, 2, 3])
-    first, second, other = (vector_table(vocabulary, found, {}, seed=s)[0] for s in (1, 1, 2))
+    vocabulary, loaded = Vocabulary.build({"zebra": 1}), vectors(dog=[1, 2, 3])
+    first, second, other = (vector_table(vocabulary, loaded, {}, seed=s)[0] for s in (1, 1, 2))
     assert np.array_equal(first, second) and not np.array_equal(first[4], other[4])
 
 
-def test_vectors_without_numbers_are_refused() -> None:
-    with pytest.raises(InputError, match="no numbers"):
+def test_vectors_of_dimension_zero_are_refused() -> None:
+    with pytest.raises(InputError, match="dimension 0"):
         vector_table(Vocabulary.build({}), WordVectors({}, np.empty((0, 0), np.float32)), {})
 
 
@@ -335,7 +364,8 @@ def test_wanted_words_are_enough_to_find_every_vector(write) -> None:
     path = write("the 1 2\ndog 3 4\nother 5 6\nPARIS 7 8\n' 9 9\n")
     vocabulary = Vocabulary.build({"the": 1, "Dog": 1, "Paris": 1, "'": 1})
     assert wanted_words(vocabulary) == {"the", "Dog", "dog", "Paris", "paris", "'"}
+    assert wanted_words(vocabulary, False) == {"the", "Dog", "Paris", "'"}
     all_of_it = vector_table(vocabulary, read_vectors(path), {})
     wanted = vector_table(vocabulary, read_vectors(path, only=wanted_words(vocabulary)), {})
     assert np.array_equal(all_of_it[0], wanted[0]) and all_of_it[1] == wanted[1]
-    assert all_of_it[1].types_found == 3
+    assert all_of_it[1].words_with_vector == 3

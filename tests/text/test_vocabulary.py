@@ -1,4 +1,4 @@
-"""Words and characters, and the numbers that stand for them."""
+"""Words and characters, and their ids."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_special_entries_come_first() -> None:
     assert (PAD, UNKNOWN, BEGIN, END) == (0, 1, 2, 3)
 
 
-def test_words_stand_by_frequency_then_by_alphabet() -> None:
+def test_words_are_ordered_by_frequency_then_by_alphabet() -> None:
     vocabulary = Vocabulary.build({"rare": 1, "b": 5, "a": 5, "often": 9, "B": 5})
     assert vocabulary.words[4:] == ("often", "B", "a", "b", "rare")
     assert [vocabulary.id(word) for word in vocabulary.words[4:]] == [4, 5, 6, 7, 8]
@@ -50,26 +50,26 @@ def test_words_below_the_minimum_count_are_left_out(minimum: int, kept: tuple[st
     assert vocabulary.words[4:] == kept
 
 
-def test_more_words_follow_in_their_order_and_only_once() -> None:
+def test_extra_words_follow_in_their_order_and_only_once() -> None:
     vocabulary = Vocabulary.build(
-        {"dog": 3, "rare": 1}, minimum_count=2, more_words=["zebra", "dog", "ape", "zebra"]
+        {"dog": 3, "rare": 1}, minimum_count=2, extra_words=["zebra", "dog", "ape", "zebra"]
     )
     assert vocabulary.words[4:] == ("dog", "zebra", "ape")
 
 
 def test_a_rare_word_comes_back_with_the_words_of_a_vector_file() -> None:
-    vocabulary = Vocabulary.build({"rare": 1}, minimum_count=2, more_words=["rare"])
+    vocabulary = Vocabulary.build({"rare": 1}, minimum_count=2, extra_words=["rare"])
     assert vocabulary.words[4:] == ("rare",)
 
 
-def test_more_words_are_looked_up_by_any_quote() -> None:
-    vocabulary = Vocabulary.build({}, more_words=["``", "''", "\u2019s"])
+def test_extra_words_are_looked_up_by_any_quote() -> None:
+    vocabulary = Vocabulary.build({}, extra_words=["``", "''", "\u2019s"])
     assert vocabulary.words[4:] == ('"', "'s")
     assert {vocabulary.id(quote) for quote in DOUBLE_QUOTES} == {4}
     assert vocabulary.id("'s") == vocabulary.id("\u2019s") == 5
 
 
-def test_all_quotes_have_the_number_of_one() -> None:
+def test_all_quotes_have_the_id_of_one() -> None:
     vocabulary = Vocabulary.build(count_words([["``", "hi", "''", "`"]]))
     assert {vocabulary.id(quote) for quote in DOUBLE_QUOTES} == {vocabulary.ids['"']}
     assert {vocabulary.id(quote) for quote in SINGLE_QUOTES} == {vocabulary.ids["'"]}
@@ -88,6 +88,15 @@ def test_a_word_that_is_not_there_is_looked_up_in_lower_case() -> None:
     assert vocabulary.id("paris") == UNKNOWN
 
 
+def test_without_the_fallback_a_word_is_looked_up_exactly_as_written() -> None:
+    vocabulary = Vocabulary.build({"brown": 1, "Paris": 1, "'s": 1}, lower_case_fallback=False)
+    assert vocabulary.id("BROWN") == vocabulary.id("Brown") == UNKNOWN
+    assert vocabulary.id("brown") == vocabulary.ids["brown"]
+    assert vocabulary.id("Paris") == vocabulary.ids["Paris"]
+    # Quote marks are still one word, however they are written.
+    assert vocabulary.id("\u2019s") == vocabulary.ids["'s"]
+
+
 def test_a_word_that_is_not_found_is_unknown() -> None:
     vocabulary = Vocabulary.build({"dog": 1})
     assert [vocabulary.id(word) for word in ("cat", "", "dogs", "\U0001f642")] == [UNKNOWN] * 4
@@ -99,7 +108,7 @@ def test_special_entries_cannot_be_reached_from_text(word: str) -> None:
 
 
 def test_special_words_of_the_text_do_not_move_the_special_entries() -> None:
-    vocabulary = Vocabulary.build({"<s>": 50, "dog": 1, "<pad>": 9}, more_words=["</s>"])
+    vocabulary = Vocabulary.build({"<s>": 50, "dog": 1, "<pad>": 9}, extra_words=["</s>"])
     assert vocabulary.words == (*SPECIAL_WORDS, "dog")
 
 
@@ -110,58 +119,86 @@ def test_a_vocabulary_can_be_made_again_from_its_words() -> None:
 
 
 def test_a_vocabulary_without_the_special_entries_is_refused() -> None:
-    with pytest.raises(InputError, match="begins with") as caught:
+    with pytest.raises(InputError, match="starts with") as caught:
         Vocabulary(["a", "b", "c", "d", "e"])
     assert "<pad>" in str(caught.value) and "'a', 'b', 'c', 'd'" in str(caught.value)
 
 
 def test_a_vocabulary_that_is_too_short_is_refused() -> None:
-    with pytest.raises(InputError, match="begins with"):
+    with pytest.raises(InputError, match="starts with"):
         Vocabulary(["<pad>", "<unk>"])
 
 
+IDS = {"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "dog": 4, "cat": 5}
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_a_vocabulary_can_be_made_from_stored_ids_in_any_order(fallback: bool) -> None:
+    stored = dict(reversed(IDS.items()))
+    vocabulary = Vocabulary.from_ids(stored, fallback)
+    assert vocabulary.ids == IDS and vocabulary.words[4:] == ("dog", "cat")
+    assert vocabulary.lower_case_fallback is fallback
+
+
+@pytest.mark.parametrize(
+    ("word", "word_id", "problem"),
+    [
+        ("cat", 6, "the id 6 of the word 'cat' is out of range; expected the ids 0 to 5"),
+        ("dog", 6, "the id 6 of the word 'dog' is out of range"),
+        ("<pad>", 6, "the id 6 of the word '<pad>' is out of range"),
+        ("cat", 4, "the id 4 of the word 'cat' is that of 'dog' too"),
+        ("dog", 5, "the id 5 of the word 'cat' is that of 'dog' too"),
+        ("cat", -1, "the id -1 of the word 'cat' is out of range"),
+        ("cat", 10**12, "out of range"),
+    ],
+)
+def test_ids_with_a_gap_or_a_repetition_are_refused(word: str, word_id: int, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        Vocabulary.from_ids({**IDS, word: word_id})
+
+
 @pytest.mark.parametrize("twice", ["dog", "<s>"])
-def test_a_word_that_stands_twice_is_refused_by_name(twice: str) -> None:
-    with pytest.raises(InputError, match=f"{twice!r} stands more than once"):
+def test_a_word_that_occurs_twice_is_refused_by_name(twice: str) -> None:
+    with pytest.raises(InputError, match=f"{twice!r} occurs more than once"):
         Vocabulary([*SPECIAL_WORDS, "dog", "cat", twice])
 
 
-def test_characters_stand_by_frequency_then_by_order() -> None:
+def test_characters_are_ordered_by_frequency_then_by_code_point() -> None:
     characters = Characters.build(["banana", "cab"])
     assert characters.characters == "abnc"
     assert len(characters) == 4 + 4
 
 
-def test_letters_are_numbered_behind_the_four_special_ones() -> None:
+def test_character_ids_follow_the_four_reserved_ones() -> None:
     characters = Characters("abc")
-    assert characters.spell("cab") == [6, 4, 5]
+    assert characters.ids_of("cab") == [6, 4, 5]
 
 
-def test_an_unknown_letter_has_one_number() -> None:
-    assert Characters("ab").spell("axb\u00e9") == [4, UNKNOWN, 5, UNKNOWN]
+def test_all_unknown_characters_have_one_id() -> None:
+    assert Characters("ab").ids_of("axb\u00e9") == [4, UNKNOWN, 5, UNKNOWN]
 
 
-def test_case_of_letters_is_kept() -> None:
-    assert Characters("aA").spell("Aa") == [5, 4]
+def test_case_of_characters_is_kept() -> None:
+    assert Characters("aA").ids_of("Aa") == [5, 4]
 
 
 def test_all_quotes_are_spelled_alike() -> None:
     characters = Characters("\"'s")
-    assert {tuple(characters.spell(quote)) for quote in DOUBLE_QUOTES} == {(4,)}
-    assert {tuple(characters.spell(quote)) for quote in SINGLE_QUOTES} == {(5,)}
-    assert characters.spell("\u2019s") == characters.spell("'s") == [5, 6]
+    assert {tuple(characters.ids_of(quote)) for quote in DOUBLE_QUOTES} == {(4,)}
+    assert {tuple(characters.ids_of(quote)) for quote in SINGLE_QUOTES} == {(5,)}
+    assert characters.ids_of("\u2019s") == characters.ids_of("'s") == [5, 6]
 
 
-def test_no_letters_are_no_numbers() -> None:
-    assert Characters("ab").spell("") == []
+def test_no_characters_have_no_ids() -> None:
+    assert Characters("ab").ids_of("") == []
     assert len(Characters("")) == 4 and len(Characters.build([])) == 4
 
 
-def test_a_letter_that_stands_twice_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="'b' stands more than once"):
+def test_a_character_that_occurs_twice_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="'b' occurs more than once"):
         Characters("abcb")
 
 
 def test_text_cannot_spell_the_sentence_ends() -> None:
     characters = Characters.build(["<s>", "</s>"])
-    assert min(characters.spell("<s>") + characters.spell("</s>")) >= Characters.FIRST > END
+    assert min(characters.ids_of("<s>") + characters.ids_of("</s>")) >= Characters.FIRST_ID > END

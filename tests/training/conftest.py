@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from .small import reviews, run, write_table
+from genpool.training import selection
+from tests.helpers.training_runs import reviews, run, write_table
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +24,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("confusion_picture", "learning_curve_picture"):
-        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *given: None)
+        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *arguments: None)
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,17 @@ def finished(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     out = tmp_path_factory.mktemp("runs") / "whole"
     run(tables, out)
     yield out
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders that `select` trains in from now on."""
+    names: list[str] = []
+    original = vars(selection)["train"]
+
+    def train(settings: Any, data: Any, out: Path, *more: Any, **options: Any) -> Any:
+        names.append(out.name)
+        return original(settings, data, out, *more, **options)
+
+    monkeypatch.setattr(selection, "train", train)
+    return names

@@ -40,16 +40,16 @@ def bits(tensor: torch.Tensor) -> bytes:
 
 def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, 12, {"loss": 0.1 + 0.2, "none": None}, tensors(0))
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert found.state == {"loss": 0.1 + 0.2, "none": None}
-    assert found.warnings == []
-    assert found.tensors.keys() == tensors(0).keys()
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"loss": 0.1 + 0.2, "none": None}
+    assert loaded.warnings == []
+    assert loaded.tensors.keys() == tensors(0).keys()
     for name, tensor in tensors(0).items():
-        assert found.tensors[name].dtype == tensor.dtype
-        assert found.tensors[name].shape == tensor.shape
-        assert bits(found.tensors[name]) == bits(tensor)
-    assert found.tensors["adam.0.step"] == 7
+        assert loaded.tensors[name].dtype == tensor.dtype
+        assert loaded.tensors[name].shape == tensor.shape
+        assert bits(loaded.tensors[name]) == bits(tensor)
+    assert loaded.tensors["adam.0.step"] == 7
 
 
 def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -66,28 +66,28 @@ def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
         watch=PenaltyMonitor(steps=2, term=0.3),  # its smallest distance is infinite
     )
     save_checkpoint(tmp_path, 41, asdict(state), tensors(0))
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert RunState.from_dict(found.state) == state
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert RunState.from_dict(loaded.state) == state
 
 
 def test_the_newest_is_used_and_only_two_are_kept(tmp_path: Path) -> None:
     saved(tmp_path, 9, 10, 200, 1000)
-    assert [each.name for each in sorted(tmp_path.iterdir())] == [
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "step-000000200",
         "step-000001000",
     ]
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert found.state == {"step": 1000}
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 1000}
 
 
 def test_the_same_step_can_be_saved_again(tmp_path: Path) -> None:
     saved(tmp_path, 5)
     save_checkpoint(tmp_path, 5, {"step": "again"}, tensors(1))
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert found.state == {"step": "again"}
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": "again"}
 
 
 def test_no_checkpoint_is_not_an_error(tmp_path: Path) -> None:
@@ -116,6 +116,13 @@ def cut_the_state(folder: Path) -> None:
     path.write_text(path.read_text()[:-4])
 
 
+def change_a_digit_of_the_state(folder: Path) -> None:
+    path = folder / "state.json"
+    changed = path.read_text().replace('"step": 2', '"step": 6').replace('"step": 1', '"step": 5')
+    assert changed != path.read_text()
+    path.write_text(changed)
+
+
 def remove_the_state(folder: Path) -> None:
     (folder / "state.json").unlink()
 
@@ -134,6 +141,7 @@ DAMAGES = [
     flip_a_bit,
     empty_the_tensors,
     cut_the_state,
+    change_a_digit_of_the_state,
     remove_the_state,
     remove_the_tensors,
     empty_the_folder,
@@ -146,13 +154,13 @@ def test_a_damaged_checkpoint_is_recognised_and_the_one_before_it_used(
 ) -> None:
     saved(tmp_path, 1, 2)
     damage(tmp_path / "step-000000002")
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert found.state == {"step": 1}
-    assert bits(found.tensors["model.a"]) == bits(tensors(1)["model.a"])
-    (warning,) = found.warnings
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 1}
+    assert bits(loaded.tensors["model.a"]) == bits(tensors(1)["model.a"])
+    (warning,) = loaded.warnings
     assert warning.startswith("step-000000002 cannot be used (")
-    assert warning.endswith("the one before it is")
+    assert warning.endswith("using the previous one")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -162,7 +170,7 @@ def test_two_damaged_checkpoints_are_an_error_with_a_remedy(tmp_path: Path, dama
     truncate(tmp_path / "step-000000002")
     with pytest.raises(TrainingError) as error:
         load_checkpoint(tmp_path)
-    for words in ("no checkpoint can be used", "step-000000001", "step-000000002", "anew"):
+    for words in ("no checkpoint can be used", "step-000000001", "step-000000002", "again"):
         assert words in str(error.value)
 
 
@@ -177,30 +185,30 @@ def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path: Path, monk
     with pytest.raises(TrainingError, match=r"step 3 could not.*No space left.*--resume"):
         save_checkpoint(tmp_path, 3, {"step": 3}, tensors(3))
     monkeypatch.undo()
-    assert [each.name for each in sorted(tmp_path.iterdir())] == [
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "step-000000001",
         "step-000000002",
     ]
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert found.state == {"step": 2}
-    assert found.warnings == []
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 2}
+    assert loaded.warnings == []
     saved(tmp_path, 3)
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert found.state == {"step": 3}
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 3}
 
 
 def test_what_a_kill_left_half_written_is_no_checkpoint_and_not_in_the_way(tmp_path: Path) -> None:
     saved(tmp_path, 1)
     (tmp_path / ".unfinished").mkdir()
     (tmp_path / ".unfinished" / "state.safetensors").write_bytes(b"half a file")
-    found = load_checkpoint(tmp_path)
-    assert found is not None
-    assert found.state == {"step": 1}
-    assert found.warnings == []
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 1}
+    assert loaded.warnings == []
     saved(tmp_path, 2)
-    assert [each.name for each in sorted(tmp_path.iterdir())] == [
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "step-000000001",
         "step-000000002",
     ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from genpool.data import Example
 from genpool.text import Characters, Vocabulary, WordTable
 from genpool.text.vocabulary import BEGIN, END
-from genpool.training.dataset import Split, Types, read_split
+from genpool.training.dataset import Split, WordIds, read_split
 
 WORDS = ("a", "dog", "Dog", "runs", "sleeps", ".", "naïve")
 LABELS = {"yes": 0, "no": 1, None: -1}
@@ -23,9 +23,9 @@ sentence = st.lists(st.sampled_from(WORDS), max_size=5)
 
 def split_of(
     examples: list[Example], number: Callable[[str | None], int] = LABELS.__getitem__
-) -> tuple[Split, Types]:
-    types = Types()
-    return read_split(examples, types, lambda text, tokenized: text.split(), number), types
+) -> tuple[Split, WordIds]:
+    word_ids = WordIds()
+    return read_split(examples, word_ids, lambda text, tokenized: text.split(), number), word_ids
 
 
 def table() -> WordTable:
@@ -33,8 +33,8 @@ def table() -> WordTable:
     return WordTable(vocabulary, Characters.build(WORDS))
 
 
-def words_of(split: Split, types: Types) -> list[list[str]]:
-    names = list(types.numbers)
+def words_of(split: Split, word_ids: WordIds) -> list[list[str]]:
+    names = list(word_ids.ids)
     return [
         [names[number] for number in split.sentence(place)]
         for place in range(len(split.starts) - 1)
@@ -57,15 +57,15 @@ PAIRS = [
 
 @given(st.lists(sentence, max_size=8))
 def test_streaming_into_arrays_keeps_every_word_in_its_place(sentences: list[list[str]]) -> None:
-    split, types = split_of([Example("no", " ".join(words)) for words in sentences])
-    assert words_of(split, types) == sentences
+    split, word_ids = split_of([Example("no", " ".join(words)) for words in sentences])
+    assert words_of(split, word_ids) == sentences
     assert len(split) == len(sentences)
     assert split.lengths.tolist() == [[len(words)] for words in sentences]
     assert split.labels.tolist() == [1] * len(sentences)
     assert split.tokens.dtype == np.int32
 
 
-def test_a_stream_is_read_once_and_row_by_row() -> None:
+def test_a_stream_is_read_once_row_by_row() -> None:
     at_work: list[int] = []
 
     def stream():
@@ -91,30 +91,30 @@ def test_ids_and_genres_are_kept_and_a_row_without_id_gets_its_number() -> None:
 
 
 def test_whether_text_is_tokenised_decides_how_it_is_split() -> None:
-    types = Types()
+    word_ids = WordIds()
     examples = [Example("yes", "a b", tokenized=True), Example("yes", "a b")]
 
     def words(text: str, tokenized: bool) -> list[str]:
         return text.split() if tokenized else [text]
 
-    split = read_split(examples, types, words, LABELS.__getitem__)
-    assert words_of(split, types) == [["a", "b"], ["a b"]]
+    split = read_split(examples, word_ids, words, LABELS.__getitem__)
+    assert words_of(split, word_ids) == [["a", "b"], ["a b"]]
 
 
-def test_words_are_counted_where_they_stand() -> None:
-    split, types = split_of([Example("yes", "a dog a"), Example("no", "dog runs")])
-    assert types.counts(split.tokens) == Counter(a=2, dog=2, runs=1)
-    assert types.counts(split.take([1]).tokens) == Counter(dog=1, runs=1)
+def test_words_are_counted_where_they_occur() -> None:
+    split, word_ids = split_of([Example("yes", "a dog a"), Example("no", "dog runs")])
+    assert word_ids.counts(split.tokens) == Counter(a=2, dog=2, runs=1)
+    assert word_ids.counts(split.take([1]).tokens) == Counter(dog=1, runs=1)
 
 
 @given(st.lists(st.tuples(sentence, sentence), min_size=1, max_size=6), st.data())
 def test_taking_rows_takes_all_that_belongs_to_them(
     sentences: list[tuple[list[str], list[str]]], data: st.DataObject
 ) -> None:
-    split, types = split_of(pairs_of(sentences))
+    split, word_ids = split_of(pairs_of(sentences))
     rows = data.draw(st.lists(st.integers(0, len(sentences) - 1), max_size=8))
     taken = split.take(rows)
-    assert words_of(taken, types) == [side for row in rows for side in sentences[row]]
+    assert words_of(taken, word_ids) == [side for row in rows for side in sentences[row]]
     assert taken.ids == [f"row{row}" for row in rows]
     assert taken.genres == [f"g{row}" for row in rows]
     assert taken.labels.tolist() == [0] * len(rows)
@@ -122,25 +122,25 @@ def test_taking_rows_takes_all_that_belongs_to_them(
 
 
 @given(st.lists(sentence, max_size=6))
-def test_sentence_ends_stand_around_every_sentence_and_nowhere_else(
+def test_sentence_ends_are_around_every_sentence_and_nowhere_else(
     sentences: list[list[str]],
 ) -> None:
-    split, types = split_of([Example("yes", " ".join(words)) for words in sentences])
+    split, word_ids = split_of([Example("yes", " ".join(words)) for words in sentences])
     words = table()
-    marked = split.renumbered(words, types, sentence_ends=True)
+    marked = split.with_table(words, word_ids, sentence_ends=True)
     for place, sentence in enumerate(sentences):
-        expected = [words.begin, *(words.place(word) for word in sentence), words.end]
+        expected = [words.begin, *(words.index_of(word) for word in sentence), words.end]
         assert marked.sentence(place).tolist() == expected
     assert marked.starts[-1] == len(marked.tokens) == sum(len(words) + 2 for words in sentences)
 
 
 def test_without_sentence_ends_only_the_numbers_change() -> None:
-    split, types = split_of(pairs_of(PAIRS))
+    split, word_ids = split_of(pairs_of(PAIRS))
     words = table()
-    plain = split.renumbered(words, types, sentence_ends=False)
+    plain = split.with_table(words, word_ids, sentence_ends=False)
     assert plain.starts.tolist() == split.starts.tolist()
     assert [plain.sentence(place).tolist() for place in range(6)] == [
-        [words.place(word) for word in side] for pair in PAIRS for side in pair
+        [words.index_of(word) for word in side] for pair in PAIRS for side in pair
     ]
 
 
@@ -148,9 +148,9 @@ def test_without_sentence_ends_only_the_numbers_change() -> None:
 def test_a_batch_of_pairs_holds_all_first_sides_and_then_all_second_ones(
     sentence_ends: bool,
 ) -> None:
-    split, types = split_of(pairs_of(PAIRS))
+    split, word_ids = split_of(pairs_of(PAIRS))
     words = table()
-    batch = split.renumbered(words, types, sentence_ends).batch([2, 0], words)
+    batch = split.with_table(words, word_ids, sentence_ends).batch([2, 0], words)
     sides = [PAIRS[2][0], PAIRS[0][0], PAIRS[2][1], PAIRS[0][1]]
     ids = [[words.vocabulary.id(word) for word in side] for side in sides]
     if sentence_ends:

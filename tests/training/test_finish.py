@@ -11,8 +11,7 @@ import pytest
 from genpool import PairClassifier, TextClassifier
 from genpool.evaluation import read_predictions
 from genpool.training import train
-
-from .small import RECIPE, metrics, reviews, run, write_table
+from tests.helpers.training_runs import RECIPE, metrics, reviews, run, scores, write_table
 
 KEYS = {
     "step",
@@ -25,8 +24,19 @@ KEYS = {
     "tokens_per_second",
     "idle_positions",
     "peak_memory_mb",
+    *(
+        f"heads_{kind}_{value}"
+        for kind in ("parameter", "attention", "embedding")
+        for value in ("distance_mean", "distance_min", "active")
+    ),
 }
-PENALTY_KEYS = {"penalty", "penalty_active", "penalty_distance_mean", "penalty_distance_min"}
+PENALTY_KEYS = {
+    "penalty",
+    "penalty_active",
+    "penalty_distance_mean",
+    "penalty_distance_min",
+    "penalty_gradient_share",
+}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -35,14 +45,14 @@ def lines_of(out: Path) -> list[dict[str, float]]:
 
 
 def test_a_line_of_metrics_holds_all_that_is_promised(finished: Path) -> None:
-    found = lines_of(finished)
-    assert len(found) == 2
-    for line in found:
+    lines = lines_of(finished)
+    assert len(lines) == 2
+    for line in lines:
         assert line.keys() == KEYS
         assert line["tokens_per_second"] > 0
         assert line["peak_memory_mb"] > 10
         assert 0 <= line["train_accuracy"] <= 1
-    assert [(line["step"], line["epoch"]) for line in found] == [(6, 1), (12, 2)]
+    assert [(line["step"], line["epoch"]) for line in lines] == [(6, 1), (12, 2)]
 
 
 def test_with_a_penalty_its_diagnosis_is_in_the_metrics(
@@ -58,23 +68,23 @@ def test_predictions_are_those_of_the_best_model_in_the_order_of_the_table(
     model = TextClassifier.from_pretrained(finished / "best")
     for name in ("dev", "test"):
         rows = [line.split("\t") for line in (tables / f"{name}.tsv").read_text().splitlines()[1:]]
-        found = read_predictions(finished / "predictions" / f"{name}.tsv")
-        assert list(found.gold) == [label for label, _ in rows]
-        assert list(found.predicted) == model.predict([text for _, text in rows])
-        assert list(found.ids) == [str(number) for number in range(len(rows))]
-        assert found.labels == model.labels
+        predictions = read_predictions(finished / "predictions" / f"{name}.tsv")
+        assert list(predictions.gold) == [label for label, _ in rows]
+        assert list(predictions.predicted) == model.predict([text for _, text in rows])
+        assert list(predictions.ids) == [str(number) for number in range(len(rows))]
+        assert predictions.labels == model.labels
         expected = model.predict_proba([text for _, text in rows])
-        for given, probabilities in zip(found.probabilities, expected, strict=True):
-            assert given == pytest.approx(probabilities, abs=1e-6)
+        for row, probabilities in zip(predictions.probabilities, expected, strict=True):
+            assert row == pytest.approx(probabilities, abs=1e-6)
 
 
 def test_results_agree_with_the_predictions(finished: Path) -> None:
-    results = json.loads((finished / "results.json").read_text())
+    results = scores(finished)
     assert results.keys() == {"dev", "test"}
     for name, result in results.items():
-        found = read_predictions(finished / "predictions" / f"{name}.tsv")
-        right = sum(g == p for g, p in zip(found.gold, found.predicted, strict=True))
-        assert result["accuracy"] == right / len(found.ids)
+        predictions = read_predictions(finished / "predictions" / f"{name}.tsv")
+        right = sum(g == p for g, p in zip(predictions.gold, predictions.predicted, strict=True))
+        assert result["accuracy"] == right / len(predictions.ids)
     best = max(line["dev_accuracy"] for line in metrics(finished))
     assert results["dev"]["accuracy"] == best
 
@@ -94,6 +104,64 @@ def test_the_report_shows_scores_settings_versions_and_pictures(finished: Path) 
     assert "12 steps, 2 epochs, " in report
     for picture in ("learning-curve.png", "confusion-dev.png", "confusion-test.png"):
         assert (finished / picture).read_bytes().startswith(PNG)
+
+
+def test_the_report_has_a_table_of_heads_from_the_evaluation_of_the_best_model(
+    finished: Path,
+) -> None:
+    lines = lines_of(finished)
+    # Of equals the last: a tie counts as an improvement.
+    best = sorted(lines, key=lambda line: (line["dev_accuracy"], line["step"]))[-1]
+    report = (finished / "report.md").read_text()
+    assert "| heads | mean distance | closest pair | active hinges |" in report
+    for name, title in (
+        ("parameter", "parameters (W1)"),
+        ("attention", "attention"),
+        ("embedding", "embeddings"),
+    ):
+        mean, closest = (best[f"heads_{name}_distance_{value}"] for value in ("mean", "min"))
+        active = 100 * best[f"heads_{name}_active"]
+        assert f"| {title} | {mean:.4g} | {closest:.4g} | {active:.2f} % |" in report
+    assert f"at step {best['step']}, on a sample of dev rows" in report
+    assert "threshold 1: " in report
+    assert "Warning" not in report and "penalty is" not in report
+
+
+def test_with_a_penalty_the_report_gives_its_share_of_the_gradient(
+    tables: Path, tmp_path: Path, no_pictures
+) -> None:
+    run(tables, tmp_path / "run", "penalty.name=attention", "training.epochs=1")
+    share = lines_of(tmp_path / "run")[0]["penalty_gradient_share"]
+    assert share > 0.001
+    report = (tmp_path / "run" / "report.md").read_text()
+    expected = f"The attention penalty is {100 * share:.2f} % of the gradient on the pooling's"
+    assert expected in report
+
+
+def test_tests_that_were_not_scored_are_named_in_the_report(
+    tables: Path, tmp_path: Path, no_pictures
+) -> None:
+    results = run(tables, tmp_path / "run", "training.epochs=1", score_tests=False)
+    assert results.keys() == {"dev"}
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "| test | not scored |" in report
+    assert "The test splits were left out of this run" in report
+    assert not (tmp_path / "run" / "predictions" / "test.tsv").exists()
+    assert "accuracy on test" not in TextClassifier.from_pretrained(tmp_path / "run" / "best").notes
+
+
+def test_splits_without_labels_are_no_scores(multinli: Path) -> None:
+    assert "| test_matched | no gold labels |" in (multinli / "report.md").read_text()
+
+
+def test_a_system_that_counts_no_memory_is_no_obstacle(
+    tables: Path, tmp_path: Path, no_pictures, monkeypatch
+) -> None:
+    monkeypatch.setattr("genpool.training.tracking.resource", None)
+    run(tables, tmp_path / "run", "training.epochs=1")
+    assert lines_of(tmp_path / "run")[0]["peak_memory_mb"] is None
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "of the computed positions idle." in report
 
 
 def test_the_report_says_where_the_data_is_or_that_rules_made_it(
@@ -127,16 +195,16 @@ def test_tensorboard_gets_the_metrics_if_asked_to(
 
     run(tables, tmp_path / "run", "training.tensorboard=true")
     (events,) = (tmp_path / "run" / "tensorboard").iterdir()
-    found: dict[str, list[tuple[int, float]]] = {}
+    logged: dict[str, list[tuple[int, float]]] = {}
     for event in EventFileLoader(str(events)).Load():
         for value in event.summary.value:
             number = value.tensor.float_val[0]
-            found.setdefault(value.tag, []).append((event.step, number))
+            logged.setdefault(value.tag, []).append((event.step, number))
     lines = lines_of(tmp_path / "run")
-    assert found.keys() == KEYS
-    assert found["dev_accuracy"] == [
-        (line["step"], pytest.approx(line["dev_accuracy"], rel=1e-6)) for line in lines
-    ]
+    assert logged.keys() == KEYS
+    steps, values = zip(*logged["dev_accuracy"], strict=True)
+    assert list(steps) == [line["step"] for line in lines]
+    assert list(values) == pytest.approx([line["dev_accuracy"] for line in lines], rel=1e-6)
 
 
 def test_without_the_option_there_is_no_tensorboard(finished: Path) -> None:
@@ -170,8 +238,8 @@ def write_multinli(folder: Path) -> Path:
     for stem, genres in sets.items():
         rows = [row(number, genres[number % 2]) for number in range(12)]
         if "test" in stem:
-            rows = [{**each, "gold_label": "hidden"} for each in rows]
-        text = "".join(json.dumps(each) + "\n" for each in rows)
+            rows = [{**row, "gold_label": "hidden"} for row in rows]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"multinli_{stem}.jsonl").write_text(text)
     return folder
 
@@ -181,19 +249,21 @@ def multinli(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from genpool.training import read_settings
 
     place = tmp_path_factory.mktemp("nli")
-    given = read_settings(RECIPE, ["reader.name=multinli", "training.epochs=1"])
-    train(given, write_multinli(place / "data"), place / "run", show_progress=False)
+    settings = read_settings(RECIPE, ["reader.name=multinli", "training.epochs=1"])
+    train(settings, write_multinli(place / "data"), place / "run", show_progress=False)
     return place / "run"
 
 
 def test_the_in_domain_dev_set_decides_and_the_other_is_scored(multinli: Path) -> None:
-    results = json.loads((multinli / "results.json").read_text())
+    results = scores(multinli)
     assert results.keys() == {"dev", "dev_mismatched"}
-    genres = {name: [each["genre"] for each in found["genres"]] for name, found in results.items()}
+    genres = {
+        name: [score["genre"] for score in result["genres"]] for name, result in results.items()
+    }
     assert genres == {"dev": ["fiction", "slate"], "dev_mismatched": ["letters", "verbatim"]}
     for result in results.values():
-        assert sum(each["total"] for each in result["genres"]) == result["total"] == 12
-        assert sum(each["correct"] for each in result["genres"]) == result["correct"]
+        assert sum(score["total"] for score in result["genres"]) == result["total"] == 12
+        assert sum(score["correct"] for score in result["genres"]) == result["correct"]
     assert "| letters |" in (multinli / "report.md").read_text()
 
 
@@ -207,9 +277,9 @@ def test_unlabelled_test_sets_give_submission_files(multinli: Path) -> None:
             header, *rows = csv.reader(file)
         assert header == ["pairID", "gold_label"]
         assert [pair for pair, _ in rows] == [f"{genres[at % 2]}-{at}" for at in range(12)]
-        found = read_predictions(multinli / "predictions" / f"{name}.tsv")
-        assert [label for _, label in rows] == list(found.predicted)
-        assert set(found.gold) == {None}
+        predictions = read_predictions(multinli / "predictions" / f"{name}.tsv")
+        assert [label for _, label in rows] == list(predictions.predicted)
+        assert set(predictions.gold) == {None}
     assert not (multinli / "predictions" / "dev.submission.csv").exists()
     assert not (multinli / "confusion-test_matched.png").exists()
 

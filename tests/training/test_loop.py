@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from genpool import TextClassifier
 from genpool.errors import FolderError, TrainingError
 from genpool.saving import storage
 from genpool.training import checkpoint
-from genpool.training.loop import Run
 from genpool.training.preparation import prepare
+from genpool.training.run import Run
 from genpool.training.state import trained_weights
-
-from .small import metrics, outcome, run, settings, weights, write_table
+from tests.helpers.training_runs import metrics, outcome, run, settings, weights, write_table
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -63,15 +62,17 @@ def by_hand(data: Path, overrides: tuple[str, ...], clip: float) -> dict[str, np
     model, rows = prepared.model, list(range(len(prepared.train)))
     batch = prepared.train.batch(rows, prepared.table)
     labels = torch.from_numpy(prepared.train.labels)
-    names = [name for name, each in model.named_parameters() if each.requires_grad]
-    first = {name: np.zeros(each.shape) for name, each in model.named_parameters()}
-    second = {name: np.zeros(each.shape) for name, each in model.named_parameters()}
+    names = [name for name, weight in model.named_parameters() if weight.requires_grad]
+    first = {name: np.zeros(weight.shape) for name, weight in model.named_parameters()}
+    second = {name: np.zeros(weight.shape) for name, weight in model.named_parameters()}
     for step in (1, 2, 3):
-        model.zero_grad()
-        torch.nn.functional.cross_entropy(model(batch).logits, labels).backward()
-        own = dict(model.named_parameters())
-        gradients = {name: own[name].grad.double().numpy() for name in names}
-        norm = np.sqrt(sum((each**2).sum() for each in gradients.values()))
+        weights_now = dict(model.named_parameters())
+        loss = torch.nn.functional.cross_entropy(model(batch).logits, labels)
+        computed = torch.autograd.grad(loss, [weights_now[name] for name in names])
+        gradients = {
+            name: value.double().numpy() for name, value in zip(names, computed, strict=True)
+        }
+        norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))
         for name in names:
             gradient = gradients[name] * min(clip / norm, 1.0)
             first[name] = 0.9 * first[name] + 0.1 * gradient
@@ -79,8 +80,8 @@ def by_hand(data: Path, overrides: tuple[str, ...], clip: float) -> dict[str, np
             mean = first[name] / (1 - 0.9**step)
             variance = second[name] / (1 - 0.999**step)
             change = 1e-3 * mean / (np.sqrt(variance) + 1e-8)
-            own[name].data -= torch.from_numpy(change).float()
-    return {name: each.detach().numpy() for name, each in model.named_parameters()}
+            weights_now[name].data -= torch.from_numpy(change).float()
+    return {name: weight.detach().numpy() for name, weight in model.named_parameters()}
 
 
 def test_a_step_is_adam_on_the_clipped_gradient_of_the_mean_loss(
@@ -96,11 +97,14 @@ def test_a_step_is_adam_on_the_clipped_gradient_of_the_mean_loss(
         "classifier.dropout=0",
     )
     run(tables, tmp_path / "run", *overrides)
-    found = saved(tmp_path / "run", "last")
+    trained = saved(tmp_path / "run", "last")
     expected, unclipped = (by_hand(tables, overrides, clip) for clip in (0.01, 1e9))
-    worst = max(np.abs(found[name].numpy() - each).max() for name, each in expected.items())
+    worst = max(np.abs(trained[name].numpy() - weight).max() for name, weight in expected.items())
     assert worst < 1e-5
-    assert max(np.abs(unclipped[name] - each).max() for name, each in expected.items()) > 10 * worst
+    assert (
+        max(np.abs(unclipped[name] - weight).max() for name, weight in expected.items())
+        > 10 * worst
+    )
 
 
 # --- Schedule ------------------------------------------------------------------------------------
@@ -108,7 +112,7 @@ def test_a_step_is_adam_on_the_clipped_gradient_of_the_mean_loss(
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Dev accuracies told in advance; what the weights and moments were at each evaluation."""
+    """Dev accuracies set in advance; what the weights and moments were at each evaluation."""
 
     class Script:
         def __init__(self) -> None:
@@ -122,7 +126,9 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
     evaluate = Run.evaluate
 
     def moments(run: Run) -> list[torch.Tensor]:
-        return [each["exp_avg"].clone() for each in run.optimizer.state_dict()["state"].values()]
+        return [
+            moments["exp_avg"].clone() for moments in run.optimizer.state_dict()["state"].values()
+        ]
 
     def accuracy(run: Run) -> float:
         script.seen.append(trained_weights(run.model))
@@ -176,9 +182,9 @@ def test_a_halved_rate_is_the_one_that_steps_are_taken_with(
     used: list[float] = []
     step = torch.optim.Adam.step
 
-    def watched(optimizer: torch.optim.Adam, *given: Any, **options: Any) -> Any:
+    def watched(optimizer: torch.optim.Adam, *arguments: Any, **options: Any) -> Any:
         used.append(optimizer.param_groups[0]["lr"])
-        return step(optimizer, *given, **options)
+        return step(optimizer, *arguments, **options)
 
     monkeypatch.setattr(torch.optim.Adam, "step", watched)
     scripted.accuracies = [0.5, 0.4, 0.5, 0.4, 0.4]
@@ -209,8 +215,8 @@ def test_a_constant_schedule_never_restores_and_stops_by_patience(
 
 def test_it_can_be_evaluated_between_the_ends_of_epochs(tables: Path, tmp_path: Path) -> None:
     run(tables, tmp_path / "run", "training.evaluate_every=4", "training.epochs=2")
-    found = [(line["step"], line["epoch"]) for line in metrics(tmp_path / "run")]
-    assert found == [(4, 0), (6, 1), (8, 1), (12, 2)]
+    evaluated = [(line["step"], line["epoch"]) for line in metrics(tmp_path / "run")]
+    assert evaluated == [(4, 0), (6, 1), (8, 1), (12, 2)]
 
 
 # --- The word table ------------------------------------------------------------------------------
@@ -306,7 +312,7 @@ def test_a_learning_rate_without_bounds_is_found_out(tables: Path, tmp_path: Pat
 def test_a_gradient_that_is_not_finite_stops_the_run(
     tables: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    def infinite(self, *given: Any) -> torch.Tensor:
+    def infinite(self, *arguments: Any) -> torch.Tensor:
         return torch.tensor(float("inf"))
 
     monkeypatch.setattr("accelerate.Accelerator.clip_grad_norm_", infinite)
@@ -326,12 +332,12 @@ def killing(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int) ->
     calls = 0
     original = getattr(module, name)
 
-    def call(*given: Any, **options: Any) -> Any:
+    def call(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == at:
             raise Killed
-        return original(*given, **options)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(module, name, call)
 
@@ -365,7 +371,7 @@ def test_killed_at_any_renaming_it_goes_on_to_the_same_end(
 
 def run_without_pictures(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path) -> None:
     for name in ("confusion_picture", "learning_curve_picture"):
-        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *given: None)
+        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *arguments: None)
     run(tables, out, resume=True)
 
 
@@ -381,7 +387,7 @@ def test_a_truncated_checkpoint_is_passed_over_with_a_message(
 ) -> None:
     out = tmp_path / "run"
     stopped_after(monkeypatch, tables, out, steps=9)
-    assert sorted(each.name for each in (out / "checkpoints").iterdir()) == [
+    assert sorted(path.name for path in (out / "checkpoints").iterdir()) == [
         "step-000000008",
         "step-000000009",
     ]
@@ -402,7 +408,8 @@ def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monk
     for name in ("train", "dev", "test"):
         rows = [line.split("\t") for line in (tables / f"{name}.tsv").read_text().splitlines()[1:]]
         write_table(other / f"{name}.tsv", [(label, text + " indeed") for label, text in rows])
-    with pytest.raises(TrainingError, match=r"the data are not those.*run\.json.*--data"):
+    expected = r"not the data that the run was trained on.*run\.json.*--data"
+    with pytest.raises(TrainingError, match=expected):
         run(other, out, "training.save_minutes=0", resume=True)
 
 
@@ -414,16 +421,15 @@ def test_a_full_disk_while_saving_the_best_model_leaves_the_one_before_it(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch
 ) -> None:
     out = tmp_path / "run"
-    save_file = storage.save_file
     calls = 0
 
-    def full(given: Any, path: Path, **options: Any) -> None:
+    def full(tensors: Any, path: Path, **options: Any) -> None:
         nonlocal calls
         calls += 1
         if calls > 1:
             Path(path).write_bytes(b"half a file")
             raise OSError(errno.ENOSPC, "No space left on device")
-        save_file(given, path, **options)
+        save_file(tensors, path, **options)
 
     monkeypatch.setattr(storage, "save_file", full)
     with pytest.raises(FolderError, match="No space left on device"):
@@ -438,22 +444,21 @@ def test_a_full_disk_while_saving_a_checkpoint_can_be_continued_from(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch
 ) -> None:
     out = tmp_path / "run"
-    save_file = checkpoint.save_file
     calls = 0
 
-    def full(given: Any, path: Path) -> None:
+    def full(tensors: Any, path: Path) -> None:
         nonlocal calls
         calls += 1
         if calls > 3:
             raise OSError(errno.ENOSPC, "No space left on device")
-        save_file(given, path)
+        save_file(tensors, path)
 
     monkeypatch.setattr(checkpoint, "save_file", full)
     with pytest.raises(TrainingError, match=r"step 4 could not be written.*--resume"):
         run(tables, out, "training.save_minutes=0")
     monkeypatch.undo()
-    monkeypatch.setattr("genpool.training.finish.confusion_picture", lambda *given: None)
-    monkeypatch.setattr("genpool.training.finish.learning_curve_picture", lambda *given: None)
+    monkeypatch.setattr("genpool.training.finish.confusion_picture", lambda *arguments: None)
+    monkeypatch.setattr("genpool.training.finish.learning_curve_picture", lambda *arguments: None)
     run(tables, out, "training.save_minutes=0", resume=True)
     assert outcome(out) == outcome(finished)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from torch import Tensor
 from genpool.pooling import Pooled
 from genpool.pooling.penalties import Penalty
 from genpool.training.penalty import PenaltyMonitor, compute_penalties, needs_weights
+from genpool.training.preparation import Prepared, prepare
 from genpool.training.settings import PenaltySettings
-
-from .small import metrics, run
+from tests.helpers.training_runs import metrics, run
 
 
 def hinge(one: np.ndarray, other: np.ndarray, threshold: float) -> float:
@@ -29,8 +30,8 @@ def pooled(sentences: int = 4, heads: int = 2, time: int = 3, width: int = 1) ->
     return Pooled(vectors.flatten(1), vectors, weights)
 
 
-def terms(found: list[Penalty]) -> list[float]:
-    return [float(each.term) for each in found]
+def terms(penalties: list[Penalty]) -> list[float]:
+    return [float(penalty.term) for penalty in penalties]
 
 
 def test_no_penalty_and_a_penalty_of_weight_zero_add_nothing(pair_classifier) -> None:
@@ -41,59 +42,61 @@ def test_no_penalty_and_a_penalty_of_weight_zero_add_nothing(pair_classifier) ->
 def test_the_parameter_penalty_is_one_term_on_the_first_matrices(pair_classifier) -> None:
     w1 = pair_classifier.encoder.pooling.w1.detach().numpy()
     settings = PenaltySettings("parameter", weight=0.5, threshold=30.0)
-    (found,) = compute_penalties(settings, pair_classifier, pooled())
-    assert float(found.term.detach()) == pytest.approx(0.5 * hinge(w1[0], w1[1], 30.0), rel=1e-5)
-    found.term.backward()
+    (penalty,) = compute_penalties(settings, pair_classifier, pooled())
+    assert float(penalty.term.detach()) == pytest.approx(0.5 * hinge(w1[0], w1[1], 30.0), rel=1e-5)
+    penalty.term.backward()
     assert pair_classifier.encoder.pooling.w1.grad.abs().max() > 0
 
 
 def test_the_terms_of_the_two_sides_of_pairs_are_added(pair_classifier) -> None:
-    given = pooled(sentences=4)
-    heads = given.heads.numpy()
+    output = pooled(sentences=4)
+    heads = output.heads.numpy()
     settings = PenaltySettings("embedding", weight=0.1, threshold=2.0)
     sides = [
         0.1 * np.mean([hinge(heads[row][0], heads[row][1], 2.0) for row in rows])
         for rows in ((0, 1), (2, 3))
     ]
-    assert terms(compute_penalties(settings, pair_classifier, given)) == pytest.approx(
+    assert terms(compute_penalties(settings, pair_classifier, output)) == pytest.approx(
         sides, rel=1e-5
     )
 
 
 def test_single_sentences_have_one_term(text_classifier) -> None:
-    given = pooled(sentences=4)
-    heads = given.heads.numpy()
+    output = pooled(sentences=4)
+    heads = output.heads.numpy()
     settings = PenaltySettings("embedding", weight=1.0, threshold=2.0)
     expected = np.mean([hinge(row[0], row[1], 2.0) for row in heads])
-    found = compute_penalties(settings, text_classifier, given)
-    assert terms(found) == pytest.approx([expected], rel=1e-5)
+    penalties = compute_penalties(settings, text_classifier, output)
+    assert terms(penalties) == pytest.approx([expected], rel=1e-5)
 
 
 @pytest.mark.parametrize("average", ["sentence", "batch"])
 def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(
     text_classifier, average
 ) -> None:
-    given = pooled(sentences=3, width=6)
-    weights = given.weights.numpy()
+    output = pooled(sentences=3, width=6)
+    assert output.weights is not None
+    weights = output.weights.numpy()
     distances = [float(((row[0] - row[1]) ** 2).sum()) for row in weights]
     threshold = sorted(distances)[1]  # one hinge asleep, so that the two ways differ
-    per_sentence = float(np.mean([max(threshold - each, 0.0) for each in distances]))
+    per_sentence = float(np.mean([max(threshold - distance, 0.0) for distance in distances]))
     of_batch = max(threshold - float(np.mean(distances)), 0.0)
     assert per_sentence != pytest.approx(of_batch)
     settings = PenaltySettings("attention", 1.0, threshold, average)
     expected = per_sentence if average == "sentence" else of_batch
-    assert terms(compute_penalties(settings, text_classifier, given)) == pytest.approx(
+    assert terms(compute_penalties(settings, text_classifier, output)) == pytest.approx(
         [expected], rel=1e-4
     )
 
 
 def test_lin_and_others_penalty_is_chosen_by_the_name_scalar(text_classifier) -> None:
-    given = pooled(sentences=2)
+    output = pooled(sentences=2)
     total = 0.0
-    for row in given.weights[..., 0].numpy():
+    assert output.weights is not None
+    for row in output.weights[..., 0].numpy():
         total += ((row @ row.T - np.eye(2)) ** 2).sum() / 2
     settings = PenaltySettings("scalar", weight=0.3)
-    assert terms(compute_penalties(settings, text_classifier, given)) == pytest.approx(
+    assert terms(compute_penalties(settings, text_classifier, output)) == pytest.approx(
         [0.3 * total], rel=1e-5
     )
 
@@ -121,8 +124,8 @@ def test_the_watch_gives_means_over_the_steps() -> None:
     watch = PenaltyMonitor()
     assert watch.report() == {}
     assert not watch.asleep
-    watch.see([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
-    watch.see([penalty(3.0, [1.0, 3.0], 0.25)])
+    watch.update([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
+    watch.update([penalty(3.0, [1.0, 3.0], 0.25)])
     assert watch.report() == pytest.approx(
         {
             "penalty": (3.0 + 3.0) / 2,
@@ -136,9 +139,9 @@ def test_the_watch_gives_means_over_the_steps() -> None:
 
 def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
     whole, one, other = PenaltyMonitor(), PenaltyMonitor(), PenaltyMonitor()
-    whole.see([penalty((1.0 + 2 * 4.0) / 3, [1.0, 4.0, 4.0], 2 / 3)])
-    one.see([penalty(1.0, [1.0], 0.0)], share=1 / 3)
-    other.see([penalty(4.0, [4.0, 4.0], 1.0)], share=2 / 3)
+    whole.update([penalty((1.0 + 2 * 4.0) / 3, [1.0, 4.0, 4.0], 2 / 3)])
+    one.update([penalty(1.0, [1.0], 0.0)], share=1 / 3)
+    other.update([penalty(4.0, [4.0, 4.0], 1.0)], share=2 / 3)
     for name in ("term", "active", "distance"):
         assert getattr(one, name) + getattr(other, name) == pytest.approx(getattr(whole, name))
     assert min(one.smallest, other.smallest) == whole.smallest
@@ -146,31 +149,29 @@ def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
 
 def test_one_head_has_no_distances_and_no_smallest_one() -> None:
     watch = PenaltyMonitor()
-    watch.see([penalty(0.0, [], 0.0)])
+    watch.update([penalty(0.0, [], 0.0)])
     assert "penalty_distance_min" not in watch.report()
     assert watch.asleep
 
 
 def test_a_penalty_is_asleep_only_if_no_hinge_was_active_in_any_step() -> None:
     watch = PenaltyMonitor()
-    watch.see([penalty(0.0, [9.0], 0.0)])
+    watch.update([penalty(0.0, [9.0], 0.0)])
     assert watch.asleep
-    watch.see([penalty(0.1, [0.5], 0.1)])
+    watch.update([penalty(0.1, [0.5], 0.1)])
     assert not watch.asleep
 
 
 def wide_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Heads as far apart as those of the paper's sizes are from the start."""
-    import genpool.training.loop as loop
 
-    def prepare(*given):
-        prepared = original(*given)
+    def prepare_apart(*arguments: Any) -> Prepared:
+        prepared = prepare(*arguments)
         with torch.no_grad():
-            prepared.model.encoder.pooling.w1[0] += 1.0
+            prepared.model.encoder.pooling.get_parameter("w1")[0] += 1.0
         return prepared
 
-    original = loop.prepare
-    monkeypatch.setattr(loop, "prepare", prepare)
+    monkeypatch.setattr("genpool.training.loop.prepare", prepare_apart)
 
 
 def test_a_parameter_penalty_that_sleeps_for_an_epoch_is_told(
@@ -183,12 +184,16 @@ def test_a_parameter_penalty_that_sleeps_for_an_epoch_is_told(
     for warning in warnings:
         assert "the parameter penalty was asleep" in warning
         assert "threshold 1 " in warning
-        assert "It changes nothing." in warning
+        assert "It has no effect." in warning
     line = metrics(tmp_path / "run")[0]
     assert line["penalty"] == line["penalty_active"] == 0
-    # w1 has 4 x 16 numbers a head, and they were moved apart by 1.
+    # w1 has 4 x 16 values per head, which were moved apart by 1.
     assert line["penalty_distance_min"] > 48
     assert f"mean distance {line['penalty_distance_mean']:.3g}" in warnings[0]
+    assert line["penalty_gradient_share"] == line["heads_parameter_active"] == 0
+    report = (tmp_path / "run" / "report.md").read_text()
+    text = warnings[-1].removeprefix("warning: ")
+    assert f"**Warning** (2 of 2 evaluations): {text}" in report
 
 
 def test_a_penalty_that_is_awake_is_in_the_metrics_and_not_warned_of(
@@ -206,7 +211,11 @@ def test_the_penalty_drives_heads_apart(tables: Path, tmp_path: Path, no_picture
     def distance(out: Path) -> Tensor:
         from genpool import TextClassifier
 
-        w1 = TextClassifier.from_pretrained(out / "last").encoder.pooling.w1.detach()
+        w1 = (
+            TextClassifier.from_pretrained(out / "last")
+            .encoder.pooling.get_parameter("w1")
+            .detach()
+        )
         return (w1[0] - w1[1]).square().sum()
 
     run(tables, tmp_path / "without")

@@ -9,12 +9,21 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier, TextClassifier
+from genpool.config import ModelSettings
 from genpool.data import RulesReader
-from genpool.errors import DataError
+from genpool.errors import ConfigError, DataError
+from genpool.recipes import recipe_names, recipe_text
+from genpool.text.vocabulary import UNKNOWN
+from genpool.training.build_encoder import build_encoder
 from genpool.training.preparation import Prepared, prepare
-from genpool.training.settings import RunSettings, read_settings
-
-from .small import RECIPE, reviews, settings, write_table
+from genpool.training.settings import (
+    RunSettings,
+    VectorSettings,
+    VocabularySettings,
+    read_settings,
+    require_trainable,
+)
+from tests.helpers.training_runs import RECIPE, reviews, settings, write_table
 
 
 def folder_of(place: Path, **tables: list[tuple[str, str]]) -> Path:
@@ -25,7 +34,7 @@ def folder_of(place: Path, **tables: list[tuple[str, str]]) -> Path:
 
 
 def refused(data: Path | None, *overrides: str) -> str:
-    with pytest.raises(DataError) as error:
+    with pytest.raises((DataError, ConfigError)) as error:
         prepare(settings(*overrides), data)
     return str(error.value)
 
@@ -48,8 +57,8 @@ def test_train_dev_and_all_other_tables_are_found(tables: Path) -> None:
 
 
 def test_pairs_make_a_pair_classifier() -> None:
-    given = read_settings(RECIPE, ["reader.name=rules", "reader.sizes=[12, 6, 3]"])
-    prepared = prepare(given, None)
+    rules = read_settings(RECIPE, ["reader.name=rules", "reader.sizes=[12, 6, 3]"])
+    prepared = prepare(rules, None)
     assert isinstance(prepared.model, PairClassifier)
     assert prepared.train.sides == 2
     first = next(RulesReader(sizes=(12, 6, 3)).read("train"))
@@ -76,7 +85,7 @@ def test_a_dev_share_is_taken_out_of_train_and_keeps_the_labels_in_proportion(
     assert other.dev.ids != prepared.dev.ids
 
 
-def test_so_many_training_rows_are_chosen_by_seed(tables: Path) -> None:
+def test_training_rows_are_drawn_by_seed(tables: Path) -> None:
     chosen = prepare(settings("data.train_rows=10"), tables)
     assert len(chosen.train) == 10
     assert len(chosen.dev) == 20
@@ -93,7 +102,21 @@ def test_long_training_rows_are_dropped_and_counted_but_none_at_evaluation(tmp_p
     prepared = prepare(settings("data.drop_length=4"), data)
     assert prepared.train.lengths.ravel().tolist() == [3, 1]
     assert prepared.dev.lengths.ravel().tolist() == [3, 4, 1, 5]
-    assert prepared.notes["long training rows"].startswith("2 left out")
+    assert prepared.notes["long training rows"] == "2 left out (4 tokens or more)"
+
+
+def test_begin_and_end_can_count_towards_the_length_that_is_dropped(tmp_path: Path) -> None:
+    rows = [("good", "a b c"), ("bad", "a b c d"), ("good", "a"), ("bad", "a b c d e")]
+    data = folder_of(tmp_path / "data", train=rows, dev=rows)
+    ends = ("text.sentence_ends=true", "data.drop_length=6")
+    prepared = prepare(settings(*ends, "data.drop_counts_ends=true"), data)
+    assert prepared.train.lengths.ravel().tolist() == [5, 3]  # with the two ends
+    assert prepared.dev.lengths.ravel().tolist() == [5, 6, 3, 7]
+    assert prepared.notes["long training rows"] == (
+        "2 left out (6 tokens or more, begin and end counted)"
+    )
+    prepared = prepare(settings(*ends), data)
+    assert prepared.train.lengths.ravel().tolist() == [5, 6, 3, 7]
 
 
 def test_bad_rows_that_are_skipped_are_counted(tmp_path: Path) -> None:
@@ -111,10 +134,10 @@ def test_a_maximum_length_cuts_tokenised_text_too_and_is_counted(
 ) -> None:
     rows = [("good", "a b c"), ("bad", "a b c d e")]
     data = folder_of(tmp_path / "data", train=rows, dev=rows)
-    given = settings("text.max_length=3", f"reader.tokenized={str(tokenized).lower()}")
-    prepared = prepare(given, data)
+    limited = settings("text.max_length=3", f"reader.tokenized={str(tokenized).lower()}")
+    prepared = prepare(limited, data)
     assert prepared.train.lengths.ravel().tolist() == [3, 3]
-    assert prepared.notes["maximum length"] == "2 sentences were cut, by 4 tokens in all"
+    assert prepared.notes["maximum length"] == "2 sentences were truncated by 4 tokens in total"
 
 
 # --- Words and vectors ---------------------------------------------------------------------------
@@ -153,6 +176,33 @@ def test_words_of_the_vector_file_get_their_vectors_and_the_rest_small_ones(
     assert prepared.notes["coverage"].startswith("vectors for 2 of 16 words")
 
 
+def test_vectors_can_be_looked_up_exactly_as_written(tables: Path, tmp_path: Path) -> None:
+    data = folder_of(
+        tmp_path / "data", train=[("good", "Film plot"), ("bad", "FILM")], dev=[("good", "plot")]
+    )
+    vectors = vector_file(tmp_path / "vectors.txt", film=2.0, plot=3.0)
+
+    def rows(*overrides: str) -> dict[str, float]:
+        prepared = prepare(settings(f"vectors.path={vectors}", *overrides), data)
+        table = prepared.model.encoder.embedding.words.detach()
+        vocabulary = prepared.model.text.vocabulary
+        return {word: float(table[vocabulary.id(word)].max()) for word in ("Film", "FILM", "plot")}
+
+    assert rows() == {"Film": 2, "FILM": 2, "plot": 3}
+    exact = rows("vectors.lower_case_fallback=false")
+    assert exact["plot"] == 3
+    assert max(exact["Film"], exact["FILM"]) < 0.06
+
+
+def test_words_can_be_looked_up_in_the_vocabulary_exactly_as_written(tmp_path: Path) -> None:
+    rows = [("good", "film"), ("bad", "plot")]
+    data = folder_of(tmp_path / "data", train=rows, dev=rows)
+    known = prepare(settings(), data).model.text.vocabulary
+    exact = prepare(settings("text.lower_case_fallback=false"), data).model.text.vocabulary
+    assert known.id("Film") == known.id("film") == exact.id("film")
+    assert exact.id("Film") == UNKNOWN
+
+
 def test_all_words_of_the_vector_file_can_be_known(tables: Path, tmp_path: Path) -> None:
     vectors = vector_file(tmp_path / "vectors.txt", film=2.0, unseen=4.0)
     overrides = (f"vectors.path={vectors}", "vocabulary.vector_words=true")
@@ -166,6 +216,47 @@ def test_all_words_of_the_vector_file_can_be_known(tables: Path, tmp_path: Path)
 
 def test_data_without_a_place_is_refused() -> None:
     assert "needs the place of the data: --data" in refused(None)
+
+
+def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
+    tables: Path, tmp_path: Path
+) -> None:
+    frozen = "embedding.frozen=true"
+    for problem in (refused(tables, frozen), refused(tmp_path / "none", frozen)):  # nothing is read
+        assert "the word table would stay random" in problem
+        assert "--set vectors.path=" in problem
+        assert "--set embedding.frozen=false" in problem
+    vectors = vector_file(tmp_path / "vectors.txt", film=2.0)
+    prepare(settings(frozen, f"vectors.path={vectors}"), tables)
+    prepare(settings(frozen, "embedding.frozen=false"), tables)
+
+
+@pytest.mark.parametrize("name", sorted(set(recipe_names()) - {"embedded", "embedded-second"}))
+def test_every_recipe_of_a_frozen_table_needs_vectors_and_no_other_does(name: str) -> None:
+    text = recipe_text(name)
+    if not read_settings(text).embedding.frozen:
+        require_trainable(read_settings(text), "data")
+        return
+    with pytest.raises(ConfigError, match="the word table would stay random"):
+        require_trainable(read_settings(text), "data")
+    for way_out in ("vectors.path=glove.txt", "embedding.frozen=false"):
+        require_trainable(read_settings(text, [way_out]), "data")
+
+
+def test_the_missing_data_and_the_missing_vectors_are_reported_together() -> None:
+    problem = refused(None, "embedding.frozen=true")
+    assert "needs the place of the data: --data" in problem
+    assert "the word table would stay random" in problem
+
+
+def test_an_encoder_alone_is_not_built_on_a_frozen_random_table() -> None:
+    with pytest.raises(ConfigError, match="would stay random"):
+        build_encoder(ModelSettings(), VocabularySettings(), VectorSettings(), 0, Counter(a=1), {})
+
+
+def test_a_scored_split_cannot_have_the_name_of_the_entry_about_the_run(tmp_path: Path) -> None:
+    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=reviews(4, 1), run=reviews(4, 2))
+    assert "no split to score may be named 'run'" in refused(data)
 
 
 def test_no_dev_set_is_refused_with_the_remedy(tmp_path: Path) -> None:
@@ -204,9 +295,9 @@ def test_a_label_that_only_test_has_is_refused(tmp_path: Path) -> None:
     data = folder_of(
         tmp_path / "data", train=reviews(8, 0), dev=reviews(4, 1), test=[("mixed", "so so")]
     )
-    found = refused(data)
-    assert "the label 'mixed' appears in 'test' but in no training row" in found
-    assert "training has bad, good" in found
+    problem = refused(data)
+    assert "the label 'mixed' appears in 'test' but in no training row" in problem
+    assert "training has bad, good" in problem
 
 
 def test_one_label_alone_is_refused(tmp_path: Path) -> None:
@@ -214,22 +305,22 @@ def test_one_label_alone_is_refused(tmp_path: Path) -> None:
     assert "all training rows have the label 'good'" in refused(data)
 
 
-def test_splits_with_other_numbers_of_sentences_are_refused(tmp_path: Path) -> None:
+def test_splits_with_another_number_of_sentences_are_refused(tmp_path: Path) -> None:
     data = folder_of(tmp_path / "data", train=reviews(8, 0))
     rows = [("good", "a", "b"), ("bad", "c", "d")]
     write_table(data / "dev.tsv", rows, ("label", "premise", "hypothesis"))
-    found = refused(data)
-    assert "'dev' has 2 sentence(s) a row, the training set 1" in found
-    assert "reader.first" in found
+    problem = refused(data)
+    assert "'dev' has 2 sentence(s) per row, the training set 1" in problem
+    assert "reader.first" in problem
 
 
 def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
     tables: Path, tmp_path: Path
 ) -> None:
     vectors = vector_file(tmp_path / "vectors.txt", width=4, film=2.0)
-    found = refused(tables, f"vectors.path={vectors}")
-    assert "the vectors have 4 numbers a word, but embedding.word_dim is 12" in found
-    assert "--set embedding.word_dim=4" in found
+    problem = refused(tables, f"vectors.path={vectors}")
+    assert "the vectors have 4 dimensions, but embedding.word_dim is 12" in problem
+    assert "--set embedding.word_dim=4" in problem
     prepare(settings(f"vectors.path={vectors}", "embedding.word_dim=4"), tables)
 
 
@@ -241,8 +332,8 @@ def test_a_split_that_is_not_there_is_refused_with_those_that_are(tables: Path) 
 # --- Fingerprints --------------------------------------------------------------------------------
 
 
-def fingerprint(given: RunSettings, data: Path) -> int:
-    return prepare(given, data).fingerprint()
+def fingerprint(run: RunSettings, data: Path) -> int:
+    return prepare(run, data).fingerprint()
 
 
 def test_the_fingerprint_changes_with_words_labels_and_rows(tmp_path: Path) -> None:
@@ -256,10 +347,10 @@ def test_the_fingerprint_changes_with_words_labels_and_rows(tmp_path: Path) -> N
         "order": rows[::-1],
         "row": rows[:-1],
     }
-    found = {
+    prints = {
         fingerprint(settings(), folder_of(tmp_path / name, train=changed, dev=dev))
         for name, changed in changes.items()
     }
-    found.add(fingerprint(settings(), first))
-    found.add(fingerprint(settings(), folder_of(tmp_path / "dev", train=rows, dev=dev[::-1])))
-    assert len(found) == len(changes) + 2
+    prints.add(fingerprint(settings(), first))
+    prints.add(fingerprint(settings(), folder_of(tmp_path / "dev", train=rows, dev=dev[::-1])))
+    assert len(prints) == len(changes) + 2

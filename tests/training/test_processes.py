@@ -10,10 +10,9 @@ from safetensors.numpy import load_file
 
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
+from tests.helpers.training_runs import SMALL_RULES, metrics, sets, start
 
-from .small import SMALL_RULES, metrics, sets, start
-
-#: two processes on this machine, found by no fixed port
+#: two processes on this machine, on no fixed port
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone")
 #: 27 rows in batches of 13: the last batch of an epoch has one row, and one process has none of it
 OVERRIDES = (
@@ -29,10 +28,10 @@ PENALTIES = ("parameter", "embedding")
 
 def run_both(place: Path, *more: str) -> tuple[Path, Path]:
     """The folders of the same run in one process and in two."""
-    given = (*OVERRIDES, *more)
+    overrides = (*OVERRIDES, *more)
     one, two = place / "one", place / "two"
-    train(read_settings(recipe_text("rules"), given), None, one, show_progress=False)
-    process = start("train", "rules", "--out", two, *sets(given), launcher=TORCHRUN)
+    train(read_settings(recipe_text("rules"), overrides), None, one, show_progress=False)
+    process = start("train", "rules", "--out", two, *sets(overrides), launcher=TORCHRUN)
     said, _ = process.communicate()
     assert process.returncode == 0, said
     assert said.count("dev accuracy:") == 1  # one of them speaks
@@ -58,25 +57,28 @@ def test_training_moved_the_weights_much_further_than_the_two_differ(
 ) -> None:
     from genpool.training.preparation import prepare
 
-    given = read_settings((runs[0] / "config.toml").read_text())
-    before = prepare(given, None).model.state_dict()
+    settings = read_settings((runs[0] / "config.toml").read_text())
+    before = prepare(settings, None).model.state_dict()
     after = load_file(runs[1] / "last" / "model.safetensors")
-    moved = max(np.abs(after[name] - each.numpy()).max() for name, each in before.items())
+    moved = max(np.abs(after[name] - weight.numpy()).max() for name, weight in before.items())
     assert moved > 1e-2
 
 
 def test_two_processes_write_the_metrics_of_one(runs: tuple[Path, Path]) -> None:
     one, two = map(metrics, runs)
     assert len(one) == len(two) == 4
-    for expected, found in zip(one, two, strict=True):
-        assert found.keys() == expected.keys()
-        assert {"penalty", "penalty_active", "penalty_distance_min"} <= found.keys()
-        assert found == pytest.approx(expected, rel=1e-4)
+    for expected, line in zip(one, two, strict=True):
+        assert line.keys() == expected.keys()
+        assert {"penalty", "penalty_active", "penalty_distance_min"} <= line.keys()
+        # A quotient of small gradients magnifies the rounding in which the two runs differ.
+        share = "penalty_gradient_share"
+        assert line.pop(share) == pytest.approx(expected.pop(share), rel=1e-3)
+        assert line == pytest.approx(expected, rel=1e-4)
         for exact in ("step", "epoch", "train_accuracy", "dev_accuracy", "learning_rate"):
-            assert found[exact] == expected[exact]
+            assert line[exact] == expected[exact]
 
 
 def test_two_processes_leave_one_folder_like_that_of_one(runs: tuple[Path, Path]) -> None:
-    one, two = (sorted(str(each.relative_to(out)) for each in out.rglob("*")) for out in runs)
+    one, two = (sorted(str(path.relative_to(out)) for path in out.rglob("*")) for out in runs)
     assert one == two
     assert (runs[1] / "run.json").read_text().count('"processes": 2') == 1

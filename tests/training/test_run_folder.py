@@ -11,15 +11,14 @@ import pytest
 from genpool.errors import DataError, TrainingError
 from genpool.training import read_settings
 from genpool.training.run_folder import RunFolder
-
-from .small import outcome, run, settings
+from tests.helpers.training_runs import outcome, run, settings
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {
-        str(each.relative_to(folder)): each.read_bytes()
-        for each in sorted(folder.rglob("*"))
-        if each.is_file()
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 
@@ -38,7 +37,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tables: Path, tmp_path: Path) 
     (tmp_path / "run").write_text("a file")
     with pytest.raises(TrainingError, match=r"is a file. Give a folder: --out"):
         run(tables, tmp_path / "run")
-    with pytest.raises(TrainingError, match="cannot be made"):
+    with pytest.raises(TrainingError, match="cannot be created"):
         run(tables, tmp_path / "run" / "inside")
     assert (tmp_path / "run").read_text() == "a file"
 
@@ -67,7 +66,7 @@ def test_settings_that_only_one_side_has_are_named_and_many_are_counted(
     with pytest.raises(TrainingError, match=r"; and 1 more\)"):
         run(tables, folder.path, *several, "text.max_length=9")
     folder.config.write_text("not TOML", encoding="utf-8")
-    with pytest.raises(TrainingError, match=r"config\.toml are others\. Give"):
+    with pytest.raises(TrainingError, match=r"config\.toml differ\. Give"):
         run(tables, folder.path)
 
 
@@ -147,8 +146,8 @@ def test_lines_after_a_checkpoint_are_forgotten(tmp_path: Path) -> None:
 def test_where_the_data_is_and_the_versions_are_written(finished: Path, tables: Path) -> None:
     import torch
 
-    found = json.loads((finished / "run.json").read_text())
-    assert found["data"] == str(tables)
-    assert found["processes"] == 1
-    assert found["versions"]["torch"] == torch.__version__
-    assert found["versions"].keys() >= {"python", "genpool", "numpy", "accelerate"}
+    about_run = json.loads((finished / "run.json").read_text())
+    assert about_run["data"] == str(tables)
+    assert about_run["processes"] == 1
+    assert about_run["versions"]["torch"] == torch.__version__
+    assert about_run["versions"].keys() >= {"python", "genpool", "numpy", "accelerate"}

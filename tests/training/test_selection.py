@@ -1,8 +1,9 @@
-"""A setting is chosen on dev; only the chosen run sees test."""
+"""Settings are chosen on dev; only the chosen run is scored on test."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,8 @@ import pytest
 from genpool import TextClassifier
 from genpool.errors import ConfigError, TrainingError
 from genpool.training import selection
-from genpool.training.selection import parse_selection, select
-
-from .small import RECIPE, outcome, run
+from genpool.training.selection import parse_selections, select
+from tests.helpers.training_runs import RECIPE, outcome, run, scores
 
 KEY = "training.learning_rate"
 #: nothing is learned with the first and the last
@@ -32,11 +32,11 @@ def folder(choice: Path, value: str) -> Path:
 
 
 def predictions(run: Path) -> set[str]:
-    return {each.name for each in (run / "predictions").iterdir()}
+    return {path.name for path in (run / "predictions").iterdir()}
 
 
 def test_every_value_is_trained_in_a_folder_of_its_own(choice: Path) -> None:
-    assert {each.name for each in choice.iterdir() if each.is_dir()} == {
+    assert {path.name for path in choice.iterdir() if path.is_dir()} == {
         f"{KEY}={value}" for value in ("1e-9", "0.05", "1e-8")
     }
     for value in ("1e-9", "0.05", "1e-8"):
@@ -52,18 +52,17 @@ def test_the_value_with_the_best_dev_accuracy_is_chosen(choice: Path) -> None:
     }
     assert dev["0.05"] > max(dev["1e-9"], dev["1e-8"])
     text = (choice / "selection.md").read_text()
-    assert f"| 0.05 (chosen) | {100 * dev['0.05']:.2f} % |" in text
-    assert f"| 1e-9 | {100 * dev['1e-9']:.2f} % |" in text
-    assert text.count("(chosen)") == 1
+    assert f"| 0.05 | {100 * dev['0.05']:.2f} % | chosen |" in text
+    assert f"| 1e-9 | {100 * dev['1e-9']:.2f} % |  |" in text
+    assert text.count("| chosen |") == 1
 
 
 def test_test_is_scored_for_the_chosen_run_alone(choice: Path) -> None:
     assert predictions(folder(choice, "0.05")) == {"dev.tsv", "test.tsv"}
     for loser in ("1e-9", "1e-8"):
         assert predictions(folder(choice, loser)) == {"dev.tsv"}
-        results = json.loads((folder(choice, loser) / "results.json").read_text())
-        assert results.keys() == {"dev"}
-        assert "| test |" not in (folder(choice, loser) / "report.md").read_text()
+        assert scores(folder(choice, loser)).keys() == {"dev"}
+        assert "| test | not scored |" in (folder(choice, loser) / "report.md").read_text()
         assert "accuracy on test" not in (folder(choice, loser) / "best" / "README.md").read_text()
 
 
@@ -76,25 +75,11 @@ def test_the_chosen_run_is_the_one_that_training_alone_gives(
     assert f"- test: {100 * test:.2f} %" in (choice / "selection.md").read_text()
 
 
-@pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The folders that `select` trains in from now on."""
-    found: list[str] = []
-    original = selection.train
-
-    def train(settings: Any, data: Any, out: Path, *more: Any, **options: Any) -> Any:
-        found.append(out.name)
-        return original(settings, data, out, *more, **options)
-
-    monkeypatch.setattr(selection, "train", train)
-    return found
-
-
 def test_finished_runs_are_not_trained_again(
     tables: Path, tmp_path: Path, no_pictures, trained: list[str], monkeypatch
 ) -> None:
-    given = (RECIPE, ["training.epochs=1"], f"{KEY}=1e-9,2e-9,3e-9", tables, tmp_path / "runs")
-    finish = selection.train
+    arguments = (RECIPE, ["training.epochs=1"], f"{KEY}=1e-9,2e-9,3e-9", tables, tmp_path / "runs")
+    finish = vars(selection)["train"]
 
     def stop_in_the_third(settings: Any, *more: Any, **options: Any) -> Any:
         if settings.training.learning_rate == 3e-9:
@@ -103,17 +88,17 @@ def test_finished_runs_are_not_trained_again(
 
     monkeypatch.setattr(selection, "train", stop_in_the_third)
     with pytest.raises(KeyboardInterrupt):
-        select(*given, show_progress=False)
+        select(*arguments, show_progress=False)
     assert trained == [f"{KEY}=1e-9", f"{KEY}=2e-9"]
     monkeypatch.setattr(selection, "train", finish)
     trained.clear()
-    value, model, results = select(*given, resume=True, show_progress=False)
+    values, model, results = select(*arguments, resume=True, show_progress=False)
     assert trained == [f"{KEY}=3e-9"]
     assert results.keys() == {"dev", "test"}
-    assert (value, model) == ("1e-9", tmp_path / "runs" / f"{KEY}=1e-9" / "best")
+    assert (values, model) == ({KEY: "1e-9"}, tmp_path / "runs" / f"{KEY}=1e-9" / "best")
     page = (tmp_path / "runs" / "selection.md").read_text()
-    assert "1e-9 (chosen)" in page  # first of equals
-    assert "2e-9, level with it" in page
+    assert "% | chosen |" in page.split("| 1e-9 |")[1].splitlines()[0]  # first of equals
+    assert "% | level with the chosen one |" in page.split("| 2e-9 |")[1].splitlines()[0]
 
 
 def test_finished_runs_of_other_settings_are_not_taken_for_these(
@@ -132,20 +117,46 @@ def test_finished_runs_are_refused_without_resume(choice: Path, tables: Path) ->
 
 
 def test_a_selection_is_a_setting_and_its_values() -> None:
-    assert parse_selection("penalty.weight=1,1e-1, 1e-2") == (
-        "penalty.weight",
-        ["1", "1e-1", "1e-2"],
-    )
+    assert parse_selections(["penalty.weight=1,1e-1, 1e-2", "pooling.heads = 1,5"]) == {
+        "penalty.weight": ["1", "1e-1", "1e-2"],
+        "pooling.heads": ["1", "5"],
+    }
+
+
+def test_commas_within_brackets_and_quotes_belong_to_a_value() -> None:
+    assert parse_selections(["embedding.character_widths=[1,3], [5]"]) == {
+        "embedding.character_widths": ["[1,3]", "[5]"]
+    }
+    assert parse_selections(['vectors.path="a,b.txt",c.txt']) == {
+        "vectors.path": ['"a,b.txt"', "c.txt"]
+    }
 
 
 @pytest.mark.parametrize(
     "text",
-    ["penalty.weight", "penalty.weight=", "penalty.weight=1", "weight=1,2", "a.b.c=1,2", "=1,2"],
+    [
+        "penalty.weight",
+        "penalty.weight=",
+        "penalty.weight=1",
+        "penalty.weight=1,1",
+        "weight=1,2",
+        ".weight=1,2",
+        "a.b.c=1,2",
+        "=1,2",
+    ],
 )
-def test_a_bad_selection_is_told_with_what_is_expected(text: str) -> None:
+def test_a_bad_selection_is_refused_with_what_is_expected(text: str) -> None:
     with pytest.raises(ConfigError, match=r"expected section\.key=value,value") as error:
-        parse_selection(text)
+        parse_selections([text])
     assert repr(text) in str(error.value)
+
+
+def test_all_bad_selections_are_reported_together() -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_selections(["pooling.heads=1,2", "nonsense", "pooling.heads=3,4"])
+    bad, twice = error.value.problems
+    assert bad.startswith("--select 'nonsense'")
+    assert twice == "--select pooling.heads is given twice; list all of its values in one."
 
 
 def test_all_values_are_checked_before_the_first_is_trained(
@@ -161,3 +172,113 @@ def test_a_weight_is_not_chosen_for_a_penalty_that_is_not_there(tmp_path: Path) 
     with pytest.raises(ConfigError, match=r"penalty\.name is 'none'"):
         select(RECIPE, [], "penalty.weight=1,0.1", tmp_path / "data", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+# --- Several settings ----------------------------------------------------------------------------
+
+RATES, HEADS = ("1e-9", "0.05"), ("1", "2")
+
+
+@pytest.fixture(scope="module")
+def grid(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("selection") / "grid"
+    selections = [f"{KEY}={','.join(RATES)}", f"pooling.heads={','.join(HEADS)}"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("confusion_picture", "learning_curve_picture"):
+            patch.setattr(f"genpool.training.finish.{name}", lambda *arguments: None)
+        select(RECIPE, ["training.epochs=3"], selections, tables, out, show_progress=False)
+    return out
+
+
+def grid_accuracy(grid: Path, rate: str, heads: str) -> float:
+    results = grid / f"{KEY}={rate},pooling.heads={heads}" / "results.json"
+    return float(json.loads(results.read_text())["dev"]["accuracy"])
+
+
+def test_two_selections_train_every_combination(grid: Path) -> None:
+    assert {entry.name for entry in grid.iterdir() if entry.is_dir()} == {
+        f"{KEY}={rate},pooling.heads={heads}" for rate in RATES for heads in HEADS
+    }
+    for rate in RATES:
+        for heads in HEADS:
+            config = (grid / f"{KEY}={rate},pooling.heads={heads}" / "config.toml").read_text()
+            assert f"learning_rate = {float(rate)}" in config
+            assert f"heads = {heads}" in config
+
+
+def test_the_report_has_every_combination_and_the_same_as_a_grid(grid: Path) -> None:
+    text = (grid / "selection.md").read_text()
+    dev = {(rate, heads): grid_accuracy(grid, rate, heads) for rate in RATES for heads in HEADS}
+    best = max(dev, key=lambda combination: dev[combination])  # the first of equals
+    for (rate, heads), accuracy in dev.items():
+        mark = "chosen" if (rate, heads) == best else ""
+        mark = mark or ("level with the chosen one" if accuracy == dev[best] else "")
+        assert f"| {rate} | {heads} | {100 * accuracy:.2f} % | {mark} |" in text
+    assert text.count("| chosen |") == 1
+    assert f"| {KEY} | pooling.heads = 1 | pooling.heads = 2 |" in text
+    for rate in RATES:
+        cells = [
+            f"**{100 * dev[rate, heads]:.2f} %**"
+            if (rate, heads) == best
+            else f"{100 * dev[rate, heads]:.2f} %"
+            for heads in HEADS
+        ]
+        assert f"| {rate} | {cells[0]} | {cells[1]} |" in text
+    assert best[0] == "0.05"  # nothing is learned with the other
+
+
+def test_test_is_scored_for_one_combination_of_the_grid(grid: Path) -> None:
+    scored = [entry for entry in grid.iterdir() if (entry / "predictions" / "test.tsv").is_file()]
+    assert len(scored) == 1
+    assert f"The model: `{scored[0] / 'best'}`" in (grid / "selection.md").read_text()
+
+
+def test_a_grid_that_stopped_goes_on_with_what_is_missing(
+    grid: Path, tables: Path, tmp_path: Path, trained: list[str], no_pictures
+) -> None:
+    copy = tmp_path / "grid"
+    shutil.copytree(grid, copy)
+    missing = f"{KEY}=0.05,pooling.heads=1"
+    shutil.rmtree(copy / missing)
+    selections = [f"{KEY}={','.join(RATES)}", f"pooling.heads={','.join(HEADS)}"]
+    select(
+        *(RECIPE, ["training.epochs=3"], selections, tables, copy),
+        resume=True,
+        show_progress=False,
+    )
+    assert trained == [missing]
+    assert outcome(copy / missing)["metrics"] == outcome(grid / missing)["metrics"]
+    pages = [(folder / "selection.md").read_text() for folder in (copy, grid)]
+    assert pages[0].replace(str(copy), str(grid)) == pages[1]
+
+
+def test_a_combination_that_cannot_be_is_refused_before_the_first_is_trained(
+    tables: Path, tmp_path: Path, trained: list[str]
+) -> None:
+    selections = ["pooling.name=generalized,max", "pooling.heads=1,2"]
+    with pytest.raises(ConfigError, match="unknown option of pooling 'max' 'heads'") as error:
+        select(RECIPE, [], selections, tables, tmp_path / "runs")
+    assert len(error.value.problems) == 1  # and said once
+    assert trained == []
+
+
+def test_a_combination_that_lacks_its_vectors_is_refused_before_the_first_is_trained(
+    tables: Path, tmp_path: Path, trained: list[str]
+) -> None:
+    with pytest.raises(ConfigError, match="the word table would stay random"):
+        select(RECIPE, [], "embedding.frozen=false,true", tables, tmp_path / "runs")
+    assert trained == []
+
+
+def test_without_test_only_dev_is_scored(tables: Path, tmp_path: Path, no_pictures) -> None:
+    choice = select(
+        *(RECIPE, ["training.epochs=1"], f"{KEY}=1e-9,0.05", tables, tmp_path / "runs"),
+        show_progress=False,
+        score_tests=False,
+    )
+    assert choice.results.keys() == {"dev"}
+    for value in ("1e-9", "0.05"):
+        assert predictions(folder(tmp_path / "runs", value)) == {"dev.tsv"}
+    page = (tmp_path / "runs" / "selection.md").read_text()
+    assert "The test splits were not scored (`--no-test`)." in page
+    assert "- test:" not in page

@@ -1,15 +1,16 @@
-"""What a recipe may say, and how all its mistakes are told at once."""
+"""What a recipe may say, and how all of its mistakes are reported at once."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 
 from genpool.config import Part
 from genpool.errors import ConfigError
+from genpool.pooling import POOLINGS
 from genpool.training import RunSettings, read_settings
 from genpool.training.run_folder import settings_toml
-
-from .small import RECIPE
+from tests.helpers.training_runs import RECIPE
 
 
 def problems(text: str, *overrides: str) -> list[str]:
@@ -22,7 +23,7 @@ def test_an_empty_recipe_gives_the_defaults() -> None:
     assert read_settings("") == RunSettings()
 
 
-def test_all_mistakes_of_a_recipe_are_told_together() -> None:
+def test_all_mistakes_of_a_recipe_are_reported_together() -> None:
     text = """
     [reader]
     name = "rules"
@@ -43,11 +44,11 @@ def test_all_mistakes_of_a_recipe_are_told_together() -> None:
     batch_size = 2.5
     schedule = "constnt"
     """
-    found = problems(text, "classifier.hidden_dim=-1", "nonsense")
+    reported = problems(text, "classifier.hidden_dim=-1", "nonsense")
     expected = [
         ("'nonsense' is not an override", "section.key=value"),
         ("unknown option of reader 'rules' 'sead'", "Did you mean 'seed'?"),
-        ("reader.sizes is 'many'", "expected a list, each a whole number"),
+        ("reader.sizes is 'many'", "expected a list in which every value is a whole number"),
         ("unknown reader.bad_rows 'ignore'", "Known: error, skip"),
         ("embedding.word_dim is 0", "expected 1 or more"),
         ("embedding.dropout is 1.0", "expected a number below 1.0"),
@@ -59,9 +60,9 @@ def test_all_mistakes_of_a_recipe_are_told_together() -> None:
         ("unknown training.schedule 'constnt'", "Did you mean 'constant'?"),
         ("classifier.hidden_dim is -1", "expected 1 or more"),
     ]
-    assert len(found) == len(expected)
-    for given, remedy in expected:
-        assert any(given in each and remedy in each for each in found), (given, found)
+    assert len(reported) == len(expected)
+    for mistake, remedy in expected:
+        assert any(mistake in text and remedy in text for text in reported), (mistake, reported)
 
 
 def test_the_message_names_the_recipe_and_lists_every_mistake() -> None:
@@ -94,24 +95,24 @@ def test_an_override_is_a_toml_value_or_else_plain_text(
 
 
 def test_an_override_wins_over_the_recipe_and_a_later_one_over_an_earlier_one() -> None:
-    found = read_settings(RECIPE, ["training.epochs=5", "training.epochs=7"])
-    assert found.training.epochs == 7
-    assert found.training.batch_size == read_settings(RECIPE).training.batch_size
+    changed = read_settings(RECIPE, ["training.epochs=5", "training.epochs=7"])
+    assert changed.training.epochs == 7
+    assert changed.training.batch_size == read_settings(RECIPE).training.batch_size
 
 
 def test_an_override_reaches_the_options_of_a_part() -> None:
-    found = read_settings(RECIPE, ["pooling.heads=4", "reader.first=body"])
-    assert found.pooling == Part("generalized", {"heads": 4, "hidden_dim": 4})
-    assert found.reader == Part("table", {"first": "body"})
+    changed = read_settings(RECIPE, ["pooling.heads=4", "reader.first=body"])
+    assert changed.pooling == Part("generalized", {"heads": 4, "hidden_dim": 4})
+    assert changed.reader == Part("table", {"first": "body"})
 
 
-def test_a_part_that_is_given_by_its_name_alone_takes_overrides_too() -> None:
-    found = read_settings('pooling = "scalar"', ["pooling.heads=3"])
-    assert found.pooling == Part("scalar", {"heads": 3})
+def test_a_part_of_a_name_alone_takes_overrides_too() -> None:
+    changed = read_settings('pooling = "scalar"', ["pooling.heads=3"])
+    assert changed.pooling == Part("scalar", {"heads": 3})
 
 
 def test_another_name_leaves_behind_the_options_that_it_does_not_have() -> None:
-    text = '[pooling]\nname = "generalized"\nheads = 4\nhidden_dim = 6\ninitial_std = 0.1\n'
+    text = '[pooling]\nname = "generalized"\nheads = 4\nhidden_dim = 6\nstart = "mean"\n'
     assert read_settings(text, ["pooling.name=max"]).pooling == Part("max")
     scalar = read_settings(text, ["pooling.heads=2", "pooling.name=scalar"]).pooling
     assert scalar == Part("scalar", {"heads": 2, "hidden_dim": 6})
@@ -119,16 +120,16 @@ def test_another_name_leaves_behind_the_options_that_it_does_not_have() -> None:
 
 
 def test_options_given_for_another_name_are_checked() -> None:
-    (found,) = problems('pooling = "generalized"', "pooling.heads=2", "pooling.name=max")
-    assert "unknown option of pooling 'max' 'heads'" in found
+    (problem,) = problems('pooling = "generalized"', "pooling.heads=2", "pooling.name=max")
+    assert "unknown option of pooling 'max' 'heads'" in problem
 
 
 @pytest.mark.parametrize("bad", ["epochs=3", "training.epochs", "a.b.c=1", "=3", ".epochs=3", ""])
-def test_what_is_not_an_override_is_told(bad: str) -> None:
+def test_what_is_not_an_override_is_refused(bad: str) -> None:
     assert problems(RECIPE, bad) == [f"{bad!r} is not an override; expected section.key=value."]
 
 
-def test_a_text_that_is_not_toml_is_told_with_its_place() -> None:
+def test_a_text_that_is_not_toml_is_refused_with_its_place() -> None:
     with pytest.raises(ConfigError, match=r"mine\.toml: this is not TOML.*line 2"):
         read_settings("[training]\nepochs = = 3\n", source="mine.toml")
 
@@ -144,9 +145,21 @@ def test_a_text_that_is_not_toml_is_told_with_its_place() -> None:
     ],
 )
 def test_a_penalty_needs_a_pooling_that_has_what_it_keeps_apart(penalty: str, pooling: str) -> None:
-    (found,) = problems("", f"penalty.name={penalty}", f"pooling.name={pooling}")
-    assert f"penalty.name is {penalty!r}" in found
-    assert found.endswith(f"not {pooling}.")
+    (problem,) = problems("", f"penalty.name={penalty}", f"pooling.name={pooling}")
+    assert f"penalty.name is {penalty!r}" in problem
+    assert problem.endswith(f"not {pooling}.")
+
+
+@pytest.mark.parametrize("penalty", ["parameter", "attention", "embedding", "scalar"])
+@pytest.mark.parametrize("pooling", sorted(POOLINGS))
+def test_the_poolings_themselves_say_which_penalties_they_take(penalty: str, pooling: str) -> None:
+    overrides = [f"penalty.name={penalty}", f"pooling.name={pooling}"]
+    if penalty in POOLINGS[pooling].penalties:
+        assert read_settings("", overrides).pooling.name == pooling
+        return
+    (problem,) = problems("", *overrides)
+    named = problem.split("which needs ")[1].split(" pooling, not")[0].split(" or ")
+    assert set(named) == {name for name, cls in POOLINGS.items() if penalty in cls.penalties}
 
 
 @pytest.mark.parametrize(
@@ -161,19 +174,135 @@ def test_a_penalty_needs_a_pooling_that_has_what_it_keeps_apart(penalty: str, po
     ],
 )
 def test_a_penalty_that_fits_its_pooling_is_accepted(penalty: str, pooling: str) -> None:
-    found = read_settings("", [f"penalty.name={penalty}", f"pooling.name={pooling}"])
-    assert found.penalty.name == penalty
+    changed = read_settings("", [f"penalty.name={penalty}", f"pooling.name={pooling}"])
+    assert changed.penalty.name == penalty
 
 
 def test_words_of_a_vector_file_need_a_vector_file() -> None:
-    (found,) = problems("", "vocabulary.vector_words=true")
-    assert "vectors.path names no vector file" in found
+    (problem,) = problems("", "vocabulary.vector_words=true")
+    assert "vectors.path names no vector file" in problem
 
 
 def test_settings_written_as_toml_read_back_equal() -> None:
-    given = read_settings(
+    settings = read_settings(
         RECIPE,
         ["data.dev_share=0.1", "reader.labels=['a','b']", "text.max_length=9", "data.test=['t']"],
     )
-    assert read_settings(settings_toml(given)) == given
+    assert read_settings(settings_toml(settings)) == settings
     assert read_settings(settings_toml(RunSettings())) == RunSettings()
+
+
+# --- Values that no setting can have -------------------------------------------------------------
+
+DEEP = 5000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[" * DEEP + "]" * DEEP,
+        "[" * 300 + "]" * 300,
+        "{a=" * 20 + "1" + "}" * 20,
+        "{" + "a." * DEEP + "a = 1}",
+    ],
+    ids=["lists", "fewer lists", "tables", "a dotted key"],
+)
+@pytest.mark.parametrize("name", ["training.seed", "pooling.name", "reader.labels"])
+def test_a_value_that_is_nested_too_deeply_is_refused_in_words(name: str, value: str) -> None:
+    expected = f"{name} is nested more than 16 levels deep; expected a value, or a list of values."
+    assert problems(RECIPE, f"{name}={value}", "training.epochs=0") == [
+        expected,
+        "training.epochs is 0; expected 1 or more.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"seed = {'[' * DEEP}{']' * DEEP}", f"seed.{'a.' * DEEP}a = 1", f"{'a.' * DEEP}a = 1"],
+    ids=["lists", "a dotted key", "an unknown key"],
+)
+def test_a_recipe_that_is_nested_too_deeply_is_refused_in_words(line: str) -> None:
+    (problem,) = problems(f"[training]\n{line}\n")
+    assert "is nested more than 16 levels deep" in problem
+    assert len(problem) < 200
+
+
+@pytest.mark.parametrize("name", ["training.seed", "reader.seed", "embedding.word_dim"])
+def test_an_integer_of_more_than_64_bits_is_refused_in_words(name: str) -> None:
+    rules = "[reader]\nname = 'rules'\n"
+    assert problems(rules, f"{name}={10**30}") == [
+        f"{name} is {10**30}; expected a whole number of 64 bits (below 2**63)."
+    ]
+    (problem,) = problems(rules, f"{name}=0x{'f' * DEEP}")  # of more digits than Python prints
+    assert problem == f"{name} is too large; expected a whole number of 64 bits (below 2**63)."
+    (problem,) = problems(rules, f"{name}={2**63}")
+    assert "below 2**63" in problem
+
+
+def test_the_largest_seed_trains() -> None:
+    largest = 2**63 - 1
+    assert read_settings(RECIPE, [f"training.seed={largest}"]).training.seed == largest
+    torch.manual_seed(largest)
+
+
+def test_an_integer_of_thousands_of_digits_is_refused_in_words() -> None:
+    (problem,) = problems(RECIPE, f"training.seed=1{'0' * DEEP}")
+    assert problem.startswith("training.seed is '1000")
+    assert problem.endswith("expected a whole number.")
+    (problem,) = problems(f"[training]\nseed = 1{'0' * DEEP}\n")
+    assert problem.startswith("this is not TOML")
+
+
+@pytest.mark.parametrize(
+    ("size", "room"),
+    [
+        ("embedding.word_dim=1000000000000000", "encoder"),
+        ("embedding.character_maps=1000000000000", "encoder"),
+        ("encoder.hidden_dim=1000000", "encoder"),
+        ("pooling.hidden_dim=1000000000000", "pooling"),
+        ("projection.dim=100000000000", "classifier"),
+        ("classifier.hidden_dim=100000000", "classifier"),
+    ],
+)
+def test_a_model_that_no_machine_can_hold_is_refused_with_where_it_is_large(
+    size: str, room: str
+) -> None:
+    (problem,) = problems(RECIPE, size)
+    assert "the model would have" in problem
+    assert f"most of them in {room}" in problem
+    assert problem.endswith("expected at most 100,000,000,000.")
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        f"embedding.word_dim={2**62}",
+        f"encoder.hidden_dim={2**62}",
+        f"pooling.heads={2**62}",
+        f"classifier.hidden_dim={2**62}",
+        f"projection.dim={2**62}",
+        f"embedding.character_widths=[{2**62}]",
+    ],
+)
+def test_a_width_that_no_tensor_can_have_is_refused_in_words(size: str) -> None:
+    (problem,) = problems(RECIPE, size)
+    assert "would be too large" in problem
+
+
+def test_counting_both_ends_needs_sentence_ends() -> None:
+    (problem,) = problems(RECIPE, "data.drop_counts_ends=true")
+    assert "text.sentence_ends is false" in problem
+    read_settings(RECIPE, ["data.drop_counts_ends=true", "text.sentence_ends=true"])
+
+
+def test_lower_case_entries_need_the_lower_case_fallback() -> None:
+    exact, lower = "text.lower_case_fallback=false", "vocabulary.lower_case=true"
+    (problem,) = problems(RECIPE, exact, lower)
+    assert "every word with a capital letter would be unknown" in problem
+    read_settings(RECIPE, [exact])
+    read_settings(RECIPE, [lower])
+
+
+def test_gated_pooling_on_an_encoder_without_gates_is_refused_before_any_work() -> None:
+    (problem,) = problems("", "encoder.name=disan", "pooling.name=gated")
+    assert "gated pooling needs the input gates of an LSTM" in problem

@@ -13,8 +13,7 @@ import pytest
 
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
-
-from .small import SMALL_RULES, outcome, sets, start
+from tests.helpers.training_runs import SMALL_RULES, outcome, sets, start
 
 STEPS_PER_EPOCH, EPOCHS = 12, 8
 LAST_STEP = STEPS_PER_EPOCH * EPOCHS
@@ -35,11 +34,11 @@ OVERRIDES = (
 def never_stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("never-stopped") / "run"
     train(read_settings(recipe_text("rules"), OVERRIDES), None, out, show_progress=False)
-    found = outcome(out)
-    assert found["metrics"][-1]["step"] == LAST_STEP
-    rates = {line["learning_rate"] for line in found["metrics"]}
+    ended_with = outcome(out)
+    assert ended_with["metrics"][-1]["step"] == LAST_STEP
+    rates = {line["learning_rate"] for line in ended_with["metrics"]}
     assert len(rates) > 1, "best weights must have been restored, or less is shown"
-    return found
+    return ended_with
 
 
 def begin(out: Path, *more: str) -> subprocess.Popen[str]:
@@ -48,7 +47,7 @@ def begin(out: Path, *more: str) -> subprocess.Popen[str]:
 
 def newest(out: Path) -> int:
     """The step of the newest checkpoint, -1 without one."""
-    names = [each.name for each in (out / "checkpoints").glob("step-*")]
+    names = [path.name for path in (out / "checkpoints").glob("step-*")]
     return max((int(name.removeprefix("step-")) for name in names), default=-1)
 
 

@@ -1,4 +1,4 @@
-"""Sentence vectors in, labels out."""
+"""From sentence vectors to labels."""
 
 from genpool.classifier.features import pair_features
 from genpool.classifier.mlp import MLP

@@ -6,20 +6,34 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.tensors.dropout import Dropout
+from genpool.tensors.dropout import Dropout, DropoutScaling
+from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
 
 
 class MLP(nn.Module):
     """x -> ReLU -> [x ; h1] -> ReLU -> logits; dropout after each hidden layer.
 
     Args:
-        input_dim: width of a sentence vector, or four times that for a pair.
-        hidden_dim: width of both hidden layers.
-        classes: number of labels.
+        input_dim: dimension of a sentence vector, or four times that for a pair.
+        hidden_dim: dimension of both hidden layers. Default: 300.
+        classes: number of labels. Default: 3.
+        dropout: probability that a hidden value is dropped in training. Default: 0.5.
+        initialization: "torch" for the initial weights of `nn.Linear`, "gaussian" for standard
+            deviation 0.01 and zero biases as in the released program. Default: "torch".
+        dropout_scaling: as `scaling` in `Dropout`. Default: "inverted".
+
+    Raises:
+        InputError: a size is below 1, or a name is unknown.
     """
 
     def __init__(
-        self, input_dim: int, hidden_dim: int = 300, classes: int = 3, dropout: float = 0.5
+        self,
+        input_dim: int,
+        hidden_dim: int = 300,
+        classes: int = 3,
+        dropout: float = 0.5,
+        initialization: Initialization = "torch",
+        dropout_scaling: DropoutScaling = "inverted",
     ) -> None:
         super().__init__()
         if min(input_dim, hidden_dim, classes) < 1:
@@ -27,13 +41,26 @@ class MLP(nn.Module):
                 f"input_dim={input_dim}, hidden_dim={hidden_dim}, classes={classes}; "
                 "all must be 1 or more."
             )
+        require_initialization(initialization)
+        self.initialization = initialization
         self.first = nn.Linear(input_dim, hidden_dim)
         self.second = nn.Linear(input_dim + hidden_dim, hidden_dim)
         self.output = nn.Linear(hidden_dim, classes)
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(dropout, dropout_scaling)
+        if initialization == "gaussian":  # "torch" is what the layers begin with
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initializes all weights and biases again."""
+        layers = (self.first, self.second, self.output)
+        if self.initialization == "gaussian":
+            gaussian_((layer.weight for layer in layers), (layer.bias for layer in layers))
+            return
+        for layer in layers:
+            layer.reset_parameters()
 
     def forward(self, features: Tensor) -> Tensor:
-        """(batch, input_dim) -> logits (batch, classes)"""
+        """Returns the logits (batch, classes) of features (batch, input_dim)."""
         first = self.dropout(self.first(features).relu())  # (batch, hidden_dim)
         joined = torch.cat([features, first], dim=-1)  # (batch, input_dim + hidden_dim)
         second = self.dropout(self.second(joined).relu())  # (batch, hidden_dim)

@@ -19,11 +19,13 @@ from genpool.cli import (
     export,
     predict,
     recipes,
+    reproduce,
     similarity,
     train,
 )
 from genpool.cli import search as search_command
-from genpool.errors import GenpoolError, Interrupted
+from genpool.cli.terminal import replace_unprintable
+from genpool.errors import GenpoolError, Stopped
 
 app = typer.Typer(
     name="genpool",
@@ -41,6 +43,7 @@ app.command("similarity")(similarity.similarity)
 app.command("search")(search_command.search)
 app.command("explain")(explain.explain)
 app.command("export")(export.export)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(recipes.app, name="recipes")
 app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)
@@ -56,25 +59,31 @@ def _print_version(wanted: bool) -> None:
 def genpool(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="The version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Sentence vectors by generalized pooling: train, evaluate, predict, encode, explain."""
 
 
 def main() -> None:
-    """Runs a command; a user's mistake is answered in words, not with a traceback."""
+    """Runs a command; a mistake of the user is answered in words, not with a traceback.
+
+    The exit code is 0, 2 after a mistake, or 130 after Ctrl-C.
+    """
+    replace_unprintable()
     try:
         app()
-    except Interrupted as error:
-        _say(str(error))
+    except Stopped as error:
+        _print_error(str(error))
         sys.exit(130)
     except GenpoolError as error:
-        _say(f"error: {error}")
+        _print_error(f"error: {error}")
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)

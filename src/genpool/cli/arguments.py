@@ -7,11 +7,19 @@ from typing import TypeVar
 
 from genpool.errors import InputError
 
-Given = TypeVar("Given")
+Argument = TypeVar("Argument")
 
 
-def split_model_argument(last: str, paths: Sequence[Given]) -> tuple[Given | None, Given]:
-    """[MODEL] LAST: the folder of a model, None for the one inside, and what comes after it."""
+def split_model_argument(last: str, paths: Sequence[Argument]) -> tuple[Argument | None, Argument]:
+    """Returns the folder of a model, None for the embedded one, and the argument after it.
+
+    Args:
+        last: the name of the last argument in the usage of the command, for messages.
+        paths: the arguments, [MODEL] LAST.
+
+    Raises:
+        InputError: there are more than two, or none.
+    """
     if not 1 <= len(paths) <= 2:
         raise InputError(f"got {len(paths)} paths; expected [MODEL] {last}.")
     return paths[0] if len(paths) == 2 else None, paths[-1]

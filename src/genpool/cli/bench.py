@@ -14,29 +14,31 @@ from genpool.errors import InputError
 
 
 def bench(
-    only: Annotated[str | None, typer.Option(help="Run one comparison alone.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each side.")] = 5,
-    json: Annotated[Path | None, typer.Option(help="Also write the rows here.")] = None,
+    only: Annotated[str | None, typer.Option(help="Run only the comparison of this name.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Repetitions of each side.")] = 5,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the rows to this file, as JSON.")
+    ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Also write the page results/bench.md.")
     ] = False,
 ) -> None:
-    """Compare speed and memory with other ways to do the same; in a clone of the repository.
+    """Compare speed and memory with alternatives; needs a clone of the repository.
 
     Example: genpool bench --only import
     """
     root = _repository()
     sys.path.insert(0, str(root))
-    comparisons = import_module("benchmarks.comparisons")
+    comparisons = import_module("benchmarks.speed.comparisons")
     comparisons.run(only, rounds, json, root / "results" / "bench.md" if write else None)
 
 
 def _repository() -> Path:
-    """Where the folder `benchmarks` is: it is part of the repository, not of the package."""
+    """Returns the repository, which holds the folder `benchmarks`; the package does not."""
     for folder in (Path.cwd(), Path(genpool.__file__).parents[2]):
-        if (folder / "benchmarks" / "comparisons.py").is_file():
+        if (folder / "benchmarks" / "speed" / "comparisons.py").is_file():
             return folder
     raise InputError(
-        "the comparisons are in the repository of genpool, in its folder benchmarks; expected to "
-        "find it here. Clone the repository, run `make bench` there."
+        "the comparisons are in the folder benchmarks of the repository, which is not part of the "
+        "package. Clone the repository and run `make bench` there."
     )

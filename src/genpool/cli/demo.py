@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def demo() -> None:
-    """Encode, compare, explain and classify a few sentences with the models inside the package.
+    """Encode, compare, explain and classify a few sentences with the embedded models.
 
     Example: genpool demo
     """

@@ -9,21 +9,24 @@ import typer
 
 
 def distil(
-    recipe: Annotated[str, typer.Argument(help="A recipe of the package, or your own .toml file.")],
-    data: Annotated[Path, typer.Option(help="Folder below which the tables of the corpus are.")],
+    recipe: Annotated[str, typer.Argument(help="A recipe of the package, or a .toml file.")],
+    data: Annotated[Path, typer.Option(help="Folder that contains the files of the corpus.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run; runs/RECIPE if not given.")
+        Path | None, typer.Option(help="Folder of the run. Default: runs/RECIPE.")
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting: section.key=value. Repeatable.")
+        list[str] | None, typer.Option("--set", help="A setting, section.key=value. Repeatable.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run that stopped.")] = False,
     cache: Annotated[
-        Path | None, typer.Option(help="Where the teacher's vectors are kept; OUT/teacher.")
+        Path | None,
+        typer.Option(
+            help="Folder of the teacher's vectors, which runs may share. Default: OUT/teacher."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Teach a small encoder to give the vectors of a large one.
+    """Train a small encoder to return the vectors of a large one.
 
     Example: genpool distil embedded --data DATA --set vectors.path=glove.840B.300d.zip
     """

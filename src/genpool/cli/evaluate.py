@@ -8,19 +8,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genpool.cli.table_options import BadRows, report_skipped
-from genpool.disk.files import atomic_file
+from genpool.cli.table_options import (
+    BadRows,
+    BadRowsOption,
+    FirstOption,
+    LabelOption,
+    ReaderName,
+    ReaderOption,
+    SecondOption,
+    SettingsOption,
+    SplitOption,
+    TokenizedOption,
+    open_data,
+    report_skipped,
+)
+from genpool.disk.atomic_file import atomic_file
 from genpool.errors import InputError
 
 if TYPE_CHECKING:
-    from genpool.data import TableReader
+    from genpool.data import Reader
 
-#: the numbers of a report, under its name, and the report as text
+#: the values of a report, under its name, and the report as text
 Report = tuple[dict[str, Any], str]
 
 
 def evaluate(
-    paths: Annotated[list[Path], typer.Argument(help="[MODEL] FILE, or --compare A.tsv B.tsv")],
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="[MODEL] DATA. DATA is a table, a folder of tables, or what --reader says. With "
+            "--compare: A.tsv B.tsv."
+        ),
+    ],
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare two prediction files: is A better than B?")
     ] = False,
@@ -30,58 +49,67 @@ def evaluate(
     probe: Annotated[
         bool, typer.Option("--probe", help="Logistic regression on the frozen sentence vectors.")
     ] = False,
-    first: Annotated[str | None, typer.Option(help="Column of the (first) sentence.")] = None,
-    second: Annotated[str | None, typer.Option(help="Column of the second sentence.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
-    score: Annotated[str | None, typer.Option(help="Column of the similarity score.")] = None,
-    tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="Tokens joined by spaces.")
-    ] = False,
+    reader: ReaderOption = ReaderName.TABLE,
+    split: SplitOption = None,
+    first: FirstOption = None,
+    second: SecondOption = None,
+    label: LabelOption = None,
+    score: Annotated[
+        str | None, typer.Option(help="Column of the similarity score, in a table.")
+    ] = None,
+    tokenized: TokenizedOption = False,
+    settings: SettingsOption = None,
     folds: Annotated[
-        int, typer.Option(min=2, help="Of --probe, for a table without train and test.")
+        int, typer.Option(min=2, help="Folds of --probe, for data without a training split.")
     ] = 10,
-    bad_rows: BadRows = "error",
+    bad_rows: BadRowsOption = BadRows.ERROR,
     json_: Annotated[
-        Path | None, typer.Option("--json", help="Also write the numbers here.")
+        Path | None, typer.Option("--json", help="Also write the report to this file, as JSON.")
     ] = None,
 ) -> None:
-    """Score a model on a table, or compare two prediction files; without MODEL, the one inside.
+    """Score a model on a data set, or compare two prediction files.
+
+    Without MODEL, the embedded one is scored. Of several splits, test is scored, else dev; choose
+    another one with --split. Rows without a gold label are counted, but not scored.
 
     A classifier gets accuracy, per class and per genre, with a confusion matrix. --similarity and
-    --probe look at the sentence vectors; given a folder they use its train, dev and test tables.
+    --probe look at the sentence vectors; if there is a training split, they train on it.
 
     Example: genpool evaluate runs/rules/best pairs.tsv
-    """
-    from genpool.data import TableReader
 
+    SNLI: genpool evaluate runs/snli/best snli_1.0 --reader snli
+    """
     enough = len(paths) == 2 or (len(paths) == 1 and not compare)
     if not enough or sum((compare, similarity, probe)) > 1:
         raise InputError(
-            "expected [MODEL] FILE, or --compare A.tsv B.tsv; and at most one of --compare, "
+            "expected [MODEL] DATA, or --compare A.tsv B.tsv; and at most one of --compare, "
             "--similarity, --probe."
         )
     if compare:
-        reports = [_comparison(*paths)]
+        reports = [_comparison(*map(Path, paths))]
     else:
-        reader = TableReader(
+        data = open_data(
             paths[-1],
+            reader,
+            True,
+            bad_rows,
+            settings,
             first=first,
             second=second,
             label=label,
             score=score,
             tokenized=tokenized,
-            bad_rows=bad_rows,
         )
         model = paths[0] if len(paths) == 2 else None
         try:
-            reports = _reports(model, reader, similarity, folds if probe else None)
+            reports = _reports(model, data, split, similarity, folds if probe else None)
         finally:  # also when the rows that remain are too few: that may be why
-            report_skipped(reader)
+            report_skipped(data)
     typer.echo("\n".join(text for _, text in reports))
     if json_ is not None:
         merged: dict[str, Any] = {}
-        for numbers, _ in reports:
-            merged |= numbers
+        for values, _ in reports:
+            merged |= values
         with atomic_file(json_) as temporary:
             temporary.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
 
@@ -90,11 +118,11 @@ def _comparison(a: Path, b: Path) -> Report:
     from genpool.evaluation import compare_predictions, read_predictions
 
     comparison = compare_predictions(read_predictions(a), read_predictions(b))
-    return {"comparison": comparison.to_dict()}, comparison.to_markdown(*_names(a, b))
+    return {"comparison": comparison.to_dict()}, comparison.to_markdown(*_short_names(a, b))
 
 
-def _names(a: Path, b: Path) -> tuple[str, str]:
-    """As much of the end of two paths as tells them apart; all runs call their files the same."""
+def _short_names(a: Path, b: Path) -> tuple[str, str]:
+    """Returns the shortest ends of two paths that differ; the files of all runs have one name."""
     if a.stem == b.stem and a.suffix != b.suffix:
         return a.name, b.name
     one, other = a.with_suffix("").parts, b.with_suffix("").parts
@@ -105,21 +133,29 @@ def _names(a: Path, b: Path) -> tuple[str, str]:
 
 
 def _reports(
-    model: Path | None, reader: TableReader, similarity: bool, folds: int | None
+    model: str | None, data: Reader, split: str | None, similarity: bool, folds: int | None
 ) -> list[Report]:
-    """What was asked for of a table; with a number of folds, a probe."""
+    """Returns the reports on a data set; with a number of folds, of a probe."""
+    from genpool.data.base import SCORED_SPLITS
+
+    split = data.choose_split(split, SCORED_SPLITS)
+    data.check(split)  # before the model is loaded, which takes longer
     from genpool import SentenceEncoder
     from genpool.jobs import tables
 
     if similarity:
         encoder = SentenceEncoder.from_pretrained(model)
-        cosine, regression = tables.evaluate_similarity(encoder, reader)
-        both = [({"similarity": cosine.to_dict()}, cosine.to_markdown())]
+        cosine, regression = tables.evaluate_similarity(encoder, data, split)
+        reports = [({"similarity": cosine.to_dict()}, cosine.to_markdown())]
         if regression is not None:
-            both.append(({"regression": regression.to_dict()}, regression.to_markdown()))
-        return both
+            reports.append(({"regression": regression.to_dict()}, regression.to_markdown()))
+        return reports
     if folds is not None:
-        found = tables.evaluate_probe(SentenceEncoder.from_pretrained(model), reader, folds)
-        return [({"probe": found.to_dict()}, found.to_markdown())]
-    report = tables.predict_table(tables.load_classifier(model), reader).report()
+        encoder = SentenceEncoder.from_pretrained(model)
+        probed = tables.evaluate_probe(encoder, data, folds, split)
+        return [({"probe": probed.to_dict()}, probed.to_markdown())]
+    predicted = tables.predict_table(tables.load_classifier(model), data, split=split)
+    report = predicted.report()
+    if predicted.unlabelled:
+        typer.echo(f"rows without a gold label, not scored: {predicted.unlabelled:,}", err=True)
     return [({"accuracy": report.to_dict()}, report.to_markdown())]

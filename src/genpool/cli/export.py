@@ -11,15 +11,18 @@ from genpool.cli.arguments import split_model_argument
 
 def export(
     paths: Annotated[
-        list[str], typer.Argument(help="[MODEL] OUT; OUT is a new folder, or an earlier export.")
+        list[str],
+        typer.Argument(
+            help="[MODEL] OUT. OUT is the folder to write; an earlier export is replaced."
+        ),
     ],
     int8: Annotated[
-        bool, typer.Option("--int8", help="8-bit weights: smaller, and a little less exact.")
+        bool, typer.Option("--int8", help="8-bit weights: smaller, slightly less exact.")
     ] = False,
 ) -> None:
-    """Write a sentence encoder as an ONNX graph, compared with PyTorch before it is kept.
+    """Export a sentence encoder as an ONNX graph, after comparing it with PyTorch.
 
-    Without MODEL it is the encoder inside; of a classifier, the encoder is written.
+    Without MODEL, the embedded encoder is exported; of a classifier, its encoder.
 
     Example: genpool export runs/rules/best onnx-model
     """
@@ -34,4 +37,4 @@ def export(
         if int8
         else f"largest difference from PyTorch {done.difference:.1e}"
     )
-    typer.echo(f"vectors of {encoder.output_dim:,} numbers, {checked}: {output}")
+    typer.echo(f"vectors of {encoder.output_dim:,} dimensions, {checked}: {output}")

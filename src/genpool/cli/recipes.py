@@ -38,7 +38,7 @@ def show(name: Annotated[str, typer.Argument(help="A recipe of the list.")]) -> 
 @app.command()
 def copy(
     name: Annotated[str, typer.Argument(help="A recipe of the list.")],
-    path: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
+    path: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
 ) -> None:
     """Write a recipe to a file of your own, to change it.
 
@@ -49,7 +49,7 @@ def copy(
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise FolderError(f"{path} exists already; choose another name.") from None
+        raise FolderError(f"{path} already exists; choose another name.") from None
     except OSError as error:
         raise FolderError(f"{path} cannot be written: {error.strerror}") from error
     typer.echo(f"{path}: now train with it: genpool train {path} --data ...")

@@ -5,33 +5,50 @@ from __future__ import annotations
 from pathlib import Path
 
 from genpool.disk.files import uncompressed_name
-from genpool.errors import DataError
+from genpool.errors import DataError, InputError
 
-#: how the files end that the commands read, apart from their compression
-KINDS = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
+#: suffixes of the files that the commands read, apart from those of compression
+FILE_SUFFIXES = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 
 
 def is_file(text: str) -> bool:
-    """Whether an argument is the name of a file that is there."""
+    """Returns whether an argument is the name of an existing file."""
     try:
         return Path(text).is_file()
     except OSError:  # a sentence can be longer than the name of any file
         return False
 
 
-def refuse_missing_file(text: str) -> None:
-    """Raises DataError for the name of a file that is not there: nobody means it as a sentence."""
-    one_word = text.split() == [text]
-    if (
-        one_word
-        and Path(uncompressed_name(Path(text))).suffix.lower() in KINDS
-        and not is_file(text)
-    ):
-        raise DataError("there is no such file, and it is no sentence; check the name", text)
+def require_sentence(text: str) -> None:
+    """Raises an error if an argument is not a sentence.
 
-
-def refuse_file(text: str) -> None:
-    """Raises DataError for the name of a file, there or not, where only a sentence will do."""
+    Raises:
+        InputError: it is not UTF-8.
+        DataError: it is the name of a file, existing or not.
+    """
     if is_file(text):
         raise DataError('is a file; expected a sentence, in quotes: "A man sleeps."', text)
-    refuse_missing_file(text)
+    require_sentence_or_file(text)
+
+
+def require_sentence_or_file(text: str) -> None:
+    """Raises an error if an argument is neither a sentence nor an existing file.
+
+    Raises:
+        InputError: it is not UTF-8.
+        DataError: it is the name of a file that does not exist: nobody means it as a sentence.
+    """
+    if is_file(text):
+        return
+    one_word = text.split() == [text]
+    if one_word and Path(uncompressed_name(Path(text))).suffix.lower() in FILE_SUFFIXES:
+        raise DataError("there is no such file, and it is no sentence; check the name", text)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        # Python has such bytes of an argument as lone surrogates.
+        shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        raise InputError(
+            f'"{shown}" is not UTF-8 text, from character {error.start + 1} on; set your terminal '
+            "to UTF-8, or put the sentence into a UTF-8 file."
+        ) from None

@@ -8,34 +8,43 @@ from typing import Annotated
 
 import typer
 
-from genpool.cli.sentences import is_file, refuse_missing_file
+from genpool.cli.sentences import is_file, require_sentence_or_file
 from genpool.errors import DataError
+
+#: lines of each file that are encoded at a time
+CHUNK_LINES = 1024
 
 
 def similarity(
-    first: Annotated[str, typer.Argument(metavar="A", help="A sentence, or a file of sentences.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The same; files go line by line.")],
-    model: Annotated[Path | None, typer.Option(help="Folder of a model.")] = None,
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A sentence, or a file with one per line.")
+    ],
+    second: Annotated[
+        str, typer.Argument(metavar="B", help="The same as A; two files are compared line by line.")
+    ],
+    model: Annotated[
+        Path | None, typer.Option(help="Folder of a model. Default: the embedded encoder.")
+    ] = None,
 ) -> None:
     """Print the cosine of two sentences, or of the lines of two files.
 
     Example: genpool similarity "A man sleeps." "A person rests." --model runs/rules/best
     """
+    for side in (first, second):
+        require_sentence_or_file(side)
+    files = [side for side in (first, second) if is_file(side)]
+    if len(files) == 1:
+        raise DataError(f"{files[0]} is a file and the other is not; expected two of one kind")
     from genpool import SentenceEncoder
     from genpool.data.sentences import read_sentences
 
-    for side in (first, second):
-        refuse_missing_file(side)
-    files = [side for side in (first, second) if is_file(side)]
-    if len(files) == 1:
-        raise DataError(f"{files[0]} is a file and the other is not; give two sentences or files")
     encoder = SentenceEncoder.from_pretrained(model)
     if not files:
         typer.echo(f"{float(encoder.similarity(first, second)):.4f}")
         return
     sides = read_sentences(first), read_sentences(second)
     while True:
-        left, right = (list(islice(side, 1024)) for side in sides)
+        left, right = (list(islice(side, CHUNK_LINES)) for side in sides)
         if len(left) != len(right):
             raise DataError(f"the two files have different numbers of lines: {first}, {second}")
         if not left:

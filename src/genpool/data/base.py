@@ -4,42 +4,67 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar, Protocol
 
 from genpool.data.example import Example
 from genpool.data.rows import BadRow, DroppedRow, Record
 from genpool.errors import ConfigError, DataError, unknown_name
 
 BAD_ROWS = ("error", "skip")
-_REMEDY = (
-    'mend the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
-)
+#: the splits to score if a data set has several and none is named: the first that is present
+SCORED_SPLITS = ("test", "dev")
+_FIX = 'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
 
 
-def one_of(setting: str, given: str, allowed: Iterable[str]) -> str:
-    """The given value of a setting, which must be one of a few."""
+def require_choice(setting: str, value: str, allowed: Iterable[str]) -> str:
+    """Returns the value of a setting; raises ConfigError if it is not one of the allowed ones."""
     names = tuple(allowed)
-    if given not in names:
-        raise ConfigError(unknown_name(setting, given, names))
-    return given
+    if value not in names:
+        raise ConfigError(unknown_name(setting, value, names))
+    return value
+
+
+class SubmissionWriter(Protocol):
+    """Writes (id, label) pairs as the file that a competition accepts; returns their number."""
+
+    def __call__(self, path: str | Path, answers: Iterable[tuple[str | None, str]]) -> int: ...
 
 
 class Reader(ABC):
-    """Reads one data set.
+    """Reads one data set, split by split, as a stream of examples.
 
-    A subclass says which splits it has, streams the rows of one, and turns a row into an example.
-    What happens to bad rows is decided here: with `bad_rows="error"` the first one is a DataError
-    with its file and line; with `"skip"` they are left out and counted by reason in `skipped`.
+    A subclass lists its splits, streams the rows of one, and turns a row into an example; what
+    happens to bad rows is decided here.
+
+    Args:
+        bad_rows: "error" (default) raises DataError with file and line at the first row that
+            cannot be used; "skip" leaves such rows out and counts them by reason in `skipped`.
+
+    Raises:
+        ConfigError: an option has a value that is not allowed.
+
+    Example:
+        >>> reader = open_reader("snli", "snli_1.0")
+        >>> reader.splits()
+        ['train', 'dev', 'test']
+        >>> for example in reader.read("dev"):
+        ...     print(example.label, example.first, example.second)
     """
 
+    #: whether the reader reads from a path; False if it generates its examples
+    needs_path: ClassVar[bool] = True
+    #: writes predictions as the competition of this data set accepts them; None: it has no format
+    write_submission: ClassVar[SubmissionWriter | None] = None
+
     def __init__(self, *, bad_rows: str = "error") -> None:
-        self.bad_rows = one_of("bad_rows", bad_rows, BAD_ROWS)
+        self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
         self._counts: dict[str, Counter[str]] = {}
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        """The task's labels in their fixed order; None where the training data decides."""
+        """The labels of the task in their fixed order; None if the training data decides."""
         return None
 
     @property
@@ -49,19 +74,19 @@ class Reader(ABC):
 
     @abstractmethod
     def splits(self) -> list[str]:
-        """The names of the splits that are present."""
+        """Returns the names of the splits that are present."""
 
     @abstractmethod
     def _records(self, split: str) -> Iterator[Record]:
-        """The rows of a split as they stand in its file."""
+        """Yields the rows of a split as its file holds them."""
 
     @abstractmethod
     def _example(self, values: Mapping[str, object], split: str) -> Example:
-        """A row as an example; raises BadRow where it cannot be one."""
+        """Returns a row as an example; raises BadRow if it cannot be one."""
 
     @property
     def skipped(self) -> Counter[str]:
-        """How many rows the latest reading of each split left out, by reason."""
+        """The number of rows that the latest pass over each split left out, by reason."""
         return sum(self._counts.values(), Counter())
 
     @property
@@ -70,10 +95,58 @@ class Reader(ABC):
         return None
 
     def read(self, split: str) -> Iterator[Example]:
-        """The examples of a split, one in memory at a time."""
+        """Returns the examples of a split, with one in memory at a time.
+
+        Args:
+            split: a name of `splits()`.
+
+        Returns:
+            An iterator over the examples, in the order of the file.
+
+        Raises:
+            DataError: the split is absent, its file cannot be read or, with `bad_rows="error"`,
+                a row cannot be used.
+        """
+        self._require_split(split)
+        return self._stream(split)
+
+    def check(self, split: str) -> None:
+        """Raises DataError now if a split is absent, unreadable or lacks a column.
+
+        Reads no further than the first row, so that a slow start, such as loading a model, can
+        come after it.
+
+        Args:
+            split: a name of `splits()`.
+        """
+        self._require_split(split)
+        next(self._records(split), None)
+
+    def choose_split(self, split: str | None = None, usual: Sequence[str] = ()) -> str:
+        """Returns the name of the split to read.
+
+        Args:
+            split: the name of a split. None (default): the only one, or else a usual one.
+            usual: names to choose from if there are several; the first that is present.
+
+        Raises:
+            DataError: there is no such split, or there are several and none was named.
+        """
+        if split is not None:
+            self._require_split(split)
+            return split
+        names = self.splits()
+        if len(names) == 1:
+            return names[0]
+        present = [name for name in usual if name in names]
+        if not present:
+            problem = f"has several splits: {', '.join(names)}; choose one"
+            raise DataError(f"{problem}: split= (command line: --split NAME)", self.place)
+        return present[0]
+
+    def _require_split(self, split: str) -> None:
         if split not in self.splits():
             raise DataError(self._absent(split), self.place)
-        return self._stream(split)
 
     def _absent(self, split: str) -> str:
         return unknown_name("split", split, self.splits())
@@ -88,7 +161,7 @@ class Reader(ABC):
                 example = self._example(record.values, split)
             except BadRow as bad:
                 if self.bad_rows == "error" and not isinstance(bad, DroppedRow):
-                    problem = f"{bad.problem.rstrip('.')}; {_REMEDY}"
+                    problem = f"{bad.problem.rstrip('.')}; {_FIX}"
                     raise DataError(problem, record.path, record.line) from None
                 counts[bad.reason] += 1
                 continue

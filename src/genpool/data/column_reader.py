@@ -1,4 +1,4 @@
-"""What readers of tables share: the choice of columns, of labels, and the making of examples."""
+"""What readers of tables share: choosing columns and labels, and making examples."""
 
 from __future__ import annotations
 
@@ -30,11 +30,21 @@ class ColumnOptions(TypedDict, total=False):
 class ColumnReader(Reader):
     """A reader of rows with named columns.
 
-    `label`, `first`, `second`, `score`, `genre` and `id` name columns; those left out are found
-    by their usual names. `labels` are the labels that are allowed, in their order. With
-    `labelled=False` a table without labels is read too (to predict them). With `tokenized` the
-    texts are tokens joined by one space. With `empty_texts` an empty text is a sentence without
-    tokens, and not a bad row.
+    Args:
+        label: the column of labels. Like the other columns, it is found by its usual names
+            ("label", "gold_label") if None, the default.
+        first: the column of sentences, or of first sentences of pairs.
+        second: the column of second sentences of pairs; needs `first`.
+        score: the column of similarity scores.
+        genre: the column of genres.
+        id: the column of identifiers.
+        labels: the labels that are allowed, in their order. None (default) allows any.
+        labelled: True (default) requires a column of labels or scores; False reads tables without
+            one too, to predict them.
+        tokenized: True if the texts are tokens joined by single spaces. Default False.
+        empty_texts: True reads an empty text as a sentence without tokens; False (default) takes
+            it for a bad row.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
     """
 
     def __init__(
@@ -54,34 +64,35 @@ class ColumnReader(Reader):
     ) -> None:
         super().__init__(bad_rows=bad_rows)
         self._wanted = Columns(label, first, second, score, genre, id)
-        # Each split has its own: the test table of a competition has no column of labels.
-        self._found: dict[str, Columns] = {}
+        # Per split: the test table of a competition has no column of labels.
+        self._columns: dict[str, Columns] = {}
         self._labels = None if labels is None else tuple(labels)
-        self._labelled, self._tokenized, self._empty = labelled, tokenized, empty_texts
+        self._labelled, self._tokenized, self._empty_texts = labelled, tokenized, empty_texts
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        """The labels that were given; None where the training data decides."""
+        """The option `labels`; None if the training data decides."""
         return self._labels
 
     @property
     def is_pair(self) -> bool:
-        """Whether there is a column for a second sentence, in the header of the first split."""
+        """Whether the first split has a column for a second sentence."""
         if self._wanted.first is not None:
             return self._wanted.second is not None
         split = self.splits()[0]
-        if split not in self._found:
+        if split not in self._columns:
             next(self._records(split), None)
-        return split in self._found and self._found[split].second is not None
+        return split in self._columns and self._columns[split].second is not None
 
     def _choose(
         self, split: str, names: Sequence[str], path: Path | str, line: int | None
     ) -> list[str]:
-        """Find the columns of a split's table, and say which of them are used."""
-        columns = self._wanted.found_in(names, path, line, self._labelled)
-        self._found[split] = columns
+        """Resolves the columns of a split and returns the names of those that are used."""
+        columns = self._wanted.resolve(names, path, line, self._labelled)
+        self._columns[split] = columns
         return columns.names()
 
     def _example(self, values: Mapping[str, object], split: str) -> Example:
-        columns = self._found[split]
-        return columns.example(values, self.labels, self._labelled, self._tokenized, self._empty)
+        return self._columns[split].example(
+            values, self.labels, self._labelled, self._tokenized, self._empty_texts
+        )

@@ -1,4 +1,4 @@
-"""Columns chosen by name, or found by the names that tables of sentences usually have."""
+"""Columns chosen by name, or recognised by the names that tables of sentences usually have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from genpool.data.example import Example
-from genpool.data.rows import label_of, plain, score_of, text_of
+from genpool.data.rows import parse_label, parse_score, parse_text, to_text
 from genpool.errors import ConfigError, DataError, unknown_name
 
 # The usual names, in lower case; the first that a table has is taken.
@@ -21,7 +21,7 @@ _ID = ("id", "pairid", "pair_id")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column holds what; None is "find it" in a request, and "there is none" once found."""
+    """Which column holds what; None means "find it" before `resolve`, and "none" after it."""
 
     label: str | None = None
     first: str | None = None
@@ -32,17 +32,23 @@ class Columns:
 
     def __post_init__(self) -> None:
         if self.second is not None and self.first is None:
-            raise ConfigError(f"second={self.second!r} needs first= as well: the other sentence")
+            raise ConfigError(
+                f"second={self.second!r} needs first= as well: the column of the other sentence"
+            )
 
     def names(self) -> list[str]:
-        """The columns that are used, each once."""
-        chosen = (getattr(self, field.name) for field in fields(self))
-        return list(dict.fromkeys(name for name in chosen if name is not None))
+        """Returns the columns that are used, without duplicates."""
+        names = (getattr(self, field.name) for field in fields(self))
+        return list(dict.fromkeys(name for name in names if name is not None))
 
-    def found_in(
+    def resolve(
         self, names: Sequence[str], path: Path | str, line: int | None, labelled: bool
     ) -> Columns:
-        """The request with every column that was left open filled in from a table's header."""
+        """Returns these columns with every None looked up in the header of a table.
+
+        Raises:
+            DataError: a column that was named, a text, or (with `labelled`) a label is missing.
+        """
         usual = {name.strip().lower(): name for name in reversed(names)}
 
         def find(wanted: str | None, choices: Sequence[str]) -> str | None:
@@ -56,25 +62,25 @@ class Columns:
             )
         label, score = find(self.label, _LABEL), find(self.score, _SCORE)
         genre, id_ = find(self.genre, _GENRE), find(self.id, _ID)
-        found = Columns(label, first, second, score, genre, id_)
-        problem = found._problem(names, labelled)
+        columns = Columns(label, first, second, score, genre, id_)
+        problem = columns._problem(names, labelled)
         if problem:
             raise DataError(problem + _delimiter_hint(names), path, line)
-        return found
+        return columns
 
     def _problem(self, names: Sequence[str], labelled: bool) -> str | None:
-        has = f"this table has: {', '.join(map(repr, names)) or 'no columns'}"
+        header = f"this table has: {', '.join(map(repr, names)) or 'no columns'}"
         for name in self.names():
             if name not in names:
                 return unknown_name("column", name, names)
             if names.count(name) > 1:
-                return f"column {name!r} appears {names.count(name)} times; {has}"
+                return f"column {name!r} appears {names.count(name)} times; {header}"
         if self.first is None:
             usual = " or ".join(" and ".join(pair) for pair in (*_PAIRS, *((s,) for s in _SINGLES)))
-            return f"no column of text was found ({usual}); {has}; {_naming('first', 'second')}"
+            return f"no column of text was found ({usual}); {header}; {_naming('first', 'second')}"
         if labelled and self.label is None and self.score is None:
             usual = " or ".join((*_LABEL, *_SCORE))
-            return f"no column of labels was found ({usual}); {has}; {_naming('label', 'score')}"
+            return f"no column of labels was found ({usual}); {header}; {_naming('label', 'score')}"
         return None
 
     def example(
@@ -85,34 +91,36 @@ class Columns:
         tokenized: bool,
         empty_texts: bool = False,
     ) -> Example:
-        """A row of these columns as an example; without `labelled`, its label may be empty."""
+        """Returns a row as an example; without `labelled`, its label may be empty."""
         if self.first is None:
-            raise ConfigError("these columns have not been looked up in a table: use found_in")
+            raise ConfigError(
+                "these columns have not been looked up in a table; call resolve first"
+            )
         label, score = None, None
-        if self.label is not None and (labelled or plain(values.get(self.label)) is not None):
-            label = label_of(values, self.label, labels)
-        if self.score is not None and (labelled or plain(values.get(self.score)) is not None):
-            score = score_of(values, self.score)
+        if self.label is not None and (labelled or to_text(values.get(self.label)) is not None):
+            label = parse_label(values, self.label, labels)
+        if self.score is not None and (labelled or to_text(values.get(self.score)) is not None):
+            score = parse_score(values, self.score)
         return Example(
             label=label,
-            first=text_of(values, self.first, empty_texts),
-            second=None if self.second is None else text_of(values, self.second, empty_texts),
-            genre=None if self.genre is None else plain(values.get(self.genre)),
-            id=None if self.id is None else plain(values.get(self.id)),
+            first=parse_text(values, self.first, empty_texts),
+            second=None if self.second is None else parse_text(values, self.second, empty_texts),
+            genre=None if self.genre is None else to_text(values.get(self.genre)),
+            id=None if self.id is None else to_text(values.get(self.id)),
             score=score,
             tokenized=tokenized,
         )
 
 
 def _naming(*options: str) -> str:
-    """How these options are spelled in Python, for evaluate and predict, and for train."""
+    """Returns how to set these options in Python, with evaluate and predict, and with train."""
     python = ", ".join(f"{name}=" for name in options)
     command = ", ".join(f"--{name}" for name in options)
     return f"name it: {python} (command line: {command}; train: --set reader.{options[0]}=NAME)"
 
 
 def _delimiter_hint(names: Sequence[str]) -> str:
-    if len(names) == 1 and any(sign in names[0] for sign in "\t,;|"):
-        name = "delimiter= (train: --set reader.delimiter=SIGN)"
-        return f". Is another sign between the columns? Name it: {name}"
+    if len(names) == 1 and any(delimiter in names[0] for delimiter in "\t,;|"):
+        option = "delimiter= (command line: --set 'reader.delimiter=\";\"')"
+        return f". Are the columns separated by another character? Name it: {option}"
     return ""

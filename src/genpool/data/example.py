@@ -1,4 +1,4 @@
-"""One example: what every reader gives and everything behind the readers takes."""
+"""One example: what every reader yields and everything downstream of the readers takes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from dataclasses import dataclass
 class Example:
     """A sentence or a pair of sentences, with what is known about it.
 
-    `label` is None where the file does not give one (an unlabelled test set, a similarity task);
-    `score` is the number of a similarity task. With `tokenized` the texts are tokens joined by
-    one space, and splitting them at the spaces is all the tokenizing they need.
+    Args:
+        label: the gold label; None if the data has none (an unlabelled test set, a similarity
+            task).
+        first: the sentence, or the first of a pair.
+        second: the second sentence of a pair; None (default) for a single sentence.
+        genre: the genre of the text; None (default) if unknown.
+        id: the identifier of the row in its data set; None (default) if it has none.
+        score: the gold score of a similarity task; None (default) if there is none.
+        tokenized: True if the texts are tokens joined by single spaces, so that splitting them at
+            the spaces is all the tokenizing they need. Default False.
+
+    Example:
+        >>> Example("entailment", "A dog runs.", "An animal moves.")
     """
 
     label: str | None

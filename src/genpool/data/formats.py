@@ -1,6 +1,6 @@
 """The rows of a TSV, CSV or JSON Lines file, as records.
 
-Each function streams one file and asks `choose(names, path, line)` once, as soon as it knows the
+Each function streams one file and calls `choose(names, path, line)` once, as soon as it knows the
 names of the columns: it returns those that will be used, or raises DataError for one that is
 missing. A row that cannot be read becomes a record that holds a BadRow, and reading goes on.
 """
@@ -9,31 +9,39 @@ from __future__ import annotations
 
 import csv
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
-from genpool.data.rows import BadRow, Record, decoded
+from genpool.data.rows import BadRow, Record, decode_line
 from genpool.disk.files import RawLine, raw_lines
 from genpool.errors import DataError
 
 Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
 
+#: longest field of a CSV file; a quote that is never closed is noticed here, not at the file's end
+MAX_FIELD_CHARACTERS = 2**24
+#: lines of a JSON Lines file whose fields together are its columns
+JSON_HEADER_LINES = 100
+_field_limit_lock = threading.Lock()
+
 
 def tsv_records(
     path: Path, choose: Choose, delimiter: str = "\t", short_rows: bool = False
 ) -> Iterator[Record]:
-    """Rows without quoting: a quote is a letter. Lines without anything on them are passed over.
+    """Yields rows without quoting: a quote is a character like any other; empty lines are skipped.
 
     With `short_rows`, empty fields at the end of a row may be left out with their tabs, as long
     as the columns that are used are there.
     """
     header: list[str] = []
-    fewest = 0
+    min_fields = 0
     for line in raw_lines(path):
         if not line.data:
             continue
         try:
-            fields = decoded(line).split(delimiter)
+            fields = decode_line(line).split(delimiter)
         except BadRow as bad:
             if not header:
                 raise DataError(bad.problem, path, line.number) from None
@@ -42,25 +50,25 @@ def tsv_records(
         if not header:
             header = fields
             used = choose(header, path, line.number)
-            fewest = len(header)
+            min_fields = len(header)
             if short_rows:
-                fewest = 1 + max((header.index(name) for name in used), default=0)
+                min_fields = 1 + max((header.index(name) for name in used), default=0)
         else:
-            yield Record(path, line.number, _named(header, fields, fewest))
+            yield Record(path, line.number, _by_name(header, fields, min_fields))
     _require_header(header, path)
 
 
 def csv_records(path: Path, choose: Choose, delimiter: str = ",") -> Iterator[Record]:
-    """Rows with quoting as in RFC 4180: a quoted field may hold delimiters, quotes and lines.
+    """Yields rows with quoting as in RFC 4180: quoted fields may hold delimiters and line breaks.
 
-    A record's line is the one it begins on.
+    The line of a record is the one it begins on.
     """
     damage: list[BadRow] = []
 
     def text_lines() -> Iterator[str]:
         for line in raw_lines(path):
             try:
-                yield decoded(line) + "\n"
+                yield decode_line(line) + "\n"
             except BadRow as bad:
                 # The parser still needs the line, to know where its record ends.
                 damage.append(bad)
@@ -73,16 +81,15 @@ def csv_records(path: Path, choose: Choose, delimiter: str = ",") -> Iterator[Re
         damage.clear()
         values: Mapping[str, object] | BadRow
         try:
-            fields = next(rows)
-        except StopIteration:
-            break
+            fields = _next_row(rows)
         except csv.Error as error:
-            problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
-            fields, values = [], BadRow("bad quoting", problem)
+            fields, values = [], _csv_fault(error)
         else:
+            if fields is None:
+                break
             if not fields:
                 continue
-            values = _named(header or fields, fields, len(header))
+            values = _by_name(header or fields, fields, len(header))
         values = damage[0] if damage else values
         if header:
             yield Record(path, start, values)
@@ -94,23 +101,55 @@ def csv_records(path: Path, choose: Choose, delimiter: str = ",") -> Iterator[Re
     _require_header(header, path)
 
 
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
+    """Returns the next row of a `csv.reader`, or None at the end."""
+    # The limit is one for the whole process, 131,072 by default: it is raised for this row only,
+    # and by one thread at a time, so that programs that rely on it are not affected.
+    with _field_limit_lock:
+        usual = csv.field_size_limit(MAX_FIELD_CHARACTERS)
+        try:
+            return next(rows, None)
+        finally:
+            csv.field_size_limit(usual)
+
+
+def _csv_fault(error: csv.Error) -> BadRow:
+    if "field limit" in str(error):
+        problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
+        return BadRow("field too long", f"{problem}; is a quote never closed?")
+    problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
+    return BadRow("bad quoting", problem)
+
+
 def json_records(path: Path, choose: Choose) -> Iterator[Record]:
-    """One JSON object a line; the first one that can be read names the columns."""
-    chosen = False
-    for line in raw_lines(path):
-        if not line.data.strip():
-            continue
-        values = json_values(line)
-        if not chosen and not isinstance(values, BadRow):
-            choose(list(values), path, line.number)
-            chosen = True
-        yield Record(path, line.number, values)
+    """Yields one JSON object per line; the fields of the first lines together are the columns."""
+    records = (
+        Record(path, line.number, json_values(line))
+        for line in raw_lines(path)
+        if line.data.strip()
+    )
+    first = list(islice(records, JSON_HEADER_LINES))
+    readable = [record for record in first if not isinstance(record.values, BadRow)]
+    if readable:
+        # One line may lack a field that the next ones have: then that line is bad, not the file.
+        names = dict.fromkeys(name for record in readable for name in _fields(record))
+        choose(list(names), path, readable[0].line)
+    yield from first
+    for record in records:
+        if not readable and not isinstance(record.values, BadRow):
+            choose(_fields(record), path, record.line)
+            readable.append(record)
+        yield record
+
+
+def _fields(record: Record) -> list[str]:
+    return [] if isinstance(record.values, BadRow) else list(record.values)
 
 
 def json_values(line: RawLine) -> Mapping[str, object] | BadRow:
-    """The JSON object of a line, or what is wrong with it."""
+    """Returns the JSON object of a line, or what is wrong with it."""
     try:
-        value = json.loads(decoded(line))
+        value = json.loads(decode_line(line))
     except BadRow as bad:
         return bad
     except json.JSONDecodeError as error:
@@ -120,11 +159,13 @@ def json_values(line: RawLine) -> Mapping[str, object] | BadRow:
     if isinstance(value, dict):
         return value
     kind = type(value).__name__
-    return BadRow("invalid JSON", f"holds a JSON {kind}; expected one object a line, {{...}}")
+    return BadRow("invalid JSON", f"holds a JSON {kind}; expected one object per line, {{...}}")
 
 
-def _named(header: list[str], fields: list[str], fewest: int) -> Mapping[str, object] | BadRow:
-    if fewest <= len(fields) <= len(header):
+def _by_name(
+    header: list[str], fields: list[str], min_fields: int
+) -> Mapping[str, object] | BadRow:
+    if min_fields <= len(fields) <= len(header):
         return dict(zip(header, fields, strict=False))
     problem = f"has {len(fields)} fields; expected {len(header)}, as in the header"
     return BadRow("wrong number of fields", problem)

@@ -9,21 +9,33 @@ from typing import Any, Unpack
 from genpool.data.column_reader import ColumnOptions, ColumnReader
 from genpool.data.example import Example
 from genpool.data.rows import DroppedRow, Record
-from genpool.errors import DataError, MissingExtraError
+from genpool.errors import DataError, require_extra
 
 # The hub's name for a dev set; SNLI has "validation", MultiNLI "validation_matched".
 _HUB_DEV, _DEV = "validation", "dev"
 
 
 class HubReader(ColumnReader):
-    """Reads a data set by its name on the hub.
+    """Reads a data set by its name on the Hugging Face hub, streamed.
 
-        HubReader("stanfordnlp/snli")
-        HubReader("nyu-mll/glue", config="sst2", revision="…")
+    A split that the hub calls "validation" is "dev" here. A column of numbered classes is read as
+    the names of the classes, and rows whose class is -1 (no gold label) are dropped and counted.
+    In messages the line of a record is the number of its row.
 
-    A split that the hub calls "validation" is "dev" here. A column of numbered classes gives the
-    classes' names, and rows whose class is -1 (no gold label) are dropped and counted. A record's
-    line is the number of its row. The other options are those of ColumnReader.
+    Args:
+        name: the name of the data set on the hub.
+        config: the configuration of the data set; None (default) if it has only one.
+        revision: a branch, tag or commit of the data set; None (default) for the newest.
+        **options: the options of `ColumnReader`.
+
+    Raises:
+        MissingExtraError: the extra `datasets` is not installed.
+        DataError: the hub cannot be reached, or has no such data set.
+
+    Example:
+        >>> reader = HubReader("nyu-mll/glue", config="sst2")
+        >>> reader.splits()
+        ['train', 'dev', 'test']
     """
 
     def __init__(
@@ -35,17 +47,15 @@ class HubReader(ColumnReader):
         **options: Unpack[ColumnOptions],
     ) -> None:
         super().__init__(**options)
-        try:
+        with require_extra("reading data sets of the hub", "datasets"):
             import datasets
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("reading data sets of the hub", "datasets") from error
         self._hub: Any = datasets
         self._name, self._config, self._revision = name, config, revision
         self._classes: dict[str, tuple[str, ...]] = {}
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        """The labels that were given, or the classes that the data set declares."""
+        """The option `labels`, or else the classes that the data set declares."""
         if self._labels is not None:
             return self._labels
         if not self._classes:
@@ -54,11 +64,11 @@ class HubReader(ColumnReader):
 
     @property
     def place(self) -> str:
-        """The data set's name."""
+        """The name of the data set."""
         return self._name
 
     def splits(self) -> list[str]:
-        """The splits that the hub lists, in its order."""
+        """Returns the splits that the hub lists, in its order."""
         return list(self._hub_splits)
 
     @cached_property
@@ -70,28 +80,28 @@ class HubReader(ColumnReader):
         try:
             return function(self._name, self._config, revision=self._revision, **options)
         except (OSError, ValueError) as error:
-            # No network, no such data set, or a config that must be named: all are the user's.
+            # No network, no such data set, or a config that must be named: the user can fix each.
             raise DataError(f"cannot be read from the hub: {error}", self._name) from error
 
     def _records(self, split: str) -> Iterator[Record]:
         rows = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
         features = rows.features
-        for row, values in enumerate(self._fetched(rows), start=1):
+        for row, values in enumerate(self._fetch(rows), start=1):
             if row == 1:
                 self._choose(split, list(values), self._name, None)
-                column = self._found[split].label
+                column = self._columns[split].label
                 names = getattr((features or {}).get(column), "names", None)
                 self._classes[split] = tuple(names or ())
             yield Record(self._name, row, values)
 
-    def _fetched(self, rows: Any) -> Iterator[Mapping[str, object]]:
+    def _fetch(self, rows: Any) -> Iterator[Mapping[str, object]]:
         try:
             yield from rows
         except OSError as error:
-            raise DataError(f"the hub stopped answering: {error}", self._name) from error
+            raise DataError(f"the connection to the hub was lost: {error}", self._name) from error
 
     def _example(self, values: Mapping[str, object], split: str) -> Example:
-        column, names = self._found[split].label, self._classes[split]
+        column, names = self._columns[split].label, self._classes[split]
         if column is not None and names:
             number = values[column]
             if number is None or number == -1:

@@ -7,38 +7,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from genpool.data.base import SubmissionWriter
 from genpool.data.nli import LABELS, NliReader
-from genpool.disk.files import atomic_file
+from genpool.disk.atomic_file import atomic_file
 from genpool.errors import InputError, unknown_name
 
 _LABELLED = ("train", "dev_matched", "dev_mismatched")
 _TESTS = ("test_matched", "test_mismatched")
 
 
-def _both(stem: str) -> tuple[str, str]:
-    return f"{stem}.jsonl", f"{stem}.txt"
-
-
-class MultiNliReader(NliReader):
-    """Reads MultiNLI, with the genre of each pair and its pairID as the example's id.
-
-    The splits are train, dev_matched, dev_mismatched, and test_matched and test_mismatched, whose
-    examples have no label: predict them and hand the answers to `write_submission`.
-    """
-
-    # The test sets were published once, before version 1.0, and keep the old number.
-    file_names: ClassVar[Mapping[str, Sequence[str]]] = {
-        **{split: _both(f"multinli_1.0_{split}") for split in _LABELLED},
-        **{split: _both(f"multinli_0.9_{split}_unlabeled") for split in _TESTS},
-    }
-    unlabelled: ClassVar[frozenset[str]] = frozenset(_TESTS)
-
-
 def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]) -> int:
-    """Write the competition's file from (pairID, label) pairs; gives the number of pairs.
+    """Writes the file that the MultiNLI competition accepts: columns pairID and gold_label.
 
-    The columns are pairID and gold_label. A file of the same name is replaced only when the new
-    one is complete.
+    Args:
+        path: the .csv file; an existing one is replaced only when the new one is complete.
+        answers: (pairID, predicted label) of every pair of a test set.
+
+    Returns:
+        The number of pairs.
+
+    Raises:
+        InputError: an answer has no pairID, repeats one, or has a label that is not MultiNLI's.
+        DataError: the file cannot be written.
+
+    Example:
+        >>> write_submission("test_matched.csv", [("31193", "neutral"), ("92164", "entailment")])
+        2
     """
     seen: set[str] = set()
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -53,3 +47,38 @@ def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]
             seen.add(pair)
             rows.writerow((pair, label))
     return len(seen)
+
+
+def _both_formats(stem: str) -> tuple[str, str]:
+    return f"{stem}.jsonl", f"{stem}.txt"
+
+
+class MultiNliReader(NliReader):
+    """Reads MultiNLI, with the genre of each pair, and its pairID as the id of the example.
+
+    The splits are train, dev_matched, dev_mismatched, and test_matched and test_mismatched, whose
+    labels ("hidden" in the files) were never published: their examples have the label None. The
+    answers to these are what `MultiNliReader.write_submission` writes.
+
+    Args:
+        path: the folder `multinli_1.0`, or one of its files.
+        tokens: "parse" (default) or "raw"; see `NliReader`.
+        labelled: True (default) drops pairs without a gold label; see `NliReader`.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        DataError: the folder holds none of the official files.
+
+    Example:
+        >>> reader = MultiNliReader("multinli_1.0")
+        >>> next(reader.read("dev_matched")).genre
+        'slate'
+    """
+
+    # The test sets were published once, before version 1.0, and keep the old number.
+    file_names: ClassVar[Mapping[str, Sequence[str]]] = {
+        **{split: _both_formats(f"multinli_1.0_{split}") for split in _LABELLED},
+        **{split: _both_formats(f"multinli_0.9_{split}_unlabeled") for split in _TESTS},
+    }
+    unlabelled: ClassVar[frozenset[str]] = frozenset(_TESTS)
+    write_submission: ClassVar[SubmissionWriter | None] = staticmethod(write_submission)

@@ -7,16 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.base import Reader, one_of
+from genpool.data.base import Reader, require_choice
 from genpool.data.example import Example
-from genpool.data.folders import split_files
+from genpool.data.folders import find_split_files
 from genpool.data.formats import json_records, tsv_records
-from genpool.data.rows import BadRow, DroppedRow, Record, label_of, plain, text_of
+from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
 from genpool.disk.files import uncompressed_name
 from genpool.errors import DataError, unknown_name
 
 LABELS = ("entailment", "neutral", "contradiction")
-# In a parse a bracket of the sentence is spelled out, since brackets are the tree's own signs.
+_NO_GOLD_LABEL = "-"
+# In a parse a bracket of the sentence is spelled out, since brackets are the tree's own characters.
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _COLUMNS = {
     "parse": ("sentence1_binary_parse", "sentence2_binary_parse"),
@@ -25,31 +26,47 @@ _COLUMNS = {
 
 
 class NliReader(Reader):
-    """Reads a folder of official files, or one of them; JSON Lines is preferred to text.
+    """Reads a folder of official NLI files, or one of them; JSON Lines is preferred to text.
 
-    With `tokens="parse"` the sentences are the leaves of the binary parses, as in the paper; with
-    `"raw"` they are the text as it was written. Pairs without a gold label ('-') are dropped and
-    counted.
+    Args:
+        path: the folder, or one of its files.
+        tokens: "parse" (default) takes the sentences as the leaves of the binary parses, as the
+            paper does; "raw" takes the text as it was written.
+        labelled: True (default) drops the pairs without a gold label ("-") and counts them in
+            `skipped`; False keeps them, with the label None, to predict them.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        DataError: the folder holds none of the official files.
     """
 
     file_names: ClassVar[Mapping[str, Sequence[str]]]
+    #: splits whose labels were never published
     unlabelled: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, path: str | Path, *, tokens: str = "parse", bad_rows: str = "error") -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        tokens: str = "parse",
+        labelled: bool = True,
+        bad_rows: str = "error",
+    ) -> None:
         super().__init__(bad_rows=bad_rows)
-        self._tokenized = one_of("tokens", tokens, _COLUMNS) == "parse"
+        self._tokenized = require_choice("tokens", tokens, _COLUMNS) == "parse"
         self._sides = _COLUMNS[tokens]
+        self._labelled = labelled
         self._place = Path(path)
-        self._files = split_files(path, self.file_names)
+        self._files = find_split_files(path, self.file_names)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Entailment, neutral, contradiction."""
+        """The labels: entailment, neutral, contradiction."""
         return LABELS
 
     @property
     def is_pair(self) -> bool:
-        """Always: a premise and a hypothesis."""
+        """Always True: a premise and a hypothesis."""
         return True
 
     @property
@@ -58,12 +75,12 @@ class NliReader(Reader):
         return self._place
 
     def splits(self) -> list[str]:
-        """The splits whose files are present, in the official order."""
+        """Returns the splits whose files are present, in the official order."""
         return list(self._files)
 
     def _absent(self, split: str) -> str:
-        looked = " and ".join(self.file_names.get(split, ()))
-        return super()._absent(split) + (f" Looked for {looked}." if looked else "")
+        expected = " and ".join(self.file_names.get(split, ()))
+        return super()._absent(split) + (f" Looked for {expected}." if expected else "")
 
     def _records(self, split: str) -> Iterator[Record]:
         path = self._files[split]
@@ -81,31 +98,36 @@ class NliReader(Reader):
         return [*needed, *(name for name in ("pairID", "genre") if name in names)]
 
     def _example(self, values: Mapping[str, object], split: str) -> Example:
-        label = None
-        if split not in self.unlabelled:
-            if values.get("gold_label") == "-":
-                raise DroppedRow("no gold label", "the annotators did not agree")
-            label = label_of(values, "gold_label", LABELS)
+        label = self._label(values, split)  # first: a pair that is dropped anyway may be damaged
         first, second = (self._sentence(values, column) for column in self._sides)
         return Example(
             label=label,
             first=first,
             second=second,
-            genre=plain(values.get("genre")),
-            id=plain(values.get("pairID")),
+            genre=to_text(values.get("genre")),
+            id=to_text(values.get("pairID")),
             tokenized=self._tokenized,
         )
 
+    def _label(self, values: Mapping[str, object], split: str) -> str | None:
+        if split in self.unlabelled:
+            return None
+        if values.get("gold_label") != _NO_GOLD_LABEL:
+            return parse_label(values, "gold_label", LABELS)
+        if self._labelled:
+            raise DroppedRow("no gold label", "the annotators did not agree")
+        return None
+
     def _sentence(self, values: Mapping[str, object], column: str) -> str:
-        text = text_of(values, column)
+        text = parse_text(values, column)
         if not self._tokenized:
             return text
         tokens = leaves(text)
         if not tokens:
-            raise BadRow("empty side", f"column {column!r} has no words; found {text!r}")
+            raise BadRow("empty side", f"column {column!r} has no words; it holds {text!r}")
         return " ".join(tokens)
 
 
 def leaves(parse: str) -> list[str]:
-    """The words of a bracketed parse: "( ( A man ) sleeps )" gives A, man, sleeps."""
+    """Returns the words of a bracketed parse: A, man, sleeps for "( ( A man ) sleeps )"."""
     return [_BRACKETS.get(token, token) for token in parse.split() if token not in ("(", ")")]

@@ -11,24 +11,44 @@ from numpy.typing import NDArray
 
 from genpool.data.base import Reader
 from genpool.data.example import Example
-from genpool.data.folders import contents, existing
+from genpool.data.folders import list_names, require_existing
 from genpool.data.markup import documents
-from genpool.data.rows import BadRow, DroppedRow, Record, decoded, label_of, text_of
+from genpool.data.rows import BadRow, DroppedRow, Record, decode_line, parse_label, parse_text
 from genpool.data.splits import PARTS, check_sizes, draw_parts
 from genpool.disk.files import raw_lines
 from genpool.errors import DataError
 
 AGES = ("18-24", "25-34", "35-49", "50-64", "65+")
+# Ranges as some years spell them. PAN 2015 has a single range from 50 on; most of its authors
+# belong to the paper's 50-64.
+_OTHER_SPELLINGS = {"65-xx": "65+", "50-xx": "50-64"}
 _TRUTH = "truth.txt"
 _UNKNOWN_AGE = "xx-xx"
+_NO_TEXT = "no text"
 
 
 class PanReader(Reader):
-    """Reads the Age task: each document is an example with the age of its author.
+    """Reads the Age task: each document is an example, labelled with the age of its author.
 
-    PAN gives no split, so one is drawn by the seed over all documents, those of one author in any
-    of the three, with the sizes of the paper. Documents without text and authors of unknown age
-    are dropped and counted.
+    PAN publishes no split, so one is drawn by the seed over all documents; those of one author may
+    be in any of the three. Documents without text and authors of unknown age are dropped and
+    counted in `skipped`. The range from 50 on of PAN 2015, 50-XX, is read as 50-64.
+
+    Args:
+        path: the folder with `truth.txt` and an .xml file for each author.
+        sizes: documents of train, dev and test; the default, (68485, 4000, 4000), is the paper's.
+            Train may be "rest", for all other documents.
+        seed: decides the split. Default 0.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        ConfigError: `sizes` are not three such numbers.
+        DataError: the folder holds no such files, or too few documents.
+
+    Example:
+        >>> reader = PanReader("pan16", sizes=("rest", 4000, 4000))
+        >>> next(reader.read("train")).label
+        '25-34'
     """
 
     def __init__(
@@ -41,10 +61,10 @@ class PanReader(Reader):
     ) -> None:
         super().__init__(bad_rows=bad_rows)
         self._sizes, self._seed = check_sizes(sizes), seed
-        self._folder = existing(path)
+        self._folder = require_existing(path)
         if not (self._folder / _TRUTH).is_file() or not self._authors():
-            holds = contents(self._folder) if self._folder.is_dir() else "a single file"
-            problem = f"looked for {_TRUTH} and an .xml file for each author, but found: {holds}"
+            names = list_names(self._folder) if self._folder.is_dir() else "a single file"
+            problem = f"looked for {_TRUTH} and an .xml file for each author, but found: {names}"
             raise DataError(problem, path)
 
     @property
@@ -54,7 +74,7 @@ class PanReader(Reader):
 
     @property
     def is_pair(self) -> bool:
-        """Never: one document."""
+        """Always False: one document."""
         return False
 
     @property
@@ -63,7 +83,7 @@ class PanReader(Reader):
         return self._folder
 
     def splits(self) -> list[str]:
-        """The splits that were asked for."""
+        """Returns the splits that were asked for: those whose size is not 0."""
         return [part for part, size in zip(PARTS, self._sizes, strict=True) if size]
 
     def _stream(self, split: str) -> Iterator[Example]:
@@ -80,7 +100,16 @@ class PanReader(Reader):
         try:
             return draw_parts(count, self._sizes, self._seed)
         except DataError as error:
-            raise DataError(error.problem, self._folder) from None
+            raise DataError(error.problem + self._downloader_hint(), self._folder) from None
+
+    def _downloader_hint(self) -> str:
+        empty = self.skipped[_NO_TEXT]
+        if not empty:
+            return ""
+        return (
+            f". {empty:,} documents have no text: PAN 2016 distributes the ids of the tweets only; "
+            "run the downloader of its organisers first, which adds the texts to the .xml files"
+        )
 
     def _authors(self) -> list[Path]:
         # Sorted, because the order of a folder differs from one file system to the next.
@@ -113,7 +142,7 @@ class PanReader(Reader):
             if not line.data.strip():
                 continue
             try:
-                values: Mapping[str, object] | BadRow = _author_and_age(decoded(line))
+                values: Mapping[str, object] | BadRow = _author_and_age(decode_line(line))
             except BadRow as bad:
                 values = bad
             yield Record(path, line.number, values)
@@ -122,9 +151,9 @@ class PanReader(Reader):
         if values["age"] == _UNKNOWN_AGE:
             raise DroppedRow("unknown age", "the author's age is not known")
         if not values["text"]:
-            raise DroppedRow("no text", "the document has no text")
-        label = label_of(values, "age", AGES)
-        return Example(label=label, first=text_of(values, "text"), id=str(values["id"]))
+            raise DroppedRow(_NO_TEXT, "the document has no text")
+        label = parse_label(values, "age", AGES)
+        return Example(label=label, first=parse_text(values, "text"), id=str(values["id"]))
 
 
 def _author_and_age(line: str) -> Mapping[str, object]:
@@ -132,7 +161,8 @@ def _author_and_age(line: str) -> Mapping[str, object]:
     if len(fields) < 3:
         problem = f"has {len(fields)} fields; expected author:::GENDER:::AGE"
         raise BadRow("wrong number of fields", problem)
-    age = "65+" if fields[2].lower() == "65-xx" else fields[2].lower()
+    age = fields[2].lower()
+    age = _OTHER_SPELLINGS.get(age, age)
     if age not in (*AGES, _UNKNOWN_AGE):
-        label_of({"age": fields[2]}, "age", AGES)
+        parse_label({"age": fields[2]}, "age", AGES)
     return {"author": fields[0], "age": age}

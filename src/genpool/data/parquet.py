@@ -1,4 +1,4 @@
-"""The rows of a Parquet file, as records; a record's line is the number of its row, from 1."""
+"""The rows of a Parquet file, as records; the line of a record is its row number, from 1."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from typing import IO, Any
 from genpool.data.formats import Choose
 from genpool.data.rows import BadRow, Record
 from genpool.disk.files import COMPRESSED, open_bytes
-from genpool.errors import DataError, MissingExtraError
+from genpool.errors import DataError, require_extra
 
-_BATCH = 1024
+_BATCH_ROWS = 1024
 
 
 def parquet_records(path: Path, choose: Choose) -> Iterator[Record]:
-    """Stream the columns that `choose` names, a batch of rows in memory at a time."""
-    try:
+    """Yields the columns that `choose` names, with a batch of rows in memory at a time."""
+    with require_extra("reading Parquet", "parquet"):
         import pyarrow
         from pyarrow import parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("reading Parquet", "parquet") from error
 
     before = 0
     with _seekable(path) as stream:
         try:
             file = parquet.ParquetFile(stream)
             columns = list(choose(file.schema_arrow.names, path, None))
-            for batch in file.iter_batches(batch_size=_BATCH, columns=columns):
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
                 for row, values in enumerate(_rows(batch), start=before + 1):
                     yield Record(path, row, values)
                 before += batch.num_rows

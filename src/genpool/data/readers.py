@@ -29,9 +29,21 @@ READERS: dict[str, type[Reader]] = {
 
 
 def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **options: Any) -> Reader:
-    """The reader of that name for a path (a data set's name for "hub"), with its options.
+    """Returns a reader by name.
 
-    All names that are not right are reported together, before any file is looked at.
+    Args:
+        name: a name of `READERS`.
+        path: the file or folder of the data set; for "hub" its name on the hub. A table reader
+            also takes a file for each split, by the name of the split.
+        **options: the options of that reader.
+
+    Raises:
+        ConfigError: the name, or any of the options, is unknown; all of them are reported
+            together, before a file is opened.
+        DataError: there is no such data.
+
+    Example:
+        >>> reader = open_reader("table", "pairs.tsv", bad_rows="skip")
     """
     if name not in READERS:
         raise ConfigError(unknown_name("reader", name, READERS))
@@ -43,7 +55,7 @@ def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **option
 
 
 def reader_options(name: str) -> list[str]:
-    """The names of the options that a reader takes."""
+    """Returns the names of the options that a reader takes."""
     initializers = [
         vars(kind)["__init__"] for kind in READERS[name].__mro__ if "__init__" in vars(kind)
     ]

@@ -14,6 +14,9 @@ from typing import NamedTuple
 from genpool.disk.files import SAVE_AS_UTF8, RawLine
 from genpool.errors import unknown_name
 
+#: a value that is quoted in a message is cut to this many characters
+_QUOTED_CHARACTERS = 60
+
 
 class BadRow(Exception):
     """A row that cannot be used, and why."""
@@ -35,21 +38,21 @@ class Record(NamedTuple):
     values: Mapping[str, object] | BadRow
 
 
-def decoded(line: RawLine) -> str:
-    """The line as text; bytes that are not UTF-8 are a BadRow that says where they stand."""
+def decode_line(line: RawLine) -> str:
+    """Returns the line as text; raises BadRow with the position of bytes that are not UTF-8."""
     try:
         return line.data.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
+        byte = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
         problem = (
-            f"is not UTF-8: {found} of the file, byte {error.start + 1} of the line; {SAVE_AS_UTF8}"
+            f"is not UTF-8: {byte} of the file, byte {error.start + 1} of the line; {SAVE_AS_UTF8}"
         )
         raise BadRow("bad UTF-8", problem) from None
 
 
-def text_of(values: Mapping[str, object], column: str, may_be_empty: bool = False) -> str:
-    """The text of a column, which must hold more than white space unless it may be empty."""
-    value = _present(values, column)
+def parse_text(values: Mapping[str, object], column: str, may_be_empty: bool = False) -> str:
+    """Returns the text of a column; raises BadRow if it is not text, or empty and may not be."""
+    value = _require_field(values, column)
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         kind = type(value).__name__
         raise BadRow("not text", f"column {column!r} holds a {kind}; expected text")
@@ -61,11 +64,11 @@ def text_of(values: Mapping[str, object], column: str, may_be_empty: bool = Fals
     return text
 
 
-def label_of(
+def parse_label(
     values: Mapping[str, object], column: str, allowed: Sequence[str] | None = None
 ) -> str:
-    """The label of a column, one of `allowed` where the labels are known."""
-    label = plain(_present(values, column))
+    """Returns the label of a column; raises BadRow if it is empty or not one of `allowed`."""
+    label = to_text(_require_field(values, column))
     if label is None:
         raise BadRow("no label", f"column {column!r} is empty; expected a label")
     if allowed is not None and label not in allowed:
@@ -73,20 +76,24 @@ def label_of(
     return label
 
 
-def score_of(values: Mapping[str, object], column: str) -> float:
-    """The finite number of a column."""
-    value = _present(values, column)
+def parse_score(values: Mapping[str, object], column: str) -> float:
+    """Returns the number in a column; raises BadRow if it is not a finite number."""
+    value = _require_field(values, column)
     try:
         score = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    # JSON has integers of any size: one that no float can hold is an OverflowError.
+    except (TypeError, ValueError, OverflowError):
         score = math.nan
     if not math.isfinite(score):
-        raise BadRow("bad score", f"column {column!r} holds {value!r}; expected a number")
+        quoted = repr(value)
+        if len(quoted) > _QUOTED_CHARACTERS:
+            quoted = f"{quoted[:_QUOTED_CHARACTERS]}... ({len(quoted):,} characters)"
+        raise BadRow("bad score", f"column {column!r} holds {quoted}; expected a finite number")
     return score
 
 
-def plain(value: object) -> str | None:
-    """A label, genre or id as text: 5, 5.0 and " 5 " are all "5"; nothing is None."""
+def to_text(value: object) -> str | None:
+    """Returns a label, genre or id as text: 5, 5.0 and " 5 " are "5"; an empty value is None."""
     if _is_missing(value):
         return None
     if isinstance(value, bool):
@@ -96,11 +103,11 @@ def plain(value: object) -> str | None:
     return str(value).strip() or None
 
 
-def _present(values: Mapping[str, object], column: str) -> object:
-    # Only JSON can do this: each of its lines names its own columns.
+def _require_field(values: Mapping[str, object], column: str) -> object:
+    # Only JSON can lack one: each of its lines names its own columns.
     if column not in values:
-        found = ", ".join(map(repr, values)) or "none"
-        raise BadRow("missing field", f"there is no field {column!r}; this line has: {found}")
+        fields = ", ".join(map(repr, values)) or "none"
+        raise BadRow("missing field", f"there is no field {column!r}; this line has: {fields}")
     return values[column]
 
 

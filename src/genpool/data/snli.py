@@ -11,10 +11,23 @@ from genpool.data.nli import NliReader
 class SnliReader(NliReader):
     """Reads SNLI: 549,367 / 9,842 / 9,824 pairs once those without a gold label are dropped.
 
-    reader = SnliReader("snli_1.0")
-    for example in reader.read("train"):
-        example.label, example.first, example.second
-    reader.skipped        # Counter({"no gold label": 785})
+    The splits are train, dev and test.
+
+    Args:
+        path: the folder `snli_1.0`, or one of its files.
+        tokens: "parse" (default) or "raw"; see `NliReader`.
+        labelled: True (default) drops pairs without a gold label; see `NliReader`.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        DataError: the folder holds none of the official files.
+
+    Example:
+        >>> reader = SnliReader("snli_1.0")
+        >>> for example in reader.read("train"):
+        ...     example.label, example.first, example.second
+        >>> reader.skipped
+        Counter({'no gold label': 785})
     """
 
     file_names: ClassVar[Mapping[str, Sequence[str]]] = {

@@ -16,10 +16,25 @@ from genpool.errors import ConfigError, DataError
 PARTS = ("train", "dev", "test")
 REST = "rest"
 _UNUSED = len(PARTS)
+_SET_SIZES = (
+    f"sizes=[train, dev, test], where train may be {REST!r} for all other rows (command line: "
+    f"--set 'reader.sizes=[\"{REST}\", 2000, 2000]')"
+)
 
 
 def seeded_order(count: int, seed: int) -> NDArray[np.int64]:
-    """The numbers 0 … count-1 in an order that the seed decides."""
+    """Returns the integers 0 to count - 1 in an order that the seed decides.
+
+    Args:
+        count: how many.
+        seed: 0 or more.
+
+    Returns:
+        A permutation, shape (count,).
+
+    Raises:
+        ConfigError: the seed is negative.
+    """
     if seed < 0:
         raise ConfigError(f"seed is {seed}; expected 0 or more")
     keys = np.random.PCG64(seed).random_raw(count)  # (count,)
@@ -27,21 +42,33 @@ def seeded_order(count: int, seed: int) -> NDArray[np.int64]:
 
 
 def check_sizes(sizes: Sequence[int | str]) -> tuple[int | str, int, int]:
-    """The sizes of train, dev and test; train may be "rest": all rows that are left."""
-    expected = f"expected three numbers, train, dev and test; train may be {REST!r}"
+    """Returns the sizes of train, dev and test; train may be "rest": all rows that are left."""
     if len(sizes) == len(PARTS):
         train, dev, test = sizes
         if isinstance(dev, int) and isinstance(test, int):
-            numbers = (dev, test) if train == REST else (train, dev, test)
-            if all(isinstance(number, int) and number >= 0 for number in numbers):
+            counts = (dev, test) if train == REST else (train, dev, test)
+            if all(isinstance(count, int) and count >= 0 for count in counts):
                 return train, dev, test
-    raise ConfigError(f"sizes is {list(sizes)}; {expected}")
+    raise ConfigError(f"sizes is {list(sizes)}; expected three numbers: {_SET_SIZES}")
 
 
 def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.uint8]:
-    """For each row the place of its split in PARTS, or 3 for a row that is not used.
+    """Assigns rows to train, dev and test at random.
 
-    Test is drawn first and train last, so a smaller training set leaves dev and test as they are.
+    Test is drawn first and train last, so a smaller training set leaves dev and test unchanged.
+
+    Args:
+        count: the number of rows.
+        sizes: rows of train, dev and test; train may be "rest", for all other rows.
+        seed: 0 or more; the same seed draws the same rows.
+
+    Returns:
+        For each row the index of its split in ("train", "dev", "test"), or 3 for a row that is
+        not used, shape (count,).
+
+    Raises:
+        ConfigError: `sizes` are not three such numbers, or the seed is negative.
+        DataError: there are fewer rows than the sizes add up to.
     """
     train, dev, test = check_sizes(sizes)
     held_out = dev + test
@@ -49,11 +76,10 @@ def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.
     if train == 0 or train + held_out > count:
         raise DataError(
             f"holds {count} rows that can be used; asked for {train + held_out} "
-            f"({train} train, {dev} dev, {test} test); ask for fewer with "
-            f'sizes=[train, dev, test], where train may be "{REST}"'
+            f"({train} train, {dev} dev, {test} test); ask for fewer with {_SET_SIZES}"
         )
     parts = np.full(count, _UNUSED, dtype=np.uint8)  # (count,)
-    order = seeded_order(count, seed)
+    order = seeded_order(count, seed)  # (count,)
     parts[order[:test]] = PARTS.index("test")
     parts[order[test:held_out]] = PARTS.index("dev")
     parts[order[held_out : held_out + train]] = PARTS.index("train")
@@ -61,37 +87,49 @@ def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.
 
 
 def stratified_share(labels: Sequence[str | None], share: float, seed: int) -> NDArray[np.int64]:
-    """The rows of a training set that become its dev set, in ascending order.
+    """Chooses the rows of a training set that become its dev set.
 
-    Every label gives its share (largest remainders decide the rounding), and keeps at least one
-    row for training.
+    Every label contributes its share (largest remainders decide the rounding) and keeps at least
+    one row for training.
+
+    Args:
+        labels: the label of every training row.
+        share: the share of the rows to choose, between 0 and 1.
+        seed: 0 or more; the same seed chooses the same rows.
+
+    Returns:
+        The indices of the chosen rows, ascending.
+
+    Raises:
+        ConfigError: `share` is not between 0 and 1, or the seed is negative.
+        DataError: there are too few rows to choose from.
     """
     if not 0 < share < 1:
         raise ConfigError(f"dev share is {share}; expected a number between 0 and 1, such as 0.1")
     names = sorted({label or "" for label in labels})
-    place = {name: at for at, name in enumerate(names)}
-    classes = np.array([place[label or ""] for label in labels], dtype=np.int64)  # (rows,)
+    index = {name: at for at, name in enumerate(names)}
+    classes = np.array([index[label or ""] for label in labels], dtype=np.int64)  # (rows,)
     sizes = np.bincount(classes, minlength=len(names))  # (labels,)
-    takes = _apportion(sizes, share)
-    if takes.sum() == 0:
+    counts = _apportion(sizes, share)  # (labels,)
+    if counts.sum() == 0:
         raise DataError(
             f"{len(labels)} rows with {len(names)} labels are too few to take a dev share of; "
-            "give a dev set"
+            "provide a dev set"
         )
-    order = seeded_order(len(labels), seed)
+    order = seeded_order(len(labels), seed)  # (rows,)
     ordered = classes[order]
-    chosen = [order[ordered == at][:take] for at, take in enumerate(takes)]
+    chosen = [order[ordered == at][:count] for at, count in enumerate(counts)]
     rows: NDArray[np.int64] = np.sort(np.concatenate(chosen))
     return rows
 
 
 def _apportion(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     exact = sizes * share
-    takes: NDArray[np.int64] = np.minimum(np.floor(exact).astype(np.int64), sizes - 1)
-    missing = max(round(float(sizes.sum() * share)), 1) - int(takes.sum())
+    counts: NDArray[np.int64] = np.minimum(np.floor(exact).astype(np.int64), sizes - 1)
+    missing = max(round(float(sizes.sum() * share)), 1) - int(counts.sum())
     # The largest remainder first; equal ones in the order of the labels.
     for at in np.argsort(-(exact - np.floor(exact)), kind="stable"):
-        if missing > 0 and takes[at] < sizes[at] - 1:
-            takes[at] += 1
+        if missing > 0 and counts[at] < sizes[at] - 1:
+            counts[at] += 1
             missing -= 1
-    return takes
+    return counts

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from genpool.data.column_reader import ColumnOptions, ColumnReader
-from genpool.data.folders import contents, existing
+from genpool.data.folders import list_names, require_existing
 from genpool.data.formats import csv_records, json_records, tsv_records
 from genpool.data.parquet import parquet_records
 from genpool.data.rows import Record
@@ -18,19 +18,29 @@ from genpool.errors import ConfigError, DataError
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")
 _ORDER = ("train", "dev", "test")
-_ALSO = {"validation": "dev", "valid": "dev", "val": "dev"}
+_OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
 
 
 class TableReader(ColumnReader):
-    """Reads a folder with a table for each split, one table, or a table for each split by name.
+    """Reads tables: .tsv, .csv, .jsonl or .parquet, plain or compressed.
 
-        TableReader("sick")                                 # sick/train.tsv.xz, dev…, test…
-        TableReader("reviews.csv", first="body")            # one split, called "all"
-        TableReader({"train": "a.csv", "dev": "b.parquet"})
+    Args:
+        path: a folder with a table for each split, one table (its only split is then called
+            "all"), or a table for each split, by the name of the split. In a folder a split has
+            the name of its file, and "validation", "valid" and "val" are "dev".
+        quotes: whether fields may be quoted. None (default): in .csv they may, in .tsv a quote is
+            a character like any other.
+        delimiter: the character between fields. None (default): a comma in .csv, a tab in .tsv.
+        **options: the options of `ColumnReader`.
 
-    In a folder a split has the name of its file, and "validation", "valid" and "val" are "dev".
-    In `.tsv` a quote is a letter; in `.csv` fields may be quoted. `quotes` and `delimiter` change
-    this. The other options are those of ColumnReader.
+    Raises:
+        ConfigError: an option has a value that is not allowed.
+        DataError: there is no such file or folder, or it is not a table by its name.
+
+    Example:
+        >>> TableReader("sick")  # sick/train.tsv.xz, sick/dev.tsv.xz, sick/test.tsv.xz
+        >>> TableReader("reviews.csv", first="body")
+        >>> TableReader({"train": "a.csv", "dev": "b.parquet"})
     """
 
     def __init__(
@@ -47,10 +57,12 @@ class TableReader(ColumnReader):
         self._quotes, self._delimiter = quotes, delimiter
         if isinstance(path, Mapping):
             self._place = None
-            self._files = {split: existing(file) for split, file in path.items()}
+            self._files = {split: require_existing(file) for split, file in path.items()}
         else:
-            self._place = existing(path)
-            self._files = _in_folder(self._place) if self._place.is_dir() else {"all": self._place}
+            self._place = require_existing(path)
+            self._files = (
+                _tables_of_folder(self._place) if self._place.is_dir() else {"all": self._place}
+            )
         for file in self._files.values():
             if _format(file) is None:
                 kinds = f"{', '.join(_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
@@ -62,7 +74,7 @@ class TableReader(ColumnReader):
         return self._place
 
     def splits(self) -> list[str]:
-        """Train, dev and test where present, then all other tables by name."""
+        """Returns train, dev and test where present, then all other tables by name."""
         return sorted(self._files, key=lambda split: (split not in _ORDER, _rank(split), split))
 
     def _absent(self, split: str) -> str:
@@ -72,12 +84,12 @@ class TableReader(ColumnReader):
     def _records(self, split: str) -> Iterator[Record]:
         path = self._files[split]
         choose = partial(self._choose, split)
-        form = _format(path)
-        if form == ".parquet":
+        kind = _format(path)
+        if kind == ".parquet":
             return parquet_records(path, choose)
-        if form in _DELIMITERS:
-            delimiter = self._delimiter or _DELIMITERS[form]
-            quoted = form == ".csv" if self._quotes is None else self._quotes
+        if kind in _DELIMITERS:
+            delimiter = self._delimiter or _DELIMITERS[kind]
+            quoted = kind == ".csv" if self._quotes is None else self._quotes
             records = csv_records if quoted else tsv_records
             return records(path, choose, delimiter)
         return json_records(path, choose)
@@ -92,19 +104,19 @@ def _format(path: Path) -> str | None:
     return suffix if suffix in _SUFFIXES else None
 
 
-def _in_folder(folder: Path) -> dict[str, Path]:
+def _tables_of_folder(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or not path.is_file() or _format(path) is None:
             continue
         stem = Path(uncompressed_name(path)).stem
-        split = _ALSO.get(stem.lower(), stem)
+        split = _OTHER_NAMES.get(stem.lower(), stem)
         if split in files:
             problem = f"{files[split].name} and {path.name} are both {split!r}; keep one of them"
             raise DataError(problem, folder)
         files[split] = path
     if not files:
-        looked = ", ".join(f"train{suffix}" for suffix in _SUFFIXES)
-        problem = f"looked for tables such as {looked}, but it holds: {contents(folder)}"
+        expected = ", ".join(f"train{suffix}" for suffix in _SUFFIXES)
+        problem = f"looked for tables such as {expected}, but it holds: {list_names(folder)}"
         raise DataError(problem, folder)
     return files

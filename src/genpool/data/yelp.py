@@ -1,4 +1,4 @@
-"""Yelp's reviews: yelp_academic_dataset_review.json, one JSON object a line, 1 to 5 stars."""
+"""Yelp's reviews: yelp_academic_dataset_review.json, one JSON object per line, 1 to 5 stars."""
 
 from __future__ import annotations
 
@@ -11,22 +11,40 @@ from numpy.typing import NDArray
 
 from genpool.data.base import Reader
 from genpool.data.example import Example
-from genpool.data.folders import existing, split_files
+from genpool.data.folders import find_split_files, require_existing
 from genpool.data.formats import json_values
-from genpool.data.rows import Record, label_of, plain, text_of
+from genpool.data.rows import Record, parse_label, parse_text, to_text
 from genpool.data.splits import PARTS, check_sizes, draw_parts
 from genpool.disk.files import raw_lines
 from genpool.errors import DataError
 
 STARS = ("1", "2", "3", "4", "5")
-_FILE = "yelp_academic_dataset_review.json"
+# The name has changed between the yearly editions of the data set.
+_FILES = ("yelp_academic_dataset_review.json", "review.json")
 
 
 class YelpReader(Reader):
     """Reads Yelp's reviews in a seeded split of the paper's sizes.
 
-    Yelp gives no split, so one is drawn: the lines are counted once, the seed decides which of
-    them each split gets, and the file is streamed for each. No text is kept.
+    Yelp publishes no split, so one is drawn: the lines are counted once, the seed decides which
+    of them each split gets, and the file is streamed for each. No text is kept in memory.
+
+    Args:
+        path: the folder of the data set, which holds `yelp_academic_dataset_review.json` or
+            `review.json`, or that file.
+        sizes: reviews of train, dev and test; the default, (500000, 2000, 2000), is the paper's.
+            Train may be "rest", for all other reviews.
+        seed: decides the split. Default 0.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        ConfigError: `sizes` are not three such numbers.
+        DataError: there is no such file, or it holds too few reviews.
+
+    Example:
+        >>> reader = YelpReader("yelp", sizes=("rest", 2000, 2000), seed=1)
+        >>> next(reader.read("dev")).label
+        '4'
     """
 
     def __init__(
@@ -39,8 +57,8 @@ class YelpReader(Reader):
     ) -> None:
         super().__init__(bad_rows=bad_rows)
         self._sizes, self._seed = check_sizes(sizes), seed
-        path = existing(path)
-        self._path = split_files(path, {"all": (_FILE,)})["all"] if path.is_dir() else path
+        path = require_existing(path)
+        self._path = find_split_files(path, {"all": _FILES})["all"] if path.is_dir() else path
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -49,7 +67,7 @@ class YelpReader(Reader):
 
     @property
     def is_pair(self) -> bool:
-        """Never: one review."""
+        """Always False: one review."""
         return False
 
     @property
@@ -58,7 +76,7 @@ class YelpReader(Reader):
         return self._path
 
     def splits(self) -> list[str]:
-        """The splits that were asked for."""
+        """Returns the splits that were asked for: those whose size is not 0."""
         return [part for part, size in zip(PARTS, self._sizes, strict=True) if size]
 
     @cached_property
@@ -77,6 +95,6 @@ class YelpReader(Reader):
                 yield Record(self._path, line.number, json_values(line))
 
     def _example(self, values: Mapping[str, object], split: str) -> Example:
-        label = label_of(values, "stars", STARS)
-        review = plain(values.get("review_id"))
-        return Example(label=label, first=text_of(values, "text"), id=review)
+        label = parse_label(values, "stars", STARS)
+        review = to_text(values.get("review_id"))
+        return Example(label=label, first=parse_text(values, "text"), id=review)

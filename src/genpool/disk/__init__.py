@@ -1,1 +1,1 @@
-"""Files and folders that are replaced whole or not at all."""
+"""Files and folders: read line by line, replaced completely or not at all."""

@@ -1,7 +1,7 @@
-"""Reading text files, plain or compressed, line by line; writing files that are never half done.
+"""Reading text files, plain or compressed, line by line.
 
 Lines are physical lines of the decompressed file, counted from 1 and ended by a line feed only:
-a form feed or U+2028 inside a sentence is a character of it, which `str.splitlines` forgets.
+a form feed or U+2028 inside a sentence is part of it (`str.splitlines` would end the line there).
 """
 
 from __future__ import annotations
@@ -10,26 +10,35 @@ import bz2
 import codecs
 import gzip
 import lzma
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from genpool.disk.expansion import limit_expansion
 from genpool.errors import DataError
 
 COMPRESSED = (".gz", ".xz", ".bz2", ".zip")
 # Everything the decompressors raise for a file that is damaged, truncated or locked.
 _DAMAGE = (EOFError, OSError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-#: how to mend a file of another encoding, for messages
+#: how to fix a file of another encoding, for messages
 SAVE_AS_UTF8 = "save it as UTF-8"
+#: longest line that is read: the next line end may be many gigabytes away in a file that is no text
+MAX_LINE_BYTES = 2**30
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class RawLine(NamedTuple):
-    """A line as bytes without its end, with its number and its first byte's offset."""
+    """A line as bytes, without its line end.
+
+    Attributes:
+        number: its number, from 1.
+        offset: the offset of its first byte in the decompressed file.
+        data: its bytes.
+    """
 
     number: int
     offset: int
@@ -37,13 +46,17 @@ class RawLine(NamedTuple):
 
 
 def uncompressed_name(path: Path) -> str:
-    """The file's name without the suffix of its compression: train.tsv.xz is train.tsv."""
+    """Returns the name of a file without its compression suffix: train.tsv of train.tsv.xz."""
     return path.stem if path.suffix.lower() in COMPRESSED else path.name
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The decompressed bytes; a file that cannot be read is a DataError."""
+    """Opens a file, decompressed by its suffix.
+
+    Raises:
+        DataError: the file is missing, damaged or truncated.
+    """
     try:
         with _open(path) as stream:
             yield stream
@@ -51,18 +64,25 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise DataError("there is no such file", path) from None
     except _DAMAGE as error:
         text = str(error) or type(error).__name__
-        raise DataError(f"cannot be read, it may be damaged or cut off: {text}", path) from error
+        raise DataError(f"cannot be read, it may be damaged or truncated: {text}", path) from error
 
 
 def raw_lines(path: Path) -> Iterator[RawLine]:
-    """Every line of the file, one in memory at a time."""
+    """Yields the lines of a file, with one in memory at a time.
+
+    Raises:
+        DataError: the file cannot be read, or is not text in UTF-8.
+    """
     offset = 0
     with open_bytes(path) as stream:
-        for number, data in enumerate(stream, start=1):
+        lines = iter(partial(stream.readline, MAX_LINE_BYTES + 1), b"")
+        for number, data in enumerate(lines, start=1):
             length = len(data)
+            if length > MAX_LINE_BYTES:
+                problem = f"is longer than {MAX_LINE_BYTES:,} bytes; expected text, line by line"
+                raise DataError(problem, path, number)
             if number == 1:
-                if data.startswith(_UTF16):
-                    raise DataError(f"is UTF-16 text; {SAVE_AS_UTF8}", path)
+                refuse_utf16(data, path)
                 if data.startswith(codecs.BOM_UTF8):
                     offset, data = len(codecs.BOM_UTF8), data.removeprefix(codecs.BOM_UTF8)
                     length -= offset
@@ -70,51 +90,36 @@ def raw_lines(path: Path) -> Iterator[RawLine]:
             offset += length
 
 
+def refuse_utf16(first_line: bytes, path: Path | str) -> None:
+    """Raises DataError if the first line of a file is UTF-16 or UTF-32 text, marked or not."""
+    # Without a byte-order mark, these are the encodings in which ASCII text is full of NUL bytes.
+    nul_bytes = first_line.count(0)
+    if first_line.startswith(_UTF16) or nul_bytes >= max(2, len(first_line) // 4):
+        raise DataError(f"is UTF-16 text; {SAVE_AS_UTF8}", path)
+
+
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
     suffix = path.suffix.lower()
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive, archive.open(_only_member(archive, path)) as stream:
-            yield stream
+            yield limit_expansion(stream, path)
         return
     openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
     opener = openers.get(suffix, open)
     with opener(path, "rb") as stream:
-        yield stream
+        yield limit_expansion(stream, path) if suffix in openers else stream
 
 
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     members = [
         member
         for member in archive.infolist()
-        # macOS adds folders and hidden twins of its own to every archive.
+        # macOS adds folders and hidden files to every archive.
         if not member.is_dir()
         and not member.filename.startswith("__MACOSX/")
         and not Path(member.filename).name.startswith(".")
     ]
     if len(members) != 1:
-        raise DataError(f"holds {len(members)} files; expected one: unpack it first", path)
+        raise DataError(f"contains {len(members)} files; expected one: unpack it first", path)
     return members[0]
-
-
-@contextmanager
-def atomic_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path` to write to; it takes the place of `path` at the end.
-
-    Whatever goes wrong in between (a full disk, Ctrl-C) leaves `path` as it was.
-    """
-    target = Path(path)
-    # In the same folder, because only a move within one file system happens at once; not made by
-    # `tempfile`, because its files are closed to everyone else and would stay so after the move.
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", target) from error
-    finally:
-        # The folder may be the very thing that is missing: that has been reported already.
-        if temporary.exists():
-            temporary.unlink()

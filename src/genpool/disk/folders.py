@@ -1,111 +1,107 @@
-"""A folder that appears only when it is complete."""
+"""Reading a folder that another process may be replacing.
+
+A folder is replaced by two renames, under a lock (`atomic_folder`):
+
+    NAME -> .NAME.previous, .NAME.….saving -> NAME
+
+Between them there is no folder, and a reader that opens one file after the other may meet both
+versions.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
+from genpool.disk.file_kinds import resolve_links
+from genpool.disk.lock import exclusive, lock_path
 from genpool.errors import FolderError
 
+#: times a folder is read before its writers are asked to wait
+UNLOCKED_READS = 5
 
-@contextmanager
-def atomic_folder(
-    path: str | Path,
-    what: str,
-    check: Callable[[Path], None],
-    own_files: Collection[str] | None = None,
-) -> Iterator[Path]:
-    """Gives a new folder beside `path` to write files into; it takes its place at the end.
-
-    Whatever goes wrong in between leaves `path` as it was. A kill between the two renames leaves
-    the old folder under `.NAME.previous`, from where `recover` restores it.
-
-    what: what is written, for errors ("the model"). check: raises FolderError where the folder in
-    the place is one that must not be replaced. own_files: files by other names that somebody put
-    into the old folder stay; None lets nothing of it stay.
-    """
-    target = Path(path).resolve()  # a link stays one: what it leads to is replaced
-    # Always the same name: what a kill left of an earlier try is cleaned away by the next one.
-    fresh, previous = target.parent / f".{target.name}.saving", _previous(target)
-    try:
-        recover(target)
-        _check_place(target, what)
-        if target.is_dir() and any(target.iterdir()):
-            check(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir()
-        yield fresh
-        for each in fresh.iterdir():
-            _flush(each)
-        if own_files is not None:
-            _carry_over(target, fresh, own_files)
-        shutil.rmtree(previous, ignore_errors=True)
-        if target.exists():
-            target.rename(previous)
-        fresh.rename(target)
-        shutil.rmtree(previous, ignore_errors=True)
-    except OSError as error:
-        with suppress(OSError):  # the disk may be gone; reading tries again
-            recover(target)
-        raise FolderError(
-            f"{target}: {what} could not be written: {_reason(error)}. What was there before is "
-            "unchanged."
-        ) from error
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+Content = TypeVar("Content")
 
 
 def require_version(version: object, newest: int, path: Path) -> None:
     """Raises FolderError for a file whose format is newer than this genpool reads."""
     if type(version) is not int or not 1 <= version <= newest:
+        allowed = "1" if newest == 1 else f"1 to {newest}"
         raise FolderError(
-            f"{path} has format version {version!r}; this genpool reads 1 to {newest}. "
+            f"{path} has format version {version!r}; this genpool reads {allowed}. "
             "A newer genpool wrote it: pip install --upgrade genpool."
         )
 
 
-def recover(target: Path) -> None:
-    """Finishes what a kill between the two renames left."""
-    previous = _previous(target)
-    if previous.is_dir() and not target.exists():
-        previous.rename(target)
+def read_consistently(path: str | Path, read: Callable[[], Content]) -> Content:
+    """Returns `read()`, called again where the folder was replaced in the meantime.
 
-
-def _check_place(target: Path, what: str) -> None:
-    if target.is_file():
-        raise FolderError(f"{target} is a file; expected a folder for {what}.")
-    with suppress(FileNotFoundError):  # the working folder may itself be gone
-        if Path.cwd().is_relative_to(target):
-            raise FolderError(
-                f"{target} is the working folder, or holds it; {what} would take its place. Choose "
-                "a folder beside it or below it."
-            )
-
-
-def _previous(target: Path) -> Path:
-    return target.parent / f".{target.name}.previous"
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-def _carry_over(old: Path, fresh: Path, own_files: Collection[str]) -> None:
-    for each in old.iterdir() if old.is_dir() else ():
-        if each.name in own_files or (fresh / each.name).exists():
-            continue
-        if each.is_dir() and not each.is_symlink():
-            shutil.copytree(each, fresh / each.name, symlinks=True)
+    Args:
+        path: the folder.
+        read: reads the folder. Its OSError or FolderError is raised only if the folder was not
+            replaced while it ran.
+    """
+    folder = Path(path)
+    for _ in range(UNLOCKED_READS):
+        before = _identity(folder)
+        if before is None and _is_being_replaced(folder):
+            break
+        try:
+            content = read()
+        except (FolderError, OSError):
+            if before is not None and _identity(folder) == before:
+                raise
         else:
-            shutil.copy2(each, fresh / each.name, follow_symlinks=False)
+            if _identity(folder) == before:
+                return content
+    return _read_locked(folder, read)
 
 
-def _reason(error: OSError) -> str:
-    if isinstance(error, shutil.Error):  # a list of (source, target, reason)
-        return "; ".join(str(reason) for _, _, reason in error.args[0])
-    return error.strerror or str(error)
+def recover(target: Path) -> None:
+    """Restores the folder that a process left as `.NAME.previous` if it was killed in between."""
+    if _is_lost(target):
+        with exclusive(target):
+            recover_locked(target)
+
+
+def recover_locked(target: Path) -> None:
+    """The same, for the process that has the lock."""
+    if _is_lost(target):
+        previous_path(target).rename(target)
+
+
+def previous_path(target: Path) -> Path:
+    """Returns the place of the old folder during the replacement."""
+    return target.with_name(f".{target.name}.previous")
+
+
+def _is_lost(target: Path) -> bool:
+    return previous_path(target).is_dir() and not target.exists()
+
+
+def _is_being_replaced(folder: Path) -> bool:
+    target = resolve_links(folder)
+    return previous_path(target).is_dir() or lock_path(target).exists()
+
+
+def _identity(folder: Path) -> tuple[int, int, int] | None:
+    """Two versions of a folder differ in this; None where there is no folder."""
+    try:
+        status = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    # The file system gives the number of a removed folder to a new one.
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def _read_locked(folder: Path, read: Callable[[], Content]) -> Content:
+    """Reads while all writers wait, if this process may write the lock file."""
+    target = resolve_links(folder)
+    if not _is_being_replaced(folder) and not target.exists():
+        return read()  # raises what a missing folder raises, and leaves no lock file behind
+    with suppress(OSError), exclusive(target):
+        recover_locked(target)
+        return read()
+    return read()  # on a disk that is read-only, nobody replaces the folder

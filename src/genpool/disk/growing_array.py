@@ -1,4 +1,4 @@
-"""An .npy file whose rows come one chunk at a time, and whose number is not known beforehand."""
+"""An .npy file that is written in chunks, and whose number of rows is not known beforehand."""
 
 from __future__ import annotations
 
@@ -13,23 +13,28 @@ from numpy.typing import NDArray
 
 @contextmanager
 def growing_array(
-    path: Path, kind: str, row_shape: tuple[int, ...] = ()
+    path: Path, dtype: str, row_shape: tuple[int, ...] = ()
 ) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Gives a function that appends rows. kind: the number type, such as "<f4".
+    """Yields a function that appends rows.
 
-    NumPy's header leaves room for the number of rows to grow, so it is written again at the end.
+    NumPy's header leaves space for the number of rows to grow, so it is written again at the end.
+
+    Args:
+        path: the file to write.
+        dtype: the data type of the array: "<f4".
+        row_shape: the shape of a row. Default: (), a single value.
     """
     rows = 0
 
     def header() -> dict[str, Any]:
-        return {"descr": kind, "fortran_order": False, "shape": (rows, *row_shape)}
+        return {"descr": dtype, "fortran_order": False, "shape": (rows, *row_shape)}
 
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header())
 
         def append(chunk: NDArray[Any]) -> None:
             nonlocal rows
-            file.write(np.ascontiguousarray(chunk, dtype=kind).data)
+            file.write(np.ascontiguousarray(chunk, dtype=dtype).data)
             rows += len(chunk)
 
         yield append

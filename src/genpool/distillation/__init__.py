@@ -1,4 +1,4 @@
-"""Teaching a small, fast encoder to give the vectors of a large one."""
+"""Distillation: a small, fast encoder is trained to return the vectors of a large one."""
 
 from genpool.distillation.loop import distil
 from genpool.distillation.settings import DistillationSettings, read_distillation

@@ -1,4 +1,4 @@
-"""The sentences that a student learns from: tables, long texts and WordNet, in groups.
+"""The sentences that a student is trained on: tables, long texts and WordNet, in groups.
 
 Sentences of one group belong together (a premise and its hypotheses, a definition and its
 examples): they share a batch, so that the student also sees sentences that are close in meaning.
@@ -6,10 +6,12 @@ examples): they share a batch, so that the student also sees sentences that are 
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from genpool.data.sentences import read_sentences
@@ -18,78 +20,107 @@ from genpool.errors import ConfigError, DataError
 #: sentences that belong together
 Group = list[str]
 
-_JOINED = re.compile(r" (n't|'(?:s|re|ve|ll|d|m)|[.,!?;:%)\]])(?= |$)", re.IGNORECASE)
-_OPENED = re.compile(r"([(\[$]) (?=\S)")
-_MARKUP = re.compile(r"<br\s*/?>", re.IGNORECASE)
+WORDNET_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
+
+_SPACE_BEFORE = re.compile(r" (n't|'(?:s|re|ve|ll|d|m)|[.,!?;:%)\]])(?= |$)", re.IGNORECASE)
+_SPACE_AFTER = re.compile(r"([(\[$]) (?=\S)")
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
-_LETTERS = re.compile(r"[^a-z0-9]+")
-_EXAMPLE = re.compile(r'"([^"]+)"')
+_NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
+_WORDNET_EXAMPLE = re.compile(r'"([^"]+)"')
 
 
 @dataclass(frozen=True)
 class CorpusSettings:
-    """Which sentences are learned from. Files are found below the folder of the data.
+    """Which sentences the student is trained on. Files are found below the folder of the data.
 
-    tables    "FILE:COLUMN,COLUMN": every cell is a sentence, rows with the same first cell a group
-    texts     "FILE:COLUMN:SENTENCES": long texts, cut into sentences, at most so many of them
-    wordnet   a folder with WordNet's data.noun, data.verb, data.adj and data.adv; "" for none
-    left_out  "FILE:COLUMN,COLUMN": sentences that must not be learned from, in whatever case,
-              spacing or punctuation they stand elsewhere
-    shortest  words that a sentence must have
-    longest   words that it may have
+    Attributes:
+        tables: "FILE:COLUMN,COLUMN" entries. Every cell is a sentence; rows with the same first
+            cell form a group. Default: none.
+        texts: "FILE:COLUMN:SENTENCES" entries: long texts, split into sentences, with the maximum
+            number of sentences to use. Default: none.
+        wordnet: folder with WordNet's data.noun, data.verb, data.adj and data.adv, whose
+            definitions and examples are used. Default: None.
+        exclude: "FILE:COLUMN,COLUMN" entries: sentences that are left out wherever they occur,
+            whatever their case, spacing and punctuation. Default: none.
+        min_words: words that a sentence needs. Default: 3.
+        max_words: words that a sentence may have. Default: 50.
     """
 
     tables: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     wordnet: str | None = None
-    left_out: tuple[str, ...] = ()
-    shortest: int = 3
-    longest: int = 50
+    exclude: tuple[str, ...] = ()
+    min_words: int = field(default=3, metadata={"minimum": 0})
+    max_words: int = field(default=50, metadata={"minimum": 1})
 
 
 def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> list[Group]:
-    """All groups; no sentence stands twice, and none that is left out stands at all."""
+    """Returns all groups; no sentence occurs twice, and no excluded one at all.
+
+    Args:
+        settings: which sentences.
+        data: the folder below which the files are.
+        seed: decides which of the long texts are used. Default: 0.
+
+    Raises:
+        ConfigError: an entry of the settings is malformed.
+        DataError: a file cannot be read, or the corpus is empty.
+    """
     seen = {
-        bare(sentence)
-        for entry in settings.left_out
+        comparison_key(sentence)
+        for entry in settings.exclude
         for row in _rows(entry, data)
         for sentence in row
     }
     groups: list[Group] = []
     for entry in settings.tables:
-        groups += _fresh(_by_first(_rows(entry, data)), seen, settings)
+        groups += _new_sentences(_grouped_by_first(_rows(entry, data)), seen, settings)
     for entry in settings.texts:
-        place, _, limit = entry.rpartition(":")
+        table, _, limit = entry.rpartition(":")
         if not limit.isdigit():
             raise ConfigError(
                 f"corpus.texts has {entry!r}; expected FILE:COLUMN:SENTENCES, with a number."
             )
-        paragraphs = [sentences_of(text) for row in _rows(place, data) for text in row]
-        random.Random(seed).shuffle(paragraphs)
-        groups += _at_most(int(limit), _fresh(paragraphs, seen, settings))
+        texts = [split_sentences(text) for row in _rows(table, data) for text in row]
+        random.Random(seed).shuffle(texts)
+        groups += _at_most(int(limit), _new_sentences(texts, seen, settings))
     if settings.wordnet:
-        groups += _fresh(_wordnet(Path(settings.wordnet)), seen, settings)
+        groups += _new_sentences(_wordnet(Path(settings.wordnet)), seen, settings)
     if not groups:
         raise DataError("the corpus has no sentence; see its settings tables, texts and wordnet")
     return groups
 
 
+def corpus_fingerprint(groups: Iterable[Group], dev: Path | None) -> int:
+    """Returns a checksum of the sentences, their grouping, and the dev file if there is one."""
+    value = 0
+    for group in groups:
+        value = zlib.crc32(json.dumps(group).encode(), value)
+    if dev is not None and dev.is_file():
+        value = zlib.crc32(dev.read_bytes(), value)
+    return value
+
+
 def untokenized(text: str) -> str:
-    """Text whose tokens stand apart, as people write it: "It 's red ." is "It's red."."""
+    """Returns tokenized text with its usual spacing: "It 's red ." becomes "It's red."."""
     text = " ".join(text.split()).replace("``", '"').replace("''", '"')
     text = text.replace("-LRB-", "(").replace("-RRB-", ")")
-    return _OPENED.sub(r"\1", _JOINED.sub(r"\1", text))
+    return _SPACE_AFTER.sub(r"\1", _SPACE_BEFORE.sub(r"\1", text))
 
 
-def sentences_of(text: str) -> list[str]:
-    """A long text cut where a full stop is followed by a capital letter or a number."""
-    paragraphs = _MARKUP.split(text)
-    return [each for paragraph in paragraphs for each in _SENTENCE_END.split(paragraph.strip())]
+def split_sentences(text: str) -> list[str]:
+    """Splits a long text where a full stop is followed by a capital letter or a digit."""
+    return [
+        sentence
+        for paragraph in _LINE_BREAK.split(text)
+        for sentence in _SENTENCE_END.split(paragraph.strip())
+    ]
 
 
-def bare(sentence: str) -> str:
-    """A sentence without case, spaces and punctuation: how sameness is decided."""
-    return _LETTERS.sub("", sentence.lower())
+def comparison_key(sentence: str) -> str:
+    """Returns a sentence without case, spaces and punctuation: equal keys are the same sentence."""
+    return _NOT_ALPHANUMERIC.sub("", sentence.lower())
 
 
 def _rows(entry: str, data: Path) -> Iterator[tuple[str, ...]]:
@@ -100,20 +131,22 @@ def _rows(entry: str, data: Path) -> Iterator[tuple[str, ...]]:
     return zip(*sides, strict=True)
 
 
-def _by_first(rows: Iterable[tuple[str, ...]]) -> Iterable[Group]:
+def _grouped_by_first(rows: Iterable[tuple[str, ...]]) -> Iterable[Group]:
     groups: dict[str, Group] = {}
     for row in rows:
         groups.setdefault(row[0], [row[0]]).extend(row[1:])
     return groups.values()
 
 
-def _fresh(groups: Iterable[Group], seen: set[str], settings: CorpusSettings) -> Iterator[Group]:
-    """Groups without the sentences that were seen before, nor too short or too long ones."""
+def _new_sentences(
+    groups: Iterable[Group], seen: set[str], settings: CorpusSettings
+) -> Iterator[Group]:
+    """Yields the groups without sentences that are too short or too long or were seen before."""
     for group in groups:
         kept = []
         for sentence in map(untokenized, group):
-            key = bare(sentence)
-            if key in seen or not settings.shortest <= len(sentence.split()) <= settings.longest:
+            key, words = comparison_key(sentence), len(sentence.split())
+            if key in seen or not settings.min_words <= words <= settings.max_words:
                 continue
             seen.add(key)
             kept.append(sentence)
@@ -122,6 +155,7 @@ def _fresh(groups: Iterable[Group], seen: set[str], settings: CorpusSettings) ->
 
 
 def _at_most(limit: int, groups: Iterable[Group]) -> Iterator[Group]:
+    """Yields the first groups that have `limit` sentences together; the last one may be cut."""
     count = 0
     for group in groups:
         if count >= limit:
@@ -131,8 +165,8 @@ def _at_most(limit: int, groups: Iterable[Group]) -> Iterator[Group]:
 
 
 def _wordnet(folder: Path) -> Iterator[Group]:
-    """A definition and its example sentences, for every meaning in WordNet's data files."""
-    for name in ("data.noun", "data.verb", "data.adj", "data.adv"):
+    """Yields the definition and the example sentences of every meaning in WordNet."""
+    for name in WORDNET_FILES:
         path = folder / name
         if not path.is_file():
             raise DataError("WordNet's data file is missing; corpus.wordnet names its folder", path)
@@ -140,5 +174,5 @@ def _wordnet(folder: Path) -> Iterator[Group]:
             if line.startswith(" ") or " | " not in line:
                 continue  # the licence at the head
             gloss = line.split(" | ", 1)[1]
-            definition = _EXAMPLE.sub("", gloss).strip(" ;")
-            yield [definition, *_EXAMPLE.findall(gloss)]
+            definition = _WORDNET_EXAMPLE.sub("", gloss).strip(" ;")
+            yield [definition, *_WORDNET_EXAMPLE.findall(gloss)]

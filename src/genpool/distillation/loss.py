@@ -1,4 +1,4 @@
-"""What a student is asked for: the teacher's vectors, and the teacher's similarities."""
+"""What a student is trained for: the teacher's vectors, and the similarities between them."""
 
 from __future__ import annotations
 
@@ -8,44 +8,55 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+#: vectors whose moments are summed together
+CHUNK_VECTORS = 65536
+
 
 def distillation_loss(student: Tensor, teacher: Tensor, similarity: float) -> Tensor:
-    """Mean of 1 - cosine, plus `similarity` times the squared error of the matrix of cosines.
+    """Returns the mean of 1 - cosine, plus a weighted error of the batch's similarities.
 
-    student and teacher (batch, dim). The diagonal of the matrix, 1 on both sides, is not counted.
+    Args:
+        student: the student's vectors (batch, dim).
+        teacher: the vectors to learn (batch, dim).
+        similarity: weight of the mean squared error of the matrix of cosines between the sentences
+            of the batch. Its diagonal, which is 1 on both sides, is not counted.
+
+    Returns:
+        A scalar tensor.
     """
-    own = functional.normalize(student, dim=1)
-    target = functional.normalize(teacher, dim=1)
-    loss = 1 - (own * target).sum(dim=1).mean()
-    if similarity and len(own) > 1:
-        error = (own @ own.T - target @ target.T).square()  # (batch, batch)
-        pairs = len(own) * (len(own) - 1)
+    vectors = functional.normalize(student, dim=1)  # (batch, dim)
+    targets = functional.normalize(teacher, dim=1)  # (batch, dim)
+    loss = 1 - (vectors * targets).sum(dim=1).mean()
+    if similarity and len(vectors) > 1:
+        error = (vectors @ vectors.T - targets @ targets.T).square()  # (batch, batch)
+        pairs = len(vectors) * (len(vectors) - 1)
         loss = loss + similarity * (error.sum() - error.diagonal().sum()) / pairs
     return loss
 
 
 def leading_directions(vectors: NDArray[np.float16], width: int) -> Tensor:
-    """The axes (dim, width) along which vectors spread most, first the widest.
+    """Returns the axes (dim, width) of the largest variance about zero, the largest first.
 
-    Turned to these axes the teacher's cosines stay what they are, but its first numbers say most:
-    a student that learns the turned vectors can be cut short.
+    A rotation to these axes keeps the teacher's cosines, and its first dimensions carry the most
+    information: the vectors of a student that learns them can be truncated.
     """
-    moments = torch.zeros(vectors.shape[1], vectors.shape[1], dtype=torch.float64)
-    for start in range(0, len(vectors), 65536):
-        part = torch.from_numpy(vectors[start : start + 65536]).double()  # (part, dim)
-        moments += part.T @ part
-    axes = torch.linalg.eigh(moments).eigenvectors.flip(1)  # (dim, dim), widest first
-    # The sign of an axis is free; this choice makes a rerun turn the same way.
+    moments = torch.zeros(vectors.shape[1], vectors.shape[1], dtype=torch.float64)  # (dim, dim)
+    for start in range(0, len(vectors), CHUNK_VECTORS):
+        chunk = torch.from_numpy(vectors[start : start + CHUNK_VECTORS]).double()  # (chunk, dim)
+        moments += chunk.T @ chunk
+    axes = torch.linalg.eigh(moments).eigenvectors.flip(1)  # (dim, dim), largest first
+    # The sign of an axis is arbitrary; this choice makes runs repeatable.
     largest = axes.gather(0, axes.abs().argmax(dim=0, keepdim=True))  # (1, dim)
-    turned: Tensor = axes * largest.sign()
-    return turned[:, :width].float()
+    signed: Tensor = axes * largest.sign()  # (dim, dim)
+    return signed[:, :width].float()
 
 
 def aligned_directions(teacher: Tensor, student: Tensor) -> Tensor:
-    """The axes (teacher's dim, student's) that turn the teacher's vectors closest to a student's.
+    """Returns the axes (teacher dim, student dim) that rotate the teacher's vectors closest to the
+    student's (orthogonal Procrustes).
 
-    For a student that goes on: it keeps the axes that it has learned. (Orthogonal Procrustes.)
+    A student that is trained further keeps the axes that it has learned.
     """
     left, _, right = torch.linalg.svd(teacher.double().T @ student.double(), full_matrices=False)
-    turned: Tensor = left @ right
-    return turned.float()
+    axes: Tensor = left @ right  # (teacher dim, student dim)
+    return axes.float()

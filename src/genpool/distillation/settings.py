@@ -17,28 +17,45 @@ from genpool.distillation.corpus import CorpusSettings
 from genpool.errors import ConfigError
 from genpool.saving.saved_model import PARTS
 from genpool.training.recipe_file import read_recipe, read_toml
-from genpool.training.settings import VectorSettings, VocabularySettings
+from genpool.training.settings import VectorSettings, VocabularySettings, frozen_random_table
+
+#: settings that had another name in genpool 0.1, which recipes may still use
+RENAMED = {
+    "corpus.left_out": "corpus.exclude",
+    "corpus.shortest": "corpus.min_words",
+    "corpus.longest": "corpus.max_words",
+}
 
 
 @dataclass(frozen=True)
 class TeacherSettings:
-    """The model whose vectors are learned: a sentence-transformers folder, or PACKAGE:FOLDER."""
+    """The model whose vectors are learned.
+
+    Attributes:
+        model: a sentence-transformers folder, or PACKAGE:FOLDER for one inside a Python package.
+            Required.
+    """
 
     model: str = ""
 
 
 @dataclass(frozen=True)
 class DistillationLoopSettings:
-    """The loop.
+    """The training loop of a distillation.
 
-    batch_size     sentences a step, in whole groups
-    learning_rate  reached after `warm_up` steps; from there it falls in a straight line to zero
-    similarity     weight of the error of the batch's matrix of cosines
-    dev            a table of scored pairs: after each epoch, Spearman's correlation of the cosine
-                   with the scores chooses the model that is kept
-    start          folder of an earlier student to go on from, on another corpus or with other
-                   settings of this section; it brings its own vocabulary and sizes
-    save_minutes   minutes between checkpoints within an epoch
+    Attributes:
+        seed: decides the initial weights, the order of the groups and dropout. Default: 0.
+        epochs: passes over the corpus. Default: 8.
+        batch_size: sentences per step, in whole groups. Default: 256.
+        learning_rate: reached after `warm_up` steps, then falls linearly to zero. Default: 1e-3.
+        warm_up: steps. Default: 200.
+        clip: maximum norm of the gradient; 0 does not clip. Default: 5.
+        similarity: weight of the error of the cosines within a batch. Default: 1.
+        dev: a table of scored pairs: after each epoch, Spearman's correlation of the cosines with
+            the scores decides which model is kept. Default: None, which keeps the last.
+        start: folder of an earlier student to continue from, on another corpus or with other
+            settings of this section; it brings its vocabulary and sizes. Default: None.
+        save_minutes: minutes between checkpoints within an epoch. Default: 10.
     """
 
     seed: int = field(default=0, metadata={"minimum": 0})
@@ -55,7 +72,7 @@ class DistillationLoopSettings:
 
 @dataclass(frozen=True)
 class DistillationSettings:
-    """Everything that decides the outcome, but the data's place."""
+    """Everything that decides the outcome of a distillation, except the path of the data."""
 
     teacher: TeacherSettings = TeacherSettings()
     corpus: CorpusSettings = CorpusSettings()
@@ -70,19 +87,40 @@ class DistillationSettings:
 
     @property
     def model(self) -> ModelSettings:
+        """The settings of the student."""
         return ModelSettings(self.text, self.embedding, self.encoder, self.pooling, self.projection)
 
 
 def read_distillation(
     text: str, overrides: Iterable[str] = (), source: str | Path | None = None
 ) -> DistillationSettings:
-    """The settings of a recipe for `genpool distil`."""
+    """Returns the settings of a recipe for `genpool distil`.
+
+    Args:
+        text: the recipe, in TOML.
+        overrides: settings that replace those of the recipe, such as "training.epochs=3".
+            Default: none.
+        source: the name of the recipe, for messages. Default: None.
+
+    Raises:
+        ConfigError: with every mistake of the recipe and the overrides.
+
+    Example:
+        >>> settings = read_distillation(recipe_text("embedded"), ["training.epochs=1"])
+    """
     if "reader" in read_toml(text, source):
         raise ConfigError("this recipe has no teacher: run it with genpool train", source)
-    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source)
+    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source, RENAMED)
 
 
 def _missing(settings: DistillationSettings) -> list[str]:
     if settings.teacher.model:
         return []
     return ["teacher.model is missing; expected a folder or PACKAGE:FOLDER."]
+
+
+def require_trainable(settings: DistillationSettings) -> None:
+    """Raises ConfigError if a new student would have a word table that is random and frozen."""
+    is_new = settings.training.start is None
+    if is_new and (problems := frozen_random_table(settings.embedding, settings.vectors)):
+        raise ConfigError(problems)

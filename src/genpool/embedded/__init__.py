@@ -1,9 +1,9 @@
-"""The models that come with the package: a sentence encoder, and an NLI classifier.
+"""The models inside the package: a sentence encoder, and an NLI classifier.
 
     encoder   SentenceEncoder.from_pretrained()
     nli       PairClassifier.from_pretrained()
 
-How they were made is said in the README.md of each folder.
+The README.md of each folder says how the model was made.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ FOLDERS = {"SentenceEncoder": "encoder", "PairClassifier": "nli"}
 
 
 def embedded_folder(kind: str) -> Path:
-    """The folder of the embedded model of a kind."""
+    """Returns the folder of the model inside the package.
+
+    Args:
+        kind: the class of the model: "SentenceEncoder" or "PairClassifier".
+
+    Raises:
+        FolderError: there is no such model inside the package.
+    """
     if kind not in FOLDERS:
         raise FolderError(
-            f"no model was given, and genpool has no pretrained {kind} inside: give the folder of "
-            f"one that you trained, {kind}.from_pretrained(FOLDER). On the command line: "
-            "--model FOLDER, or MODEL before FILE."
+            f"there is no pretrained {kind} inside genpool: give the folder of one that you "
+            f"trained, {kind}.from_pretrained(FOLDER). On the command line: --model FOLDER, or "
+            "MODEL before FILE."
         )
     return Path(__file__).parent / FOLDERS[kind]

@@ -1,4 +1,4 @@
-"""Numbers of words and letters in, token vectors out."""
+"""From the ids of words and characters to token vectors."""
 
 from genpool.embedding.characters import CharacterCNN
 from genpool.embedding.token import TokenEmbedding

@@ -1,60 +1,99 @@
-"""Word vectors from letters: convolutions of several widths, ReLU, maximum (Sec. 4.2)."""
+"""Word vectors from characters: convolutions of several widths, ReLU, maximum (Sec. 4.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.errors import InputError
+from genpool.errors import InputError, unknown_name
+from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
+
+#: "both": zeros on both sides of a word, so that a filter is centred on a character;
+#: "right": zeros on the right only, so that a filter starts at a character (released program)
+CharacterPadding = Literal["both", "right"]
+
+
+def filter_reach(width: int, padding: CharacterPadding = "both") -> tuple[int, int]:
+    """Returns how many characters a filter covers to the left and to the right of its position."""
+    left = (width - 1) // 2 if padding == "both" else 0
+    return left, width - 1 - left
 
 
 def character_vectors(
-    letters: Tensor, character_counts: Tensor, filters: Sequence[Tensor]
+    characters: Tensor,
+    character_counts: Tensor,
+    filters: Sequence[Tensor],
+    padding: CharacterPadding = "both",
 ) -> Tensor:
-    """max_t ReLU(filter * letters_t) of every word, all filters side by side.
+    """Returns max_t ReLU(filter * characters_t) of every word, all filters concatenated.
 
-    letters (letters, dim): letter vectors of all words, one word after the other; character_counts
-    (words,); filters, each (maps, dim, width). Every word is padded with zeros of its own, half a
-    filter on either side, so that its vector depends on nothing but its letters. A word without
-    letters gives zeros.
+    Every word has its own zero padding, so that its vector depends only on its own characters. A
+    word without characters has a vector of zeros.
+
+    Args:
+        characters: (characters, dim), the vectors of the characters of all words, one word after
+            the other.
+        character_counts: (words,), the number of characters of each word.
+        filters: one tensor (maps, dim, width) for each width.
+        padding: "both" centres a filter on a character, "right" starts it there. Default: "both".
+
+    Returns:
+        (words, all maps)
     """
-    words, maps = len(character_counts), sum(len(each) for each in filters)
-    word_of_letter = torch.arange(words, device=letters.device).repeat_interleave(character_counts)
-    if not len(word_of_letter):
-        return letters.new_zeros(words, maps)
+    words, maps = len(character_counts), sum(len(weights) for weights in filters)
+    word_indices = torch.arange(words, device=characters.device)  # (words,)
+    word_of_character = word_indices.repeat_interleave(character_counts)  # (characters,)
+    if not len(word_of_character):
+        return characters.new_zeros(words, maps)
     # All words in one row, with a gap between neighbours as wide as the widest filter reaches.
-    gap = max(each.shape[2] for each in filters) // 2
-    place = torch.arange(len(letters), device=letters.device) + gap * (word_of_letter + 1)
-    length = len(letters) + gap * (words + 1)
-    row = letters.new_zeros(length, letters.shape[1]).index_copy(0, place, letters)
-    found = []
-    for each in filters:
-        width = each.shape[2]
-        padded = functional.pad(row.T, ((width - 1) // 2, width // 2))  # (dim, length + width - 1)
-        convolved = functional.conv1d(padded.unsqueeze(0), each).squeeze(0)  # (maps, length)
-        found.append(convolved.T.index_select(0, place).relu())  # (letters, maps)
-    features = torch.cat(found, dim=1)  # (letters, all maps)
-    # ReLU gives nothing below zero, so that zero may start the maximum.
-    start = features.new_zeros(words, maps)
-    where = word_of_letter.unsqueeze(1).expand_as(features)
-    return start.scatter_reduce(0, where, features, reduce="amax")  # (words, all maps)
+    reaches = [filter_reach(weights.shape[2], padding) for weights in filters]
+    gap = max(max(reach) for reach in reaches)
+    position = torch.arange(len(characters), device=characters.device)  # (characters,)
+    position = position + gap * (word_of_character + 1)
+    length = len(characters) + gap * (words + 1)
+    row = characters.new_zeros(length, characters.shape[1])  # (length, dim)
+    row = row.index_copy(0, position, characters)
+    features = []
+    for weights, reach in zip(filters, reaches, strict=True):
+        padded = functional.pad(row.T, reach)  # (dim, length + width - 1)
+        convolved = functional.conv1d(padded.unsqueeze(0), weights).squeeze(0)  # (maps, length)
+        features.append(convolved.T.index_select(0, position).relu())  # (characters, maps)
+    joined = torch.cat(features, dim=1)  # (characters, all maps)
+    # ReLU returns nothing below zero, so the maximum may start from zero.
+    start = joined.new_zeros(words, maps)
+    index = word_of_character.unsqueeze(1).expand_as(joined)
+    return start.scatter_reduce(0, index, joined, reduce="amax")  # (words, all maps)
 
 
 class CharacterCNN(nn.Module):
-    """The paper's character composition: 15-d letters, widths 1, 3 and 5, 100 maps each.
+    """The paper's character composition: 15-d characters, widths 1, 3 and 5, 100 maps each.
 
     Args:
-        characters: number of character entries (`len(Characters)`); entry 0 is no letter.
-        dim: width of a letter's vector.
-        widths: filter widths.
-        maps: feature maps of each width.
+        characters: number of character ids (`len(Characters)`); id 0 is no character.
+        dim: dimension of a character's vector. Default: 15.
+        widths: filter widths. Default: (1, 3, 5).
+        maps: feature maps of each width. Default: 100.
+        initialization: of the filters; "torch" is uniform by their size, "gaussian" has standard
+            deviation 0.01 as in the released program. Default: "torch".
+        padding: "both" centres a filter on a character, "right" starts it there as in the released
+            program. Default: "both".
+
+    Raises:
+        InputError: a size is below 1, or a name is unknown.
     """
 
     def __init__(
-        self, characters: int, dim: int = 15, widths: Sequence[int] = (1, 3, 5), maps: int = 100
+        self,
+        characters: int,
+        dim: int = 15,
+        widths: Sequence[int] = (1, 3, 5),
+        maps: int = 100,
+        initialization: Initialization = "torch",
+        padding: CharacterPadding = "both",
     ) -> None:
         super().__init__()
         if min(characters, dim, maps, *widths, len(widths)) < 1:
@@ -62,18 +101,32 @@ class CharacterCNN(nn.Module):
                 f"characters={characters}, dim={dim}, widths={tuple(widths)}, maps={maps}; "
                 "all must be 1 or more."
             )
+        require_initialization(initialization)
+        if padding not in get_args(CharacterPadding):
+            known = get_args(CharacterPadding)
+            raise InputError(unknown_name("character padding", padding, known))
+        self.initialization, self.padding = initialization, padding
         self.output_dim = maps * len(widths)
+        # The names `letters` and `filters` are those of the tensors in saved folders.
         self.letters = nn.Parameter(torch.empty(characters, dim))
         self.filters = nn.ParameterList(torch.empty(maps, dim, width) for width in widths)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Letters Gaussian 0.01 as in the released program; filters uniform by their size."""
-        nn.init.normal_(self.letters, std=0.01)
-        for each in self.filters:
-            nn.init.kaiming_uniform_(each, a=5**0.5)
+        """Initializes the character vectors (Gaussian 0.01) and the filters."""
+        gaussian_([self.letters])
+        if self.initialization == "gaussian":
+            gaussian_(self.filters)
+            return
+        for weights in self.filters:
+            nn.init.kaiming_uniform_(weights, a=5**0.5)  # as in nn.Conv1d
 
-    def forward(self, letters: Tensor, character_counts: Tensor) -> Tensor:
-        """letters (letters,), character_counts (words,), as in `Batch` -> (words, output_dim)."""
-        vectors = functional.embedding(letters, self.letters)  # (letters, dim)
-        return character_vectors(vectors, character_counts, list(self.filters))
+    def forward(self, character_ids: Tensor, character_counts: Tensor) -> Tensor:
+        """Returns the vectors (words, output_dim) of words.
+
+        Args:
+            character_ids: (characters,), as in `Batch`.
+            character_counts: (words,), as in `Batch`.
+        """
+        vectors = functional.embedding(character_ids, self.letters)  # (characters, dim)
+        return character_vectors(vectors, character_counts, list(self.filters), self.padding)

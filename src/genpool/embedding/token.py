@@ -1,4 +1,4 @@
-"""Token vectors: the word table joined with the character CNN."""
+"""Token vectors: the word table concatenated with the character CNN."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.embedding.characters import CharacterCNN
+from genpool.embedding.characters import CharacterCNN, CharacterPadding
 from genpool.errors import InputError
-from genpool.tensors.dropout import Dropout
+from genpool.tensors.dropout import Dropout, DropoutScaling
+from genpool.tensors.initialization import Initialization, gaussian_
 from genpool.tensors.packing import Packing
 from genpool.text import Batch
 
@@ -18,16 +19,24 @@ from genpool.text import Batch
 class TokenEmbedding(nn.Module):
     """[word vector ; character vector] of every token, then dropout.
 
-    Both are computed once per distinct word of a batch. The same dropped tensor feeds every
-    shortcut of the encoder, as in the released program.
+    Both are computed once for each distinct word of a batch. The same dropped tensor is the input
+    of every shortcut of the encoder, as in the released program.
 
     Args:
         words: vocabulary size.
-        word_dim: width of the word table.
-        frozen: True keeps the table as it is while training (SNLI and MultiNLI in the paper).
-        characters: number of character entries; 0 leaves the character CNN out.
-        character_dim, character_widths, character_maps: as in `CharacterCNN`.
-        dropout: share of numbers dropped while training.
+        word_dim: dimension of the word vectors. Default: 300.
+        frozen: do not train the word table (SNLI and MultiNLI in the paper). Default: True.
+        characters: number of character ids; 0 leaves the character CNN out. Default: 0.
+        character_dim: as `dim` in `CharacterCNN`. Default: 15.
+        character_widths: as `widths` in `CharacterCNN`. Default: (1, 3, 5).
+        character_maps: as `maps` in `CharacterCNN`. Default: 100.
+        dropout: probability that a value is dropped in training. Default: 0.5.
+        dropout_scaling: as `scaling` in `Dropout`. Default: "inverted".
+        character_initialization: as `initialization` in `CharacterCNN`. Default: "torch".
+        character_padding: as `padding` in `CharacterCNN`. Default: "both".
+
+    Raises:
+        InputError: a size is below 1, or a name is unknown.
     """
 
     def __init__(
@@ -40,37 +49,57 @@ class TokenEmbedding(nn.Module):
         character_widths: Sequence[int] = (1, 3, 5),
         character_maps: int = 100,
         dropout: float = 0.5,
+        dropout_scaling: DropoutScaling = "inverted",
+        character_initialization: Initialization = "torch",
+        character_padding: CharacterPadding = "both",
     ) -> None:
         super().__init__()
         if words < 1 or word_dim < 1:
             raise InputError(f"words={words}, word_dim={word_dim}; both must be 1 or more.")
+        # The names `words` and `spelling` are those of the tensors in saved folders.
         self.words = nn.Parameter(torch.empty(words, word_dim), requires_grad=not frozen)
         self.spelling = (
-            CharacterCNN(characters, character_dim, character_widths, character_maps)
+            CharacterCNN(
+                characters,
+                character_dim,
+                character_widths,
+                character_maps,
+                character_initialization,
+                character_padding,
+            )
             if characters
             else None
         )
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(dropout, dropout_scaling)
         self.output_dim = word_dim + (self.spelling.output_dim if self.spelling else 0)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        nn.init.normal_(self.words, std=0.01)
+        """Initializes the word table: Gaussian 0.01."""
+        gaussian_([self.words])
 
     def distinct(self, batch: Batch) -> Tensor:
-        """[word ; characters] of each distinct word of the batch: (distinct, output_dim)."""
+        """Returns [word ; characters] of each distinct word: (distinct, output_dim).
+
+        This is before dropout; the encoder's input at inference is `distinct_at_inference`.
+        """
         vectors = functional.embedding(batch.word_ids, self.words)  # (distinct, word_dim)
         if self.spelling is None:
             return vectors
-        return torch.cat([vectors, self.spelling(batch.letters, batch.character_counts)], dim=1)
+        characters = self.spelling(batch.character_ids, batch.character_counts)
+        return torch.cat([vectors, characters], dim=1)
+
+    def distinct_at_inference(self, batch: Batch) -> Tensor:
+        """Returns what the encoder reads at inference, per distinct word (distinct, output_dim)."""
+        return self.dropout.at_inference(self.distinct(batch))
 
     def forward(self, batch: Batch) -> Tensor:
-        """-> (batch, time, output_dim)"""
+        """Returns the vectors of all tokens: (batch, time, output_dim)."""
         vectors: Tensor = self.dropout(functional.embedding(batch.index, self.distinct(batch)))
         return vectors
 
     def rows(self, batch: Batch, packing: Packing) -> Tensor:
-        """The same for the real tokens alone: (rows, output_dim)"""
+        """Returns the vectors of the real tokens only: (rows, output_dim)."""
         index = batch.index.flatten().index_select(0, packing.index)  # (rows,)
         vectors: Tensor = self.dropout(functional.embedding(index, self.distinct(batch)))
         return vectors

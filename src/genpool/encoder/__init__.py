@@ -1,4 +1,9 @@
-"""Token vectors in, one state per token out."""
+"""Token vectors and a mask in, one state per token out.
+
+>>> from genpool.encoder import ENCODERS
+>>> encoder = ENCODERS["stacked-bilstm"](300, hidden_dim=300, layers=3)
+>>> states, gates = encoder(vectors, mask)     # vectors (batch, time, 300)
+"""
 
 from genpool.encoder.bag import BagOfWordsEncoder
 from genpool.encoder.base import Encoded, Encoder
@@ -12,7 +17,7 @@ from genpool.encoder.cnn import CNNEncoder
 from genpool.encoder.disan import DiSANEncoder
 from genpool.encoder.one_way import GRUEncoder, LSTMEncoder
 
-#: every encoder by the name that settings and saved folders use; a new one is one file and one line
+#: every encoder by its name in settings and saved folders; adding one takes one file and one line
 ENCODERS: dict[str, type[Encoder]] = {
     "stacked-bilstm": StackedBiLSTMEncoder,
     "bilstm": BiLSTMEncoder,

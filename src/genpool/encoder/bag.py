@@ -9,7 +9,19 @@ from genpool.tensors.packing import Packing
 
 
 class BagOfWordsEncoder(Encoder):
-    """No parameters. With mean pooling this is CBOW."""
+    """Bag of words: the token vectors are the states. With mean pooling this is CBOW.
+
+    It has no parameters.
+
+    Args:
+        input_dim: dimensions of a token vector, and of a state.
+
+    Raises:
+        InputError: input_dim is less than 1.
+
+    Example:
+        >>> states, _ = BagOfWordsEncoder(300)(vectors, mask)   # (batch, time, 300), both
+    """
 
     def __init__(self, input_dim: int) -> None:
         super().__init__(input_dim, output_dim=input_dim)

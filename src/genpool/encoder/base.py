@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,15 @@ from genpool.tensors.packing import Packing
 
 
 class Encoded(NamedTuple):
-    """What an encoder gives.
+    """The result of an encoder.
 
-    states  (batch, time, output_dim)   one state per token, zeros at padding
-    gates   (batch, time, width)        input gates of the top layer, where asked for; else None
+    Attributes:
+        states: one state per token, (batch, time, output_dim), zeros at padding.
+        gates: input gates of the top LSTM layer, (batch, time, width), where they were requested;
+            otherwise None.
+
+    Example:
+        >>> states, gates = LSTMEncoder(300)(vectors, mask, gates=True)
     """
 
     states: Tensor
@@ -23,16 +28,39 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Token vectors and a mask in, one state per token out.
+    """Base class: token vectors and a mask in, one state per token out.
 
-    A subclass writes `encode_rows`, which sees packed rows only: no padding ever reaches a layer,
-    so that a sentence's states cannot depend on its batch.
+    Call an encoder as `encoder(inputs, mask)`. A sentence has the same states in any batch, with
+    any padding on either side.
+
+    To add an encoder, subclass this class, write `encode_rows`, and add a line to `ENCODERS`.
+    `encode_rows` sees packed rows only: no padding ever reaches a layer, so that the states of a
+    sentence cannot depend on its batch.
+
+    Args:
+        input_dim: dimensions of a token vector.
+        output_dim: dimensions of a state.
+
+    Attributes:
+        input_dim: dimensions of a token vector.
+        output_dim: dimensions of a state.
+
+    Raises:
+        InputError: input_dim is less than 1.
+
+    Example:
+        >>> class LinearEncoder(Encoder):
+        ...     def __init__(self, input_dim, output_dim=300):
+        ...         super().__init__(input_dim, output_dim)
+        ...         self.linear = nn.Linear(input_dim, output_dim)
+        ...     def encode_rows(self, rows, packing, gates):
+        ...         return self.linear(rows), None
     """
 
-    #: whether states are [forward ; backward] (what last pooling must know)
-    bidirectional: bool = False
-    #: whether `gates=True` is possible (what gated pooling needs)
-    has_gates: bool = False
+    #: whether states are [forward ; backward], which last pooling depends on
+    bidirectional: ClassVar[bool] = False
+    #: whether `gates=True` is possible, which gated pooling needs
+    has_gates: ClassVar[bool] = False
 
     def __init__(self, input_dim: int, output_dim: int) -> None:
         super().__init__()
@@ -41,6 +69,20 @@ class Encoder(nn.Module):
         self.output_dim = output_dim
 
     def forward(self, inputs: Tensor, mask: Tensor, gates: bool = False) -> Encoded:
+        """Encodes a batch of sentences.
+
+        Args:
+            inputs: token vectors (batch, time, input_dim).
+            mask: boolean (batch, time), True at real tokens.
+            gates: also return the input gates of the top layer, for gated pooling; only for
+                encoders with `has_gates`. Default: False.
+
+        Returns:
+            States (batch, time, output_dim), zeros at padding, and the gates or None.
+
+        Raises:
+            InputError: a shape or a type does not fit, or gates of an encoder that has none.
+        """
         if inputs.dim() != 3 or inputs.shape[-1] != self.input_dim:
             raise InputError(
                 f"inputs have shape {tuple(inputs.shape)}; expected (batch, time, "
@@ -68,7 +110,16 @@ class Encoder(nn.Module):
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Packed vectors (rows, input_dim) -> states (rows, output_dim), gates or None."""
+        """Encodes packed rows.
+
+        Args:
+            rows: vectors of the real tokens, (rows, input_dim).
+            packing: where the rows belong.
+            gates: whether the input gates are needed too.
+
+        Returns:
+            States (rows, output_dim), and input gates (rows, width) or None.
+        """
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -76,7 +127,7 @@ class Encoder(nn.Module):
 
 
 def require_positive(**sizes: int) -> None:
-    """Raises InputError for the sizes, given by name, that are not 1 or more."""
+    """Raises InputError for sizes, passed by name, that are less than 1."""
     for name, size in sizes.items():
         if size < 1:
             raise InputError(f"{name} is {size}; expected 1 or more.")

@@ -13,12 +13,22 @@ from genpool.tensors.packing import Packing
 
 
 class CNNEncoder(Encoder):
-    """ReLU(conv + b) of several widths, side by side; one state per token, zeros beyond the ends.
+    """Convolutions over neighbouring tokens (Kim 2014): ReLU(conv + b) of several widths.
+
+    The feature maps of all widths are concatenated, one state per token; beyond the ends of a
+    sentence the filters see zeros.
 
     Args:
-        maps: feature maps of each width.
-        widths: how many neighbouring tokens each filter sees. A filter of even width sees one more
-            token to the right than to the left.
+        input_dim: dimensions of a token vector.
+        maps: feature maps per width. Default: 100.
+        widths: number of neighbouring tokens that each filter sees. A filter of even width sees one
+            more token to the right than to the left. Default: (3, 4, 5).
+
+    Raises:
+        InputError: a size is less than 1, or there are no widths.
+
+    Example:
+        >>> states, _ = CNNEncoder(300)(vectors, mask)   # (batch, time, 3 * 100)
     """
 
     def __init__(self, input_dim: int, maps: int = 100, widths: Sequence[int] = (3, 4, 5)) -> None:
@@ -28,15 +38,22 @@ class CNNEncoder(Encoder):
         self.widths = tuple(widths)
         self.filters = nn.ModuleList(nn.Conv1d(input_dim, maps, width) for width in widths)
 
+    def convolve(self, tokens: Tensor) -> Tensor:
+        """Returns the states (batch, time, output_dim) of tokens (batch, time, input_dim).
+
+        Every sentence starts at 0 and is followed by zeros (`Packing.align`).
+        """
+        channels = tokens.mT  # (batch, input_dim, time)
+        features = []
+        for width, convolution in zip(self.widths, self.filters, strict=True):
+            padded = functional.pad(channels, ((width - 1) // 2, width // 2))
+            features.append(convolution(padded).relu())  # (batch, maps, time)
+        return torch.cat(features, dim=1).mT  # (batch, time, output_dim)
+
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
         if not packing.sizes:
             return rows.new_zeros(0, self.output_dim), None
-        tokens = packing.align(rows).mT  # (batch, input_dim, longest)
-        found = []
-        for width, convolution in zip(self.widths, self.filters, strict=True):
-            padded = functional.pad(tokens, ((width - 1) // 2, width // 2))
-            found.append(convolution(padded).relu())  # (batch, maps, longest)
-        states = torch.cat(found, dim=1).mT.flatten(0, 1)  # (batch * longest, output_dim)
+        states = self.convolve(packing.align(rows)).flatten(0, 1)  # (batch * longest, output_dim)
         return states.index_select(0, packing.aligned_index()), None

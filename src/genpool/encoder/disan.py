@@ -9,15 +9,15 @@ from torch.nn import functional
 from genpool.encoder.base import Encoder, require_positive
 from genpool.tensors.packing import Packing
 
-#: numbers in one (batch, queries, time, dim) block: longer sentences are done in several blocks
-BLOCK = 1 << 24
+#: values in one (batch, queries, time, dim) block: longer sentences are computed in several blocks
+MAX_BLOCK_VALUES = 1 << 24
 
 
 def attend(sources: Tensor, keys: Tensor, queries: Tensor, allowed: Tensor) -> Tensor:
-    """s_i = sum_j softmax_j(5 tanh((key_j + query_i) / 5)) * source_j, per dimension.
+    """Returns s_i = sum_j softmax_j(5 tanh((key_j + query_i) / 5)) * source_j, per dimension.
 
-    sources, keys (batch, time, dim); queries (batch, block, dim); allowed (batch, block, time):
-    the j that each i may see. An i that may see none gets zeros.
+    sources, keys (batch, time, dim); queries (batch, block, dim); allowed (batch, block, time): the
+    j that each i may attend to. An i that may attend to none gets zeros. -> (batch, block, dim)
     """
     logits = 5 * torch.tanh((keys.unsqueeze(1) + queries.unsqueeze(2)) / 5)
     # tanh keeps the logits within 5, so that -1e4 has weight 0 in every floating-point type.
@@ -44,30 +44,49 @@ class DirectionalAttention(nn.Module):
         for layer in (self.inputs, self.key, self.query, self.gate_own, self.gate_seen):
             nn.init.xavier_uniform_(layer.weight)
 
-    def forward(self, tokens: Tensor, real: Tensor) -> Tensor:
-        """tokens (batch, time, input_dim), real (batch, time) -> (batch, time, hidden)."""
-        own = functional.elu(self.inputs(tokens))  # (batch, time, hidden): m
-        keys, queries = self.key(own), self.query(own)
-        time = own.shape[1]
-        position = torch.arange(time, device=own.device)  # (time,)
-        block = max(1, BLOCK // max(1, own.numel()))
-        seen = []
-        for start in range(0, time, block):
-            here = position[start : start + block].unsqueeze(1)  # (block, 1)
-            before = position > here if self.reverse else position < here  # (block, time)
-            allowed = before & real.unsqueeze(1)  # (batch, block, time)
-            seen.append(attend(own, keys, queries[:, start : start + block], allowed))
-        context = torch.cat(seen, dim=1)  # (batch, time, hidden): s
-        gate = torch.sigmoid(self.gate_own(own) + self.gate_seen(context))
-        fused: Tensor = gate * own + (1 - gate) * context
+    def forward(self, tokens: Tensor, mask: Tensor, blockwise: bool = True) -> Tensor:
+        """Returns (batch, time, hidden) for tokens (batch, time, input_dim), mask (batch, time).
+
+        blockwise: limit the memory by computing a block of queries at a time. An exported graph
+        cannot choose a block by its size, and computes all of them at once.
+        """
+        hidden = functional.elu(self.inputs(tokens))  # (batch, time, hidden): m
+        keys, queries = self.key(hidden), self.query(hidden)
+        position = torch.arange(hidden.shape[1], device=hidden.device)  # (time,)
+
+        def context_of(block: Tensor, block_queries: Tensor) -> Tensor:
+            here = block.unsqueeze(1)  # (block, 1)
+            in_direction = position > here if self.reverse else position < here  # (block, time)
+            return attend(hidden, keys, block_queries, in_direction & mask.unsqueeze(1))
+
+        if blockwise:
+            size = max(1, MAX_BLOCK_VALUES // max(1, hidden.numel()))
+            blocks = zip(
+                torch.split(position, size), torch.split(queries, size, dim=1), strict=True
+            )
+            context = torch.cat([context_of(*block) for block in blocks], dim=1)
+        else:
+            context = context_of(position, queries)  # (batch, time, hidden): s
+        gate = torch.sigmoid(self.gate_own(hidden) + self.gate_seen(context))
+        fused: Tensor = gate * hidden + (1 - gate) * context
         return fused
 
 
 class DiSANEncoder(Encoder):
-    """Forward and backward directional self-attention, concatenated.
+    """Directional self-attention (DiSAN, Shen et al. 2017), both directions concatenated.
 
-    The original pools it with `SourceToTokenPooling`. Attention per dimension needs time^2 * dim
-    numbers while training; without gradients they are made block by block.
+    The original pools it with `SourceToTokenPooling`. Attention per dimension takes time^2 * dim
+    values in training; without gradients they are computed block by block.
+
+    Args:
+        input_dim: dimensions of a token vector.
+        hidden_dim: dimensions of each direction. Default: 300.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> states, _ = DiSANEncoder(300)(vectors, mask)   # (batch, time, 2 * 300)
     """
 
     bidirectional = True
@@ -78,13 +97,17 @@ class DiSANEncoder(Encoder):
         self.forwards = DirectionalAttention(input_dim, hidden_dim, reverse=False)
         self.backwards = DirectionalAttention(input_dim, hidden_dim, reverse=True)
 
+    def attend_both_ways(self, tokens: Tensor, mask: Tensor, blockwise: bool = True) -> Tensor:
+        """Returns the states (batch, time, 2 hidden) of tokens (batch, time, input_dim)."""
+        directions = (self.forwards, self.backwards)
+        return torch.cat([part(tokens, mask, blockwise) for part in directions], dim=2)
+
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
         if not packing.sizes:
             return rows.new_zeros(0, self.output_dim), None
         tokens = packing.align(rows)  # (batch, longest, input_dim)
-        real = packing.align(torch.ones_like(rows[:, :1])).squeeze(-1) > 0  # (batch, longest)
-        both = [self.forwards(tokens, real), self.backwards(tokens, real)]
-        states = torch.cat(both, dim=2).flatten(0, 1)  # (batch * longest, 2 hidden)
+        mask = packing.align(torch.ones_like(rows[:, :1])).squeeze(-1) > 0  # (batch, longest)
+        states = self.attend_both_ways(tokens, mask).flatten(0, 1)  # (batch * longest, 2 hidden)
         return states.index_select(0, packing.aligned_index()), None

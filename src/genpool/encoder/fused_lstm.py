@@ -1,8 +1,8 @@
 """LSTM layers as single nodes of the autograd graph.
 
-The backward pass collects the gate gradients of all steps and forms each weight gradient with one
-large multiplication at the end; autograd would make one for every step. No step copies a state:
-the packed rows of the step before are where they are.
+The backward pass collects the gate gradients of all steps and computes each weight gradient with
+one large multiplication at the end; autograd would make one for every step. No step copies a state:
+the packed rows of the previous step are read in place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Weights(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What the backward pass needs of a direction's forward pass, all (rows, ...)."""
+    """Activations of a direction that its backward pass needs, all (rows, ...)."""
 
     gates: Tensor
     cells: Tensor
@@ -38,7 +38,7 @@ class Saved(NamedTuple):
 
 
 def run_forward(rows: Tensor, sizes: tuple[int, ...], weights: Weights, reverse: bool) -> Saved:
-    """All steps of one direction."""
+    """Runs all steps of one direction: rows (rows, input_dim)."""
     projected = torch.addmm(weights.b, rows, weights.w.T)
     return run_steps(projected, sizes, adder(weights.u), reverse)
 
@@ -48,8 +48,9 @@ AddProduct = Callable[[Tensor, Tensor], object]
 
 
 def adder(u: Tensor) -> AddProduct:
-    turned = u.T.contiguous()
-    return lambda gates, states: gates.addmm_(states, turned)
+    """Returns the function that adds states U^T, for u (4 hidden, hidden)."""
+    transposed = u.T.contiguous()
+    return lambda gates, states: gates.addmm_(states, transposed)
 
 
 def run_steps(
@@ -59,14 +60,14 @@ def run_steps(
     reverse: bool,
     states: Tensor | None = None,
 ) -> Saved:
-    """All steps, from the projected inputs W x + b (rows, 4 hidden), which are overwritten.
+    """Runs all steps, from the projected inputs W x + b (rows, 4 hidden), which are overwritten.
 
-    states (rows, hidden): where to put them; new memory where none is given.
+    states (rows, hidden): memory to write the states to; None allocates it.
     """
     hidden = gates.shape[1] // 4
     cells = gates.new_empty(len(gates), hidden)
     states = gates.new_empty(len(gates), hidden) if states is None else states
-    last = slice(0, 0)  # the rows of the step before; sentences that begin now have none
+    last = slice(0, 0)  # the rows of the previous step; sentences that start now have none
     for start, size in steps_of(sizes, reverse):
         now = slice(start, start + size)
         shared = min(size, last.stop - last.start)
@@ -91,7 +92,7 @@ def run_backward(
     reverse: bool,
     needed: tuple[bool, bool, bool, bool],
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of rows, w, u and b, those that are needed."""
+    """Returns the gradients of rows, w, u and b; None for those that are not needed."""
     gates, cells, states = saved
     hidden = weights.u.shape[1]
     grad_gates = torch.empty_like(gates)  # (rows, 4 hidden), before the activations
@@ -99,8 +100,8 @@ def run_backward(
     grad_h = states.new_zeros(sizes[0], hidden)
     grad_c = states.new_zeros(sizes[0], hidden)
     steps = steps_of(sizes, reverse)
-    for number in range(len(steps) - 1, -1, -1):
-        start, size = steps[number]
+    for step in range(len(steps) - 1, -1, -1):
+        start, size = steps[step]
         now = slice(start, start + size)
         i, f, o, g = gates[now].chunk(4, dim=1)
         d_i, d_f, d_o, d_g = grad_gates[now].chunk(4, dim=1)
@@ -110,18 +111,18 @@ def run_backward(
         torch.mul(dh, tanh_c, out=d_o)
         torch.mul(dc, g, out=d_i)
         tanh_backward.grad_input(torch.mul(dc, i, out=d_g), g, grad_input=d_g)
-        if not number or steps[number - 1][1] < size:
+        if not step or steps[step - 1][1] < size:
             d_f.zero_()
-        if number:
-            last_start, last_size = steps[number - 1]
+        if step:
+            last_start, last_size = steps[step - 1]
             shared = min(size, last_size)
             last = slice(last_start, last_start + shared)
             torch.mul(dc[:shared], cells[last], out=d_f[:shared])
             before[start : start + shared] = states[last]
-        # The three sigmoids are neighbours: their derivatives are taken at once.
-        three = grad_gates[now, : 3 * hidden]
-        sigmoid_backward.grad_input(three, gates[now, : 3 * hidden], grad_input=three)
-        if number:
+        # The three sigmoids are adjacent: their derivatives are taken at once.
+        sigmoids = grad_gates[now, : 3 * hidden]
+        sigmoid_backward.grad_input(sigmoids, gates[now, : 3 * hidden], grad_input=sigmoids)
+        if step:
             dc.mul_(f)
             torch.mm(grad_gates[now], weights.u, out=grad_h[:size])
     need_rows, need_w, need_u, need_b = needed
@@ -149,22 +150,22 @@ class FusedLSTM(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         rows, w, u, b, *saved = ctx.saved_tensors
         needed = ctx.needs_input_grad[2:]
-        found = run_backward(
+        gradients = run_backward(
             grads[0], rows, ctx.sizes, Weights(w, u, b), Saved(*saved), ctx.reverse, needed
         )
-        return (None, None, *found)
+        return (None, None, *gradients)
 
 
 class FusedBiLSTM(torch.autograd.Function):
-    """Both directions as one node, so that they run side by side, backward too."""
+    """Both directions as one node, so that they run in parallel, in the backward pass too."""
 
     @staticmethod
     def forward(ctx: Any, sizes: tuple[int, ...], *tensors: Tensor) -> tuple[Tensor, Tensor]:
-        onward, back = tensors[:4], tensors[4:]
+        first, second = tensors[:4], tensors[4:]  # rows, w, u and b of each direction
         saved = run_both(
-            lambda: run_forward(onward[0], sizes, Weights(*onward[1:]), False),
-            lambda: run_forward(back[0], sizes, Weights(*back[1:]), True),
-            onward[0].device,
+            lambda: run_forward(first[0], sizes, Weights(*first[1:]), False),
+            lambda: run_forward(second[0], sizes, Weights(*second[1:]), True),
+            first[0].device,
         )
         ctx.save_for_backward(*tensors, *saved[0], *saved[1])
         ctx.sizes = sizes
@@ -175,12 +176,18 @@ class FusedBiLSTM(torch.autograd.Function):
         saved = ctx.saved_tensors
         needed = ctx.needs_input_grad[1:]
 
-        def direction(number: int) -> tuple[Tensor | None, ...]:
-            rows, w, u, b = saved[4 * number : 4 * number + 4]
-            kept = Saved(*saved[8 + 3 * number : 11 + 3 * number])
-            wanted = needed[4 * number : 4 * number + 4]
+        def direction(side: int) -> tuple[Tensor | None, ...]:
+            rows, w, u, b = saved[4 * side : 4 * side + 4]
+            activations = Saved(*saved[8 + 3 * side : 11 + 3 * side])
+            needed_here = needed[4 * side : 4 * side + 4]
             return run_backward(
-                grads[number], rows, ctx.sizes, Weights(w, u, b), kept, bool(number), wanted
+                grads[side],
+                rows,
+                ctx.sizes,
+                Weights(w, u, b),
+                activations,
+                bool(side),
+                needed_here,
             )
 
         first, second = run_both(lambda: direction(0), lambda: direction(1), saved[0].device)
@@ -188,6 +195,6 @@ class FusedBiLSTM(torch.autograd.Function):
 
 
 def steps_of(sizes: tuple[int, ...], reverse: bool) -> list[tuple[int, int]]:
-    """(first row, number of rows) of every step, in the order in which they are computed."""
+    """Returns (first row, number of rows) of every step, in the order of computation."""
     steps = list(zip(accumulate((0, *sizes)), sizes, strict=False))  # the last start has no step
     return steps[::-1] if reverse else steps

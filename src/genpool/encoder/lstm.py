@@ -5,10 +5,9 @@
     c_t     = f * c_{t-1} + i * g
     h_t     = o * tanh(c_t)
 
-The four parts stand one under the other in each matrix, in the order i, f, o, g: the three
-sigmoids are neighbours. `lstm_plain` is the equations, differentiated by autograd. `lstm` gives
-the same numbers as one autograd function (`fused_lstm`), and `bilstm` does so for two directions
-side by side.
+The four parts are stacked in each matrix, in the order i, f, o, g, so that the three sigmoids are
+adjacent. `lstm_plain` is the equations, differentiated by autograd. `lstm` returns the same values
+from one autograd function (`fused_lstm`), and `bilstm` does so for two directions in parallel.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from genpool.tensors.fast import fast
 def lstm_plain(
     rows: Tensor, sizes: tuple[int, ...], w: Tensor, u: Tensor, b: Tensor, reverse: bool
 ) -> Tensor:
-    """Packed inputs (rows, input_dim) -> states (rows, hidden), step by step.
+    """Returns the states (rows, hidden) of packed inputs (rows, input_dim), step by step.
 
     w (4 hidden, input_dim); u (4 hidden, hidden); b (4 hidden,); sizes as in `Packing`.
     """
@@ -37,7 +36,7 @@ def lstm_plain(
         new_c = f * c[:size] + i * gates[:, 3 * hidden :].tanh()
         new_h = o * new_c.tanh()
         states.append(new_h)
-        # Sentences that ended (or, in reverse, have not begun) keep the state that they have.
+        # Sentences that have ended (or, in reverse, have not started) keep their state.
         c, h = torch.cat([new_c, c[size:]]), torch.cat([new_h, h[size:]])
     if not states:
         return rows.new_zeros(0, hidden)
@@ -47,7 +46,7 @@ def lstm_plain(
 def lstm(
     rows: Tensor, sizes: tuple[int, ...], w: Tensor, u: Tensor, b: Tensor, reverse: bool
 ) -> Tensor:
-    """The same as `lstm_plain`, in less time and memory."""
+    """Returns the same states as `lstm_plain`, in less time and memory."""
     if not sizes or not fast():
         return lstm_plain(rows, sizes, w, u, b, reverse)
     if rows.is_cuda:
@@ -59,15 +58,15 @@ def lstm(
 
 
 def bilstm(
-    rows: tuple[Tensor, Tensor], sizes: tuple[int, ...], onward: Weights, back: Weights
+    rows: tuple[Tensor, Tensor], sizes: tuple[int, ...], forwards: Weights, backwards: Weights
 ) -> tuple[Tensor, Tensor]:
-    """Forward states of the first rows and backward states of the second, side by side."""
+    """Returns forward states of the first rows and backward states of the second, in parallel."""
     if not sizes or not fast() or rows[0].is_cuda:
-        return lstm(rows[0], sizes, *onward, False), lstm(rows[1], sizes, *back, True)
+        return lstm(rows[0], sizes, *forwards, False), lstm(rows[1], sizes, *backwards, True)
     with torch.autocast(rows[0].device.type, enabled=False):
-        given = [each.to(onward.w.dtype) for each in rows]
+        first, second = (side.to(forwards.w.dtype) for side in rows)
         states: tuple[Tensor, Tensor] = FusedBiLSTM.apply(  # type: ignore[no-untyped-call]
-            sizes, given[0], *onward, given[1], *back
+            sizes, first, *forwards, second, *backwards
         )
     return states
 
@@ -75,29 +74,38 @@ def bilstm(
 def lstm_library(
     rows: Tensor, sizes: tuple[int, ...], w: Tensor, u: Tensor, b: Tensor, reverse: bool
 ) -> Tensor:
-    """The same by PyTorch's own kernel, which on CUDA is cuDNN's.
+    """Returns the same states from PyTorch's kernel, which on CUDA is cuDNN's.
 
-    It knows one direction of time: backward, every sentence is turned round and back again.
+    It runs forward in time only: for the backward direction every sentence is reversed and its
+    states are reversed again.
     """
-    turned = _turned_round(sizes, rows.device) if reverse else None
-    given = rows if turned is None else rows[turned]
-    weights = [torch_gate_order(each) for each in (w, u, b)]
+    reversal = _reversal_index(sizes, rows.device) if reverse else None
+    inputs = rows if reversal is None else rows[reversal]
+    weights = [torch_gate_order(weight) for weight in (w, u, b)]
     weights.append(torch.zeros_like(b))  # torch has a second bias
     start = rows.new_zeros(1, sizes[0], u.shape[1])
     states: Tensor = torch.lstm(
-        given, torch.tensor(sizes), (start, start), weights, True, 1, 0.0, rows.requires_grad, False
+        inputs,
+        torch.tensor(sizes),
+        (start, start),
+        weights,
+        True,
+        1,
+        0.0,
+        rows.requires_grad,
+        False,
     )[0]
-    return states if turned is None else states[turned]
+    return states if reversal is None else states[reversal]
 
 
 def torch_gate_order(weights: Tensor) -> Tensor:
-    """The parts i, f, o, g in torch's order i, f, g, o."""
+    """Returns weights whose parts are i, f, o, g in torch's order i, f, g, o."""
     i, f, o, g = weights.chunk(4)
     return torch.cat([i, f, g, o])
 
 
-def _turned_round(sizes: tuple[int, ...], device: torch.device) -> Tensor:
-    """(rows,): the row that is as far from the end of its sentence as this one from its start."""
+def _reversal_index(sizes: tuple[int, ...], device: torch.device) -> Tensor:
+    """Returns (rows,): the row as far from the end of its sentence as this one from the start."""
     counts = torch.tensor(sizes, device=device)  # (steps,)
     starts = counts.cumsum(0) - counts  # (steps,)
     step = torch.arange(len(sizes), device=device).repeat_interleave(counts)  # (rows,)
@@ -106,22 +114,19 @@ def _turned_round(sizes: tuple[int, ...], device: torch.device) -> Tensor:
     return starts[lengths[place] - 1 - step] + place
 
 
-def input_gates(
-    rows: Tensor, states: Tensor, previous: Tensor, w: Tensor, u: Tensor, b: Tensor
-) -> Tensor:
-    """i_t of every row, from the states that the layer gave: what gated pooling asks for.
+def input_gates(inputs: Tensor, previous: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:
+    """Returns i_t (..., hidden), which gated pooling reads, from x_t and h_{t-1}.
 
-    previous (rows,): the row of h_{t-1}, -1 where there is none (`Packing.previous`).
+    inputs (..., input_dim); previous (..., hidden); w, u and b as in `lstm_plain`, of which only
+    the first part, i, is used: the order of the others does not matter.
     """
     hidden = u.shape[1]
-    none = (previous < 0).unsqueeze(1)  # (rows, 1)
-    before = states[previous.clamp(min=0)].masked_fill(none, 0)  # (rows, hidden)
-    logits = rows @ w[:hidden].T + before @ u[:hidden].T + b[:hidden]
-    return logits.sigmoid()  # (rows, hidden)
+    logits = inputs @ w[:hidden].T + previous @ u[:hidden].T + b[:hidden]
+    return logits.sigmoid()  # (..., hidden)
 
 
 class LSTMDirection(nn.Module):
-    """The parameters of one direction, and their start as in the released program."""
+    """The parameters of one direction, initialized as in the released program."""
 
     def __init__(self, input_dim: int, hidden_dim: int, reverse: bool = False) -> None:
         super().__init__()
@@ -132,9 +137,10 @@ class LSTMDirection(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Recurrent matrices orthogonal per gate, biases 0, input matrices Gaussian 0.01.
+        """Re-initializes: recurrent weights orthogonal per gate, biases 0, input weights Gaussian.
 
-        An input matrix that is square per gate is orthogonal too.
+        The Gaussian's standard deviation is 0.01. Input matrices that are square per gate are
+        orthogonal too.
         """
         with torch.no_grad():
             for gate in self.u.chunk(4):
@@ -148,13 +154,21 @@ class LSTMDirection(nn.Module):
 
     @property
     def weights(self) -> Weights:
+        """The three parameters w, u and b."""
         return Weights(self.w, self.u, self.b)
 
     def forward(self, rows: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        return lstm(rows, sizes, self.w, self.u, self.b, self.reverse)  # (rows, hidden)
+        """Returns the states (rows, hidden) of packed inputs (rows, input_dim)."""
+        return lstm(rows, sizes, self.w, self.u, self.b, self.reverse)
 
     def gates(self, rows: Tensor, states: Tensor, previous: Tensor) -> Tensor:
-        return input_gates(rows, states, previous, self.w, self.u, self.b)  # (rows, hidden)
+        """Returns the input gates (rows, hidden) that led to the states (rows, hidden).
+
+        previous (rows,): the row of h_{t-1}, -1 where there is none (`Packing.previous`).
+        """
+        missing = (previous < 0).unsqueeze(1)  # (rows, 1)
+        before = states[previous.clamp(min=0)].masked_fill(missing, 0)  # (rows, hidden)
+        return input_gates(rows, before, self.w, self.u, self.b)
 
     def extra_repr(self) -> str:
         return f"{self.input_dim}, {self.hidden_dim}, reverse={self.reverse}"

@@ -14,7 +14,19 @@ from genpool.tensors.packing import Packing
 
 
 class LSTMEncoder(Encoder):
-    """A one-way LSTM of any depth."""
+    """A one-way LSTM of any depth. Its last state is `LastPooling(..., bidirectional=False)`.
+
+    Args:
+        input_dim: dimensions of a token vector.
+        hidden_dim: dimensions of a state. Default: 300.
+        layers: number of layers. Default: 1.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> states, gates = LSTMEncoder(300)(vectors, mask, gates=True)   # (batch, time, 300)
+    """
 
     has_gates = True
 
@@ -37,7 +49,19 @@ class LSTMEncoder(Encoder):
 
 
 class GRUEncoder(Encoder):
-    """A one-way GRU of any depth (PyTorch's own, given packed rows)."""
+    """A one-way GRU of any depth (PyTorch's, on packed rows).
+
+    Args:
+        input_dim: dimensions of a token vector.
+        hidden_dim: dimensions of a state. Default: 300.
+        layers: number of layers. Default: 1.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> states, _ = GRUEncoder(300)(vectors, mask)   # (batch, time, 300)
+    """
 
     def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)

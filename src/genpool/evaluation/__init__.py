@@ -1,6 +1,7 @@
-"""Numbers about a model: accuracy, significance, similarity, relatedness, transfer probes.
+"""Scores of a model: accuracy, significance, similarity, relatedness, transfer probes.
 
-Works on lists of labels, arrays of vectors and any callable that encodes sentences; knows no model.
+Works on lists of labels, arrays of vectors and any callable that encodes sentences; imports no
+model.
 """
 
 from genpool.evaluation.accuracy import AccuracyReport, ClassScore, GenreScore, accuracy_report

@@ -1,7 +1,7 @@
-"""Accuracy with its confidence interval: in all, per class, per genre, and who is taken for whom.
+"""Accuracy with its confidence interval: overall, per class, per genre, and the confusion matrix.
 
-The paper's tables give one accuracy a data set; the interval says how far a second test set of the
-same size would move it (about ±0.7 points on SNLI's 9,824 pairs).
+The tables of the paper have one accuracy per data set; the interval shows how far a second test set
+of the same size would move it (about ±0.7 points on SNLI's 9,824 pairs).
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from genpool.errors import InputError, unknown_name
-from genpool.evaluation._extra import train_extra
-from genpool.evaluation._markdown import markdown_table, percent, percent_interval
+from genpool.disk.markdown import markdown_table, percent, percent_interval
+from genpool.errors import InputError, require_extra, unknown_name
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """One label. A score whose denominator is zero (a label never predicted) is 0."""
+    """Precision, recall and F1 of one label.
+
+    A score whose denominator is zero (a label that was never predicted) is 0.
+
+    Args:
+        label: the label.
+        precision: the share of the rows predicted as this label that have it.
+        recall: the share of the rows with this label that were predicted as such.
+        f1: the harmonic mean of the two.
+        support: the number of rows with this label.
+    """
 
     label: str
     precision: float
@@ -30,7 +39,15 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class GenreScore:
-    """The accuracy on the rows of one genre, with its interval."""
+    """The accuracy on the rows of one genre.
+
+    Args:
+        genre: the genre.
+        correct: the number of rows that were predicted correctly.
+        total: the number of rows.
+        accuracy: correct / total.
+        interval: Wilson's 95 % interval of the accuracy.
+    """
 
     genre: str
     correct: int
@@ -43,8 +60,16 @@ class GenreScore:
 class AccuracyReport:
     """How often the predicted label is the gold one.
 
-    `interval` is Wilson's 95 % interval. `confusion[i][j]` counts the rows whose gold label is
-    `labels[i]` and whose predicted label is `labels[j]`. `genres` is empty where none was given.
+    Args:
+        correct: the number of rows that were predicted correctly.
+        total: the number of rows.
+        accuracy: correct / total.
+        interval: Wilson's 95 % interval of the accuracy.
+        labels: the labels, in the order of `classes` and `confusion`.
+        classes: precision, recall and F1 of each label.
+        genres: the accuracy of each genre; empty if no genres are known.
+        confusion: `confusion[i][j]` counts the rows whose gold label is `labels[i]` and whose
+            predicted label is `labels[j]`.
     """
 
     correct: int
@@ -57,7 +82,7 @@ class AccuracyReport:
     confusion: tuple[tuple[int, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as lists, strings and numbers, ready for JSON."""
+        """Returns the report as lists, strings and numbers, ready for JSON."""
         return {
             "correct": self.correct,
             "total": self.total,
@@ -72,7 +97,7 @@ class AccuracyReport:
         }
 
     def to_markdown(self) -> str:
-        """The report as Markdown: the accuracy, then a table each for classes, genres, errors."""
+        """Returns Markdown: the accuracy, then tables of classes, genres and errors."""
         parts = [
             f"Accuracy **{percent(self.accuracy)}** ({self.correct:,} of {self.total:,}; "
             f"95 % interval {percent_interval(self.interval)})",
@@ -110,31 +135,47 @@ def accuracy_report(
     labels: Sequence[str],
     genres: Sequence[str | None] | None = None,
 ) -> AccuracyReport:
-    """Compare predicted labels with gold ones, row by row.
+    """Compares predicted labels with gold labels, row by row.
 
-    `labels` gives the order of classes and of the confusion matrix, and may hold labels that no
-    row has. Rows whose genre is None count in the total and in no genre.
+    Args:
+        gold: the gold label of every row.
+        predicted: the predicted label of every row.
+        labels: the labels in the order of the report; may hold labels that no row has.
+        genres: the genre of every row; a row whose genre is None counts in the total only. None
+            (default): no genres are known.
+
+    Returns:
+        Accuracy, scores per class and per genre, and the confusion matrix.
+
+    Raises:
+        InputError: there are no rows, the lengths differ, or a label is not in `labels`.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> report = accuracy_report(["yes", "no"], ["yes", "yes"], ["yes", "no"])
+        >>> report.accuracy
+        0.5
     """
-    names = _checked_labels(labels)
-    place = {label: index for index, label in enumerate(names)}
+    names = _check_labels(labels)
+    index = {label: at for at, label in enumerate(names)}
     _check_lengths(gold, predicted, genres)
-    gold_places = _places("gold", gold, place)
-    predicted_places = _places("predicted", predicted, place)
-    with train_extra("An accuracy report"):
+    gold_indices = _indices("gold", gold, index)
+    predicted_indices = _indices("predicted", predicted, index)
+    with require_extra("An accuracy report", "train"):
         from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-    # Places instead of names: NumPy would cut some strings (a trailing NUL), and ints are faster.
-    everything = list(range(len(names)))
+    # Indices instead of names: NumPy would cut some strings (a trailing NUL), and ints are faster.
+    all_indices = list(range(len(names)))
     precision, recall, f1, support = precision_recall_fscore_support(
-        gold_places, predicted_places, labels=everything, zero_division=0
+        gold_indices, predicted_indices, labels=all_indices, zero_division=0
     )
-    confusion = confusion_matrix(gold_places, predicted_places, labels=everything)
-    hits = [g == p for g, p in zip(gold_places, predicted_places, strict=True)]
+    confusion = confusion_matrix(gold_indices, predicted_indices, labels=all_indices)
+    hits = [g == p for g, p in zip(gold_indices, predicted_indices, strict=True)]
     return AccuracyReport(
         correct=sum(hits),
         total=len(hits),
         accuracy=sum(hits) / len(hits),
-        interval=_interval(sum(hits), len(hits)),
+        interval=accuracy_interval(sum(hits), len(hits)),
         labels=names,
         classes=tuple(
             ClassScore(label, float(precision[i]), float(recall[i]), float(f1[i]), int(support[i]))
@@ -151,43 +192,58 @@ def _genre_scores(hits: Sequence[bool], genres: Sequence[str | None]) -> tuple[G
         if genre is not None:
             by_genre.setdefault(genre, []).append(hit)
     return tuple(
-        GenreScore(genre, sum(own), len(own), sum(own) / len(own), _interval(sum(own), len(own)))
-        for genre, own in sorted(by_genre.items())
+        GenreScore(genre, sum(rows), len(rows), sum(rows) / len(rows), _wilson(rows))
+        for genre, rows in sorted(by_genre.items())
     )
 
 
-def _interval(correct: int, total: int) -> tuple[float, float]:
-    with train_extra("A confidence interval"):
+def _wilson(hits: Sequence[bool]) -> tuple[float, float]:
+    return accuracy_interval(sum(hits), len(hits))
+
+
+def accuracy_interval(correct: int, total: int) -> tuple[float, float]:
+    """Returns Wilson's 95 % interval of the accuracy correct / total.
+
+    Args:
+        correct: the number of rows that were predicted correctly.
+        total: the number of rows.
+
+    Raises:
+        MissingExtraError: the extra `train` is not installed.
+    """
+    with require_extra("A confidence interval", "train"):
         from scipy.stats import binomtest
 
-    found = binomtest(correct, total).proportion_ci(CONFIDENCE, method="wilson")
-    return float(found.low), float(found.high)
+    limits = binomtest(correct, total).proportion_ci(CONFIDENCE, method="wilson")
+    return float(limits.low), float(limits.high)
 
 
-def _checked_labels(labels: Sequence[str]) -> tuple[str, ...]:
+def _check_labels(labels: Sequence[str]) -> tuple[str, ...]:
     names = tuple(labels)
     if len(names) < 2:
-        raise InputError(f"labels has to name at least 2 classes, not {len(names)}: {names!r}")
+        raise InputError(f"labels must name at least 2 classes, not {len(names)}: {names!r}")
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"labels holds {name!r} {names.count(name)} times; name each once")
+            raise InputError(f"labels holds {name!r} {names.count(name)} times; name it once")
     return names
 
 
 def _check_lengths(
     gold: Sequence[str], predicted: Sequence[str], genres: Sequence[str | None] | None
 ) -> None:
-    for name, given in (("predicted labels", predicted), ("genres", genres)):
-        if given is not None and len(given) != len(gold):
-            raise InputError(f"{len(gold)} gold labels and {len(given)} {name}: one each a row")
+    for name, values in (("predicted labels", predicted), ("genres", genres)):
+        if values is not None and len(values) != len(gold):
+            raise InputError(
+                f"{len(gold)} gold labels and {len(values)} {name}; expected one of each per row"
+            )
     if not gold:
         raise InputError("no rows: the accuracy of nothing is not defined")
 
 
-def _places(side: str, given: Sequence[str], place: dict[str, int]) -> list[int]:
-    for row, label in enumerate(given):
-        if label not in place:
+def _indices(side: str, labels: Sequence[str], index: dict[str, int]) -> list[int]:
+    for row, label in enumerate(labels):
+        if label not in index:
             raise InputError(
-                f"{side} label of row {row + 1}: {unknown_name('label', label, place)}"
+                f"{side} label of row {row + 1}: {unknown_name('label', label, index)}"
             )
-    return [place[label] for label in given]
+    return [index[label] for label in labels]

@@ -1,7 +1,7 @@
-"""Two pictures of a run: who is taken for whom, and how the model learned.
+"""Two pictures of a run: the confusion matrix and the learning curve.
 
-Drawn on a `Figure` of their own, without pyplot: no window system, no global state, and the
-figures a user has open stay as they are.
+Drawn on separate `Figure` objects, without pyplot: no window system, no global state, and the
+figures that a user has open are not affected.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from genpool.disk.files import atomic_file
-from genpool.errors import InputError, unknown_name
-from genpool.evaluation._extra import train_extra
+from genpool.disk.atomic_file import atomic_file
+from genpool.errors import InputError, require_extra, unknown_name
 from genpool.evaluation.accuracy import AccuracyReport
 
 if TYPE_CHECKING:
@@ -23,24 +22,39 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
-LONGEST_NAME = 24
-LETTER = 0.0085  # the usual width of a letter in inches, for each point of text size
-MOST_NUMBERED = 20  # with more classes a cell is too small for its number
+MAX_NAME_CHARACTERS = 24
+#: usual width of a character in inches, for each point of text size
+CHARACTER_INCHES = 0.0085
+#: with more classes a cell is too small for its count
+MAX_NUMBERED_CLASSES = 20
 LOSS, ACCURACY, RATE = "#b5482a", "#1f5f8b", "#6b6b6b"
 
 
 def confusion_picture(report: AccuracyReport, path: str | Path) -> None:
-    """Draw the confusion matrix: shade is the share of a gold label's rows, numbers are rows."""
+    """Draws the confusion matrix of a report: shaded by share, with the number of rows.
+
+    Args:
+        report: the report; a cell is shaded by its share of the rows of its gold label.
+        path: the file to write; its suffix (.png, .svg or .pdf) decides the format.
+
+    Raises:
+        InputError: the suffix is of another format.
+        DataError: the file cannot be written.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> confusion_picture(report, "confusion.png")
+    """
     counts = np.array(report.confusion)  # (gold, predicted)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     names = [_short(label) for label in report.labels]
     cell, text_size = _cell_and_text(len(names))
-    longest = max(len(name) for name in names) * LETTER * text_size  # inches
-    figure = _figure(len(names) * cell + longest + 1.5, len(names) * cell + longest + 1.0)
+    longest = max(len(name) for name in names) * CHARACTER_INCHES * text_size  # inches
+    figure = new_figure(len(names) * cell + longest + 1.5, len(names) * cell + longest + 1.0)
     axes = figure.subplots()
     shading = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     turned = longest > 0.95 * cell
-    # parse_math: a label is a user's text, and a "$" in it is a dollar.
+    # parse_math: a label is text of the user, and a "$" in it is a dollar sign.
     axes.set_xticks(
         range(len(names)),
         names,
@@ -53,37 +67,50 @@ def confusion_picture(report: AccuracyReport, path: str | Path) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=text_size, parse_math=False)
     axes.set_xlabel("predicted", labelpad=8)
     axes.set_ylabel("gold", labelpad=8)
-    axes.set_title(f"{100 * report.accuracy:.2f} % of {report.total:,} rows right", fontsize=11)
+    axes.set_title(f"{100 * report.accuracy:.2f} % of {report.total:,} rows correct", fontsize=11)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    if len(names) <= MOST_NUMBERED:
+    if len(names) <= MAX_NUMBERED_CLASSES:
         _write_counts(axes, counts, shares, text_size)
-    # Inside the axes' own frame, so that the bar is as high as the matrix.
+    # Inside the frame of the axes, so that the bar is as high as the matrix.
     bar = figure.colorbar(shading, cax=axes.inset_axes((1.03, 0, 0.12 / (len(names) * cell), 1)))
     bar.set_label("share of the gold label's rows", fontsize=9)
     bar.outline.set_visible(False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _cell_and_text(classes: int) -> tuple[float, int]:
-    """The side of a cell in inches and the size of its text in points."""
+    """Returns the side of a cell in inches and the size of its text in points."""
     if classes <= 4:
         return 1.2, 10
     if classes <= 8:
         return 0.85, 10
-    return (0.45, 8) if classes <= MOST_NUMBERED else (0.22, 6)
+    return (0.45, 8) if classes <= MAX_NUMBERED_CLASSES else (0.22, 6)
 
 
 def learning_curve_picture(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Draw loss, dev accuracy and, where it changes, learning rate over the steps of a run.
+    """Draws loss, dev accuracy and, if it changes, the learning rate over the steps of a run.
 
-    Each row is an evaluation: step, epoch, train_loss, dev_accuracy, and learning_rate if known.
-    A value that is None or not finite is left out of its curve.
+    Args:
+        rows: the evaluations, each with the keys step, train_loss and dev_accuracy, and
+            optionally epoch and learning_rate. A value that is None or not finite is left out of
+            its curve.
+        path: the file to write; its suffix (.png, .svg or .pdf) decides the format.
+
+    Raises:
+        InputError: there are no rows, a row lacks a key, or the suffix is of another format.
+        DataError: the file cannot be written.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> learning_curve_picture(
+        ...     [{"step": 100, "train_loss": 0.9, "dev_accuracy": 0.6}], "curve.png"
+        ... )
     """
     _check_rows(rows)
     rates = {row["learning_rate"] for row in rows if _known(row, "learning_rate")} - {0}
     heights = [3, 3, 1.3] if len(rates) > 1 else [3, 3]
-    figure = _figure(7.5, 1.0 + 0.85 * sum(heights))
+    figure = new_figure(7.5, 1.0 + 0.85 * sum(heights))
     panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     _curve(panels[0], rows, "train_loss", "training loss", LOSS)
     _curve(panels[1], rows, "dev_accuracy", "dev accuracy", ACCURACY)
@@ -91,14 +118,14 @@ def learning_curve_picture(rows: Sequence[Mapping[str, Any]], path: str | Path) 
     if len(rates) > 1:
         _curve(panels[2], rows, "learning_rate", "learning rate", RATE, drawstyle="steps-post")
         panels[2].set_yscale("log")
-        # The first and the last rate: on so flat a panel the usual marks lie on one another.
+        # The first and the last rate: on such a flat panel the usual ticks overlap.
         ends = [min(rates), max(rates)]
         panels[2].set_yticks(ends, [f"{rate:.3g}" for rate in ends])
         panels[2].minorticks_off()
     _tidy_scales(panels)
     panels[-1].set_xlabel("step")
     figure.align_ylabels(list(panels))
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _write_counts(axes: Axes, counts: Any, shares: Any, size: int) -> None:
@@ -125,7 +152,7 @@ def _curve(
 
 
 def _tidy_scales(panels: Sequence[Axes]) -> None:
-    with train_extra("A picture"):
+    with require_extra("A picture", "train"):
         from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
     panels[1].yaxis.set_major_formatter(PercentFormatter(xmax=1, symbol=" %"))
@@ -160,26 +187,26 @@ def _check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     for number, row in enumerate(rows, start=1):
         for key in ("step", "train_loss", "dev_accuracy"):
             if key not in row:
-                found = ", ".join(map(str, row)) or "nothing"
-                raise InputError(f"evaluation {number} has no {key!r}; it holds {found}")
+                keys = ", ".join(map(str, row)) or "nothing"
+                raise InputError(f"evaluation {number} has no {key!r}; it holds {keys}")
 
 
 def _short(name: str) -> str:
     flat = " ".join(name.split())
-    return flat if len(flat) <= LONGEST_NAME else flat[: LONGEST_NAME - 1] + "…"
+    return flat if len(flat) <= MAX_NAME_CHARACTERS else flat[: MAX_NAME_CHARACTERS - 1] + "…"
 
 
-def _figure(width: float, height: float) -> Figure:
-    with train_extra("A picture"):
+def new_figure(width: float, height: float) -> Figure:
+    with require_extra("A picture", "train"):
         from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _save(figure: Figure, path: str | Path) -> None:
+def save_figure(figure: Figure, path: str | Path) -> None:
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise InputError(f"{path}: {unknown_name('picture format', kind, FORMATS)}")
     with atomic_file(path) as temporary:
-        # "tight": the frame follows the names, however long, instead of cutting them.
+        # "tight": the frame includes the names, however long, instead of cutting them.
         figure.savefig(temporary, format=kind, dpi=150, bbox_inches="tight", pad_inches=0.15)

@@ -1,4 +1,4 @@
-"""Prediction files: what a model said about every row of a data set.
+"""Prediction files: what a model predicted for every row of a data set.
 
 A TSV with a header; the probability columns follow the order of the model's labels and may be
 absent:
@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from genpool.disk.files import SAVE_AS_UTF8, atomic_file
+from genpool.disk.atomic_file import atomic_file
+from genpool.disk.files import SAVE_AS_UTF8
 from genpool.errors import DataError, InputError, unknown_name
 
 HEADER = ("id", "gold", "predicted")
@@ -26,10 +27,21 @@ PROBABILITY = "p:"
 
 @dataclass(frozen=True)
 class Predictions:
-    """The rows of one file, by column.
+    """The rows of one prediction file, by column.
 
-    `labels` names the columns of `probabilities`; both are empty where a file has none. The gold
-    label may lie outside `labels`: a data set may know more than the model.
+    Args:
+        ids: the identifier of every row.
+        gold: the gold label of every row; None if it is unknown. It need not be one of `labels`:
+            a data set may have more labels than the model.
+        predicted: the predicted label of every row.
+        labels: the labels of the columns of `probabilities`. Default: empty, no probabilities.
+        probabilities: the probability of each label, row by row. Default: empty.
+
+    Raises:
+        InputError: the columns differ in length, or a row contradicts itself.
+
+    Example:
+        >>> Predictions(("1", "2"), ("yes", None), ("yes", "no"))
     """
 
     ids: tuple[str, ...]
@@ -42,7 +54,7 @@ class Predictions:
         rows = len(self.ids)
         if len(self.gold) != rows or len(self.predicted) != rows:
             counts = f"{rows} ids, {len(self.gold)} gold and {len(self.predicted)} predicted labels"
-            raise InputError(f"{counts}: one each a row")
+            raise InputError(f"{counts}; expected one of each per row")
         if self.labels and len(self.probabilities) != rows:
             raise InputError(f"{rows} ids and {len(self.probabilities)} rows of probabilities")
         if self.probabilities and not self.labels:
@@ -50,27 +62,52 @@ class Predictions:
         if len(set(self.labels)) != len(self.labels):
             raise InputError(f"a label is named twice: {', '.join(self.labels)}")
         for row in range(rows):
-            own = self.probabilities[row] if self.labels else ()
-            problem = _row_problem(self.predicted[row], self.labels, own)
+            probabilities = self.probabilities[row] if self.labels else ()
+            problem = _row_problem(self.predicted[row], self.labels, probabilities)
             if problem:
                 raise InputError(f"row {row + 1} (id {self.ids[row]!r}): {problem}")
 
 
 def write_predictions(path: str | Path, predictions: Predictions) -> None:
-    """Write the file whole: a run that is killed leaves the old file or the new one."""
+    """Writes a prediction file; if interrupted, the previous file stays as it was.
+
+    Args:
+        path: the .tsv file to write.
+        predictions: its rows.
+
+    Raises:
+        InputError: a field holds a tab, a line break, or a character that UTF-8 cannot encode.
+        DataError: the file cannot be written.
+
+    Example:
+        >>> write_predictions("test.tsv", Predictions(("1",), ("yes",), ("no",)))
+    """
     header = [*HEADER, *(PROBABILITY + label for label in predictions.labels)]
-    lines = [_joined(header, 1)]
+    lines = [_join(header, 1)]
     columns = zip(predictions.ids, predictions.gold, predictions.predicted, strict=True)
     for row, (identity, gold, predicted) in enumerate(columns):
-        # Nine digits: as many as give a 32-bit probability back exactly.
-        own = [f"{p:.9g}" for p in predictions.probabilities[row]] if predictions.labels else []
-        lines.append(_joined([identity, gold or "", predicted, *own], row + 2))
+        # Nine digits: as many as reproduce a 32-bit probability exactly.
+        values = predictions.probabilities[row] if predictions.labels else ()
+        fields = [identity, gold or "", predicted, *(f"{value:.9g}" for value in values)]
+        lines.append(_join(fields, row + 2))
     with atomic_file(path) as temporary:
         temporary.write_bytes(b"".join(lines))
 
 
 def read_predictions(path: str | Path) -> Predictions:
-    """Read a file of `write_predictions`, or one of another program in the same columns."""
+    """Reads a prediction file: one of `write_predictions`, or of another program.
+
+    Args:
+        path: a .tsv file with the columns id, gold and predicted, and optionally a column
+            p:LABEL with the probability of each label.
+
+    Raises:
+        DataError: the file cannot be read, or a line is wrong.
+
+    Example:
+        >>> read_predictions("test.tsv").predicted
+        ('no',)
+    """
     rows = _rows(Path(path))
     header = next(rows, (1, [""]))[1]
     labels = _labels_of_header(header, path)
@@ -80,22 +117,22 @@ def read_predictions(path: str | Path) -> Predictions:
     probabilities: list[tuple[float, ...]] = []
     for line, fields in rows:
         if len(fields) != len(header):
-            raise DataError(f"{len(fields)} fields, {len(header)} expected", path, line)
-        own = tuple(_number(field, path, line) for field in fields[len(HEADER) :])
-        problem = _row_problem(fields[2], labels, own)
+            raise DataError(f"has {len(fields)} fields; expected {len(header)}", path, line)
+        values = tuple(_probability(field, path, line) for field in fields[len(HEADER) :])
+        problem = _row_problem(fields[2], labels, values)
         if problem:
             raise DataError(problem, path, line)
         ids.append(fields[0])
         gold.append(fields[1] or None)
         predicted.append(fields[2])
         if labels:
-            probabilities.append(own)
+            probabilities.append(values)
     return Predictions(tuple(ids), tuple(gold), tuple(predicted), labels, tuple(probabilities))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
-        # Read as bytes: only so can a bad one be told with its line.
+        # Read as bytes, so that a bad one can be reported with its line.
         with path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
@@ -135,16 +172,16 @@ def _row_problem(
     return None
 
 
-def _number(field: str, path: str | Path, line: int) -> float:
+def _probability(field: str, path: str | Path, line: int) -> float:
     try:
         return float(field)
     except ValueError:
         raise DataError(f"a probability is {field!r}, not a number", path, line) from None
 
 
-def _joined(fields: Sequence[str], line: int) -> bytes:
+def _join(fields: Sequence[str], line: int) -> bytes:
     for field in fields:
-        if any(mark in field for mark in "\t\n\r"):
+        if any(separator in field for separator in "\t\n\r"):
             raise InputError(f"{field!r} (line {line}) holds a tab or a line break: replace it")
     try:
         return ("\t".join(fields) + "\n").encode()

@@ -1,8 +1,8 @@
 """Transfer probes: what a linear classifier reads from frozen sentence vectors.
 
-Logistic regression on standardised vectors. How strongly it is regularised (C, small is strong)
-is chosen on a dev set, or by cross-validation within the training rows; the test rows are looked
-at once. The classifier is always fitted on the training rows alone.
+Logistic regression on standardised vectors. The strength of its regularisation (C; small is
+strong) is chosen on a dev set, or by cross-validation within the training rows; the test rows are
+used once. The classifier is always fitted on the training rows alone.
 
     train = labelled_vectors(encode, train_labels, train_sentences)
     test = labelled_vectors(encode, test_labels, test_sentences)
@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from genpool.errors import InputError, unknown_name
-from genpool.evaluation._extra import train_extra
+from genpool.errors import InputError, require_extra, unknown_name
 from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
 from genpool.evaluation.logistic import fit_and_predict, label_counts, second_count
 from genpool.evaluation.tables import LabelledVectors
@@ -28,10 +27,12 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """The accuracy of a probe and how it came about.
+    """The accuracy of a probe and how it was fitted.
 
-    `chosen_c` holds one C, or one a fold where the rows were cross-validated. `converged` is False
-    where a fit stopped at its last iteration; its accuracy then still counts, but may be low.
+    Args:
+        accuracy: the accuracy on the test rows.
+        chosen_c: the chosen C, or that of each fold if the rows were cross-validated.
+        converged: False if a fit stopped at its last iteration; its accuracy may then be low.
     """
 
     accuracy: AccuracyReport
@@ -39,7 +40,7 @@ class ProbeReport:
     converged: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The accuracy report, the chosen C and whether the fits converged, ready for JSON."""
+        """Returns the accuracy report, the chosen C and the convergence, ready for JSON."""
         return {
             "accuracy": self.accuracy.to_dict(),
             "chosen_c": list(self.chosen_c),
@@ -47,7 +48,7 @@ class ProbeReport:
         }
 
     def to_markdown(self) -> str:
-        """The accuracy report with a line on how the probe was fitted."""
+        """Returns the accuracy report as Markdown, with a line on how the probe was fitted."""
         chosen = ", ".join(f"{c:g}" for c in self.chosen_c)
         folds = f" ({len(self.chosen_c)} folds)" if len(self.chosen_c) > 1 else ""
         note = "" if self.converged else "; a fit stopped before it converged"
@@ -62,7 +63,23 @@ def probe(
     grid: Sequence[float] = GRID,
     seed: int = 0,
 ) -> ProbeReport:
-    """Fit on `train`, choose C on `dev` (without one: by cross-validation), score `test`."""
+    """Fits a probe on `train` and scores it on `test`.
+
+    Args:
+        train: the training rows.
+        test: the rows to score.
+        dev: the rows to choose C on. None (default): cross-validation within `train`.
+        grid: the values of C to choose from. Default: 1e-4, 1e-3, 1e-2, 1e-1, 1.
+        seed: draws the folds of the cross-validation. Default 0.
+
+    Raises:
+        InputError: the rows have different dimensions or labels, or are too few.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> probe(labelled_vectors(encode, labels, texts), test).accuracy.accuracy
+        0.91
+    """
     for name, part in (("dev", dev), ("test", test)):
         if part is not None:
             _check_fits(name, part, train)
@@ -74,17 +91,29 @@ def probe(
 def probe_cross_validated(
     rows: LabelledVectors, *, folds: int = FOLDS, grid: Sequence[float] = GRID, seed: int = 0
 ) -> ProbeReport:
-    """For a table without a split: every row is predicted by a probe that has not seen it.
+    """Scores rows without a split: each is predicted by a probe that was not fitted on it.
 
-    Folds are stratified and drawn with `seed`; C is chosen anew within each fold's training rows.
+    Args:
+        rows: all rows.
+        folds: stratified folds, 2 or more. Default 10.
+        grid: the values of C to choose from, within the training rows of each fold. Default:
+            1e-4, 1e-3, 1e-2, 1e-1, 1.
+        seed: draws the folds. Default 0.
+
+    Raises:
+        InputError: there are too few rows for so many folds.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> probe_cross_validated(labelled_vectors(encode, labels, texts), folds=5)
     """
     if folds < 2:
         raise InputError(f"folds = {folds}: cross-validation needs at least 2")
-    most = second_count(rows.labels)
-    if most < folds:
+    max_folds = second_count(rows.labels)
+    if max_folds < folds:
         needed = f"{folds} folds need 2 labels with {folds} rows each"
-        raise InputError(f"{needed}; {label_counts(rows.labels)}. {_fewer_folds(most)}")
-    with train_extra("A transfer probe"):
+        raise InputError(f"{needed}; {label_counts(rows.labels)}. {_fewer_folds(max_folds)}")
+    with require_extra("A transfer probe", "train"):
         from sklearn.model_selection import StratifiedKFold
 
     with warnings.catch_warnings():
@@ -104,18 +133,18 @@ def probe_cross_validated(
     return ProbeReport(report, tuple(f.c for f in fits), all(f.converged for f in fits))
 
 
-def _fewer_folds(most: int) -> str:
-    """How rows that allow no more folds than `most` can be probed."""
+def _fewer_folds(max_folds: int) -> str:
+    """Returns how rows that allow no more than `max_folds` folds can be probed."""
     split = "separate training, dev and test rows (command line: a folder with these tables)"
-    if most < 3:  # two labels need two rows each outside a fold, to choose C among them
-        return f"Give more rows, or {split}"
-    return f"Take {most} folds (command line: --folds {most}), or {split}"
+    if max_folds < 3:  # two labels need two rows each outside a fold, to choose C among them
+        return f"Provide more rows, or {split}"
+    return f"Use {max_folds} folds (command line: --folds {max_folds}), or {split}"
 
 
 def _check_fits(name: str, part: LabelledVectors, train: LabelledVectors) -> None:
-    width, expected = part.vectors.shape[1], train.vectors.shape[1]
-    if width != expected:
-        raise InputError(f"{name} vectors have {width} numbers and training vectors {expected}")
+    dim, expected = part.vectors.shape[1], train.vectors.shape[1]
+    if dim != expected:
+        raise InputError(f"{name} vectors have {dim} dimensions and training vectors {expected}")
     known = set(train.labels)
     for row, label in enumerate(part.labels):
         if label not in known:

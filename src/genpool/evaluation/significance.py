@@ -1,8 +1,8 @@
 """Is one model better than another on the same rows, or only luckier?
 
 The paper marks an improvement with a one-tailed paired t-test on which rows each model gets right.
-McNemar's exact test asks the same of the rows on which only one of the two is right; it needs no
-normal distribution and holds for few rows.
+McNemar's exact test looks at the rows on which only one of the two is right; it assumes no normal
+distribution and is valid for few rows.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.errors import InputError
-from genpool.evaluation._extra import train_extra
-from genpool.evaluation._markdown import markdown_table, percent, percent_interval
+from genpool.disk.markdown import markdown_table, percent, percent_interval
+from genpool.errors import InputError, require_extra
 from genpool.evaluation.predictions import Predictions
 
 CONFIDENCE = 0.95
@@ -25,14 +24,22 @@ CONFIDENCE = 0.95
 class Comparison:
     """Two models, A and B, on the same rows.
 
-    `interval` is the 95 % interval of `difference` = accuracy of A − accuracy of B (Student's t on
-    the paired differences, cut at ±1). `t_p_value` is one-tailed: small says A is better than B,
-    near 1 says B is better than A. `mcnemar_p_value` is two-sided.
+    If A and B differ equally on every row there is no variance: `t_statistic` is None and
+    `interval` is a point. Without any difference `t_p_value` is 0.5 (neither side is favoured) and
+    `mcnemar_p_value` is 1. With only A right on every row `t_p_value` is 0, with only B right it is
+    1: these are limits of the test, not evidence; read McNemar's value there.
 
-    Where A and B differ equally on every row there is no variance, `t_statistic` is None and
-    `interval` is a point. Without any difference t_p_value is 0.5 (neither side is favoured) and
-    mcnemar_p_value is 1. With only A right on every row t_p_value is 0, with only B right it is 1:
-    the limits of the test, not evidence; McNemar's value is the one to read there.
+    Args:
+        total: the number of rows.
+        correct_a: the rows that A predicts correctly; correct_b, the same for B.
+        accuracy_a: the accuracy of A; accuracy_b, the same for B.
+        difference: accuracy_a - accuracy_b.
+        interval: the 95 % interval of the difference (Student's t on the paired differences, cut
+            at -1 and 1).
+        only_a: the rows that only A predicts correctly; only_b, the same for B.
+        t_statistic: of the paired t-test; None without variance.
+        t_p_value: one-tailed: small if A is better than B, near 1 if B is better than A.
+        mcnemar_p_value: of McNemar's exact test, two-sided.
     """
 
     total: int
@@ -49,11 +56,11 @@ class Comparison:
     mcnemar_p_value: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as lists and numbers, ready for JSON."""
+        """Returns the comparison as lists and numbers, ready for JSON."""
         return {**asdict(self), "interval": list(self.interval)}
 
     def to_markdown(self, name_a: str = "A", name_b: str = "B") -> str:
-        """A table of the two models and the three answers."""
+        """Returns Markdown: a table of the two models, the difference and both tests."""
         scores = markdown_table(
             ["model", "accuracy", "right", "right where the other is wrong"],
             [
@@ -73,14 +80,42 @@ class Comparison:
 
 
 def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
-    """Test whether `a` is better than `b`: both must hold the same rows in the same order."""
+    """Tests whether the predictions `a` are better than `b`.
+
+    Args:
+        a: the predictions of model A, with gold labels.
+        b: the predictions of model B for the same rows, in the same order.
+
+    Raises:
+        InputError: the rows differ, are fewer than 2, or have no gold label.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> compare_predictions(read_predictions("a.tsv"), read_predictions("b.tsv")).t_p_value
+        0.031
+    """
     _check_same_rows(a, b)
-    if len(a.ids) < 2:
-        raise InputError(f"a comparison needs at least 2 rows, not {len(a.ids)}")
-    with train_extra("A significance test"):
+    return compare_correct(_right(a), _right(b))
+
+
+def compare_correct(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) -> Comparison:
+    """Tests whether A is better than B from which rows each has right.
+
+    Args:
+        right_a: 1 where A is right, 0 where it is wrong, (rows,).
+        right_b: the same for B.
+
+    Raises:
+        InputError: fewer than two rows, or different numbers of them.
+    """
+    if len(right_a) != len(right_b) or len(right_a) < 2:
+        raise InputError(
+            f"a comparison needs at least 2 rows, as many of A as of B; got {len(right_a)} and "
+            f"{len(right_b)}"
+        )
+    with require_extra("A significance test", "train"):
         from scipy.stats import binomtest
 
-    right_a, right_b = _right(a), _right(b)  # (rows,) each, 1 where the prediction is gold
     only_a = int(np.sum(right_a > right_b))
     only_b = int(np.sum(right_b > right_a))
     discordant = only_a + only_b
@@ -104,7 +139,7 @@ def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
 def _t_test(
     right_a: NDArray[np.float64], right_b: NDArray[np.float64]
 ) -> tuple[float | None, float, tuple[float, float]]:
-    with train_extra("A significance test"):
+    with require_extra("A significance test", "train"):
         from scipy.stats import ttest_rel
 
     differences = right_a - right_b  # (rows,)

@@ -1,4 +1,4 @@
-"""Does the cosine of two sentence vectors follow what people say (STS, SICK)?"""
+"""Whether the cosine of two sentence vectors agrees with the scores of people (STS, SICK)."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from genpool.errors import InputError
-from genpool.evaluation._extra import train_extra
-from genpool.evaluation._markdown import markdown_table
+from genpool.disk.markdown import markdown_table
+from genpool.errors import InputError, require_extra
 from genpool.evaluation.vectors import FloatArray, as_pairs, as_scores
+from genpool.tensors.unit_rows import unit_rows
 
 
 @dataclass(frozen=True)
 class SimilarityReport:
-    """Pearson's and Spearman's correlation of cosine and gold score over `total` pairs."""
+    """The correlation of cosines and gold scores.
+
+    Args:
+        total: the number of pairs.
+        pearson: Pearson's correlation.
+        spearman: Spearman's correlation.
+    """
 
     total: int
     pearson: float
     spearman: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The three numbers, ready for JSON."""
+        """Returns the three values, ready for JSON."""
         return asdict(self)
 
     def to_markdown(self) -> str:
-        """The three numbers as a one-row table."""
+        """Returns the three values as a Markdown table of one row."""
         row = ["cosine", f"{self.total:,}", f"{self.pearson:.4f}", f"{self.spearman:.4f}"]
         return markdown_table(["score", "pairs", "Pearson", "Spearman"], [row]) + "\n"
 
@@ -35,7 +41,21 @@ class SimilarityReport:
 def similarity_report(
     gold_scores: ArrayLike, a_vectors: ArrayLike, b_vectors: ArrayLike
 ) -> SimilarityReport:
-    """Correlate the cosine of each pair with its gold score; nothing is trained."""
+    """Correlates the cosine of each pair of vectors with its gold score; nothing is trained.
+
+    Args:
+        gold_scores: the score of every pair, shape (pairs,).
+        a_vectors: the vectors of the first sentences, shape (pairs, dim).
+        b_vectors: the vectors of the second sentences, shape (pairs, dim).
+
+    Raises:
+        InputError: the shapes differ, a value is not finite, or all scores or cosines are equal.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> similarity_report(scores, model.encode(first), model.encode(second)).spearman
+        0.78
+    """
     cosines = cosine_pairs(a_vectors, b_vectors)
     scores = as_scores(gold_scores, len(cosines))
     pearson, spearman = correlations(scores, cosines, "cosines")
@@ -43,38 +63,43 @@ def similarity_report(
 
 
 def cosine_pairs(a: ArrayLike, b: ArrayLike) -> FloatArray:
-    """The cosine of each row of `a` with the same row of `b`, within −1 to 1.
+    """Returns the cosine of each row of `a` with the same row of `b`.
 
-    A zero vector, as a sentence without tokens has, is like nothing: its cosine is 0.
+    Args:
+        a: vectors, shape (pairs, dim).
+        b: vectors, shape (pairs, dim).
+
+    Returns:
+        The cosines, between -1 and 1, shape (pairs,). The cosine of a zero vector, as a sentence
+        without tokens has, is 0.
+
+    Raises:
+        InputError: the shapes differ, or a value is not finite.
+
+    Example:
+        >>> cosine_pairs([[1.0, 0.0]], [[1.0, 1.0]])
+        array([0.70710678])
     """
     first, second = as_pairs(a, b)
-    cosines: FloatArray = np.sum(_unit(first) * _unit(second), axis=1)  # (pairs,)
-    return np.clip(cosines, -1.0, 1.0)  # rounding may pass 1 by a hair
+    cosines: FloatArray = np.sum(unit_rows(first) * unit_rows(second), axis=1)  # (pairs,)
+    return np.clip(cosines, -1.0, 1.0)  # rounding may exceed 1 slightly
 
 
-def correlations(gold: FloatArray, found: FloatArray, name: str) -> tuple[float, float]:
-    """Pearson's and Spearman's correlation; `name` says what `found` is if it has none."""
+def correlations(gold: FloatArray, predicted: FloatArray, name: str) -> tuple[float, float]:
+    """Returns Pearson's and Spearman's correlation; `name` is what `predicted` is in messages."""
     _check_varies(gold, "gold scores")
-    _check_varies(found, name)
-    with train_extra("A correlation"):
+    _check_varies(predicted, name)
+    with require_extra("A correlation", "train"):
         from scipy.stats import pearsonr, spearmanr
 
-    return float(pearsonr(gold, found).statistic), float(spearmanr(gold, found).statistic)
-
-
-def _unit(vectors: FloatArray) -> FloatArray:
-    largest = np.abs(vectors).max(axis=1, keepdims=True)  # (pairs, 1)
-    # Divided by its largest number first, so that no square overflows or vanishes.
-    scaled = vectors / np.where(largest > 0, largest, 1.0)
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)  # (pairs, 1), at least 1 or exactly 0
-    unit: FloatArray = scaled / np.where(length > 0, length, 1.0)
-    return unit
+    pearson, spearman = pearsonr(gold, predicted), spearmanr(gold, predicted)
+    return float(pearson.statistic), float(spearman.statistic)
 
 
 def _check_varies(values: FloatArray, name: str) -> None:
     if len(values) < 2:
         raise InputError(f"a correlation needs at least 2 pairs, not {len(values)}")
-    # Numbers that differ by rounding only are constant too: their correlation would be noise.
+    # Values that differ by rounding only are constant too: their correlation would be noise.
     if np.ptp(values) <= 1e-12 * np.abs(values).max():
         raise InputError(
             f"all {len(values)} {name} are {values[0]:.6g}: a correlation with them is not defined"

@@ -21,13 +21,21 @@ from genpool.evaluation.vectors import (
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """One label a row: vectors (rows, dim), labels (rows)."""
+    """Vectors with a label each.
+
+    Args:
+        vectors: an array of shape (rows, dim).
+        labels: the label of every row.
+
+    Raises:
+        InputError: the lengths differ, or a value is not finite.
+    """
 
     vectors: FloatArray
     labels: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        # Frozen for those who use it; here both are brought to one type.
+        # Frozen for its users; here both are converted to one type.
         object.__setattr__(self, "vectors", as_vectors(self.vectors, "vectors"))
         object.__setattr__(self, "labels", tuple(self.labels))
         if len(self.vectors) != len(self.labels):
@@ -36,7 +44,16 @@ class LabelledVectors:
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """One gold score a pair: scores (pairs,), a and b (pairs, dim)."""
+    """Pairs of vectors with a gold score each.
+
+    Args:
+        scores: an array of shape (pairs,).
+        a: the vectors of the first sentences, shape (pairs, dim).
+        b: the vectors of the second sentences, shape (pairs, dim).
+
+    Raises:
+        InputError: the shapes differ, or a value is not finite.
+    """
 
     scores: FloatArray
     a: FloatArray
@@ -55,10 +72,24 @@ def labelled_vectors(
     sentences: Sequence[str],
     others: Sequence[str] | None = None,
 ) -> LabelledVectors:
-    """Encode labelled sentences or, with `others`, labelled pairs (as `pair_features`)."""
-    for name, given in (("sentences", sentences), ("second sentences", others)):
-        if given is not None and len(given) != len(labels):
-            raise InputError(f"{len(labels)} labels and {len(given)} {name}: one each a row")
+    """Encodes labelled sentences or labelled pairs of sentences.
+
+    Args:
+        encode: a function from a list of sentences to their vectors, as `SentenceEncoder.encode`.
+        labels: the label of every row.
+        sentences: the sentence, or first sentence, of every row.
+        others: the second sentence of every row; a pair becomes its `pair_features`. None
+            (default): single sentences.
+
+    Raises:
+        InputError: the lengths differ, or a vector is not finite.
+
+    Example:
+        >>> labelled_vectors(model.encode, ["good", "bad"], ["I like it.", "I do not."])
+    """
+    for name, texts in (("sentences", sentences), ("second sentences", others)):
+        if texts is not None and len(texts) != len(labels):
+            raise InputError(f"{len(labels)} labels and {len(texts)} {name}; expected one per row")
     if others is None:
         return LabelledVectors(encode_sentences(encode, sentences), tuple(labels))
     first, second = _both_sides(encode, sentences, others)
@@ -68,9 +99,23 @@ def labelled_vectors(
 def scored_pairs(
     encode: Encode, scores: Sequence[float], a: Sequence[str], b: Sequence[str]
 ) -> ScoredPairs:
-    """Encode both sides of pairs with a gold score."""
+    """Encodes pairs of sentences that have a gold score.
+
+    Args:
+        encode: a function from a list of sentences to their vectors, as `SentenceEncoder.encode`.
+        scores: the score of every pair.
+        a: the first sentences.
+        b: the second sentences.
+
+    Raises:
+        InputError: the lengths differ, or a vector is not finite.
+
+    Example:
+        >>> scored_pairs(model.encode, [4.5], ["A dog runs."], ["A dog is running."])
+    """
     if not len(scores) == len(a) == len(b):
-        raise InputError(f"{len(scores)} scores, {len(a)} and {len(b)} sentences: one each a pair")
+        counts = f"{len(scores)} scores, {len(a)} and {len(b)} sentences"
+        raise InputError(f"{counts}; expected one of each per pair")
     first, second = _both_sides(encode, a, b)
     return ScoredPairs(np.asarray(scores), first, second)
 
@@ -78,6 +123,6 @@ def scored_pairs(
 def _both_sides(
     encode: Encode, a: Sequence[str], b: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    # In one call, so that a sentence that stands on both sides is encoded once.
+    # In one call, so that a sentence that is on both sides is encoded once.
     vectors = encode_sentences(encode, [*a, *b])  # (2 × pairs, dim)
     return vectors[: len(a)], vectors[len(a) :]

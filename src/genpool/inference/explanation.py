@@ -1,4 +1,4 @@
-"""What each head of a model looked at in a sentence."""
+"""The weights that each head of a model gave to the tokens of a sentence."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from genpool.pooling import Pooled
+from genpool.tensors.packing import Packing
 from genpool.text import Token
 
 SHADES = " ░▒▓█"
@@ -35,19 +36,29 @@ p {{ color: #67707c }}
 <table>
 {rows}
 </table>
-<p>The darker a word, the more of the head's vector it gave (mean over the dimensions; point at a
-word for its weight).</p>
+<p>The darker a word, the larger its weight in the head's vector (mean over the dimensions; point at
+a word for its weight).</p>
 </html>
 """
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The weights that a sentence's vector was made with.
+    """The weights that a sentence's vector was pooled with, from `SentenceEncoder.explain`.
 
-    tokens      the words with their places; begin and end tokens, if any, have the place (-1, -1)
-    weights     (heads, tokens, dim or 1): what each token gave to each dimension of each head
-    token_weights  (heads, tokens): the mean over the dimensions; every row sums to 1
+    `print(explanation)` shows a table, `to_html()` returns a page.
+
+    Attributes:
+        sentence: the sentence, unchanged.
+        tokens: its words with their offsets; begin and end tokens, if any, have offsets (-1, -1).
+        weights: (heads, tokens, dim), the weight of each token in each dimension of each head; the
+            last dimension is 1 for scalar attention. Over the tokens they sum to 1.
+        token_weights: (heads, tokens), the mean of the weights over the dimensions.
+
+    Example:
+        >>> explanation = model.explain("A man sleeps.")
+        >>> top = explanation.token_weights[0].argmax()   # of the first head
+        >>> explanation.tokens[top].text
     """
 
     sentence: str
@@ -56,11 +67,12 @@ class Explanation:
 
     @property
     def token_weights(self) -> NDArray[np.float32]:
+        """(heads, tokens): the mean of the weights over the dimensions; every row sums to 1."""
         means: NDArray[np.float32] = self.weights.mean(axis=2)
         return means
 
     def __str__(self) -> str:
-        """A table: a line per token, a column per head; the darkest cell is a head's top token."""
+        """Returns a table: a line per token, a column per head; the top token's cell is darkest."""
         if not self.tokens:
             return "(no tokens)"
         shares = self.token_weights
@@ -73,7 +85,11 @@ class Explanation:
         return "\n".join(lines)
 
     def to_html(self) -> str:
-        """A page: the sentence once per head, each word the darker the more weight it has."""
+        """Returns an HTML page: the sentence once per head, words with more weight are darker.
+
+        Example:
+            >>> Path("heads.html").write_text(explanation.to_html(), encoding="utf-8")
+        """
         shares = self.token_weights
         rows = []
         for head, row in enumerate(shares, start=1):
@@ -96,21 +112,27 @@ def _cell(weight: float, largest: float) -> str:
     return f"{weight:8.3f} {shade}"
 
 
-def pooling_weights(states: Tensor, pool: Callable[[Tensor], Pooled]) -> Tensor:
-    """(batch, heads, time, dim or 1): the pooling's weights, also of poolings that return none.
+def pooling_weights(states: Tensor, packing: Packing, pool: Callable[[Tensor], Pooled]) -> Tensor:
+    """Returns the weights (batch, heads, time, dim or 1) of any pooling, also of max and mean.
 
     A dimension of a max, mean or last vector depends on the same dimension of the states alone,
     and linearly: its derivative by each token's state is that token's weight.
+
+    Args:
+        states: packed states (rows, dim).
+        packing: where the rows belong.
+        pool: pools packed states, with weights if the pooling has them.
     """
     with torch.enable_grad():
-        free = states.detach().requires_grad_()
-        pooled = pool(free)
+        rows = states.detach().requires_grad_()
+        pooled = pool(rows)
         if pooled.weights is not None:
             return pooled.weights.detach()
-        if not free.numel():
-            return free.detach().unsqueeze(1).expand(-1, pooled.heads.shape[1], -1, -1)
-        weights = [
-            torch.autograd.grad(head.sum(), free, retain_graph=True)[0]  # (batch, time, dim)
+        if not rows.numel():
+            batch, heads, dim = pooled.heads.shape
+            return rows.new_zeros(batch, heads, packing.shape[1], dim)
+        gradients = [
+            torch.autograd.grad(head.sum(), rows, retain_graph=True)[0]  # (rows, dim)
             for head in pooled.heads.unbind(dim=1)
         ]
-    return torch.stack(weights, dim=1)
+    return torch.stack([packing.unpack(gradient) for gradient in gradients], dim=1)

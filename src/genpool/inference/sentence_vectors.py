@@ -1,11 +1,11 @@
-"""What everything that encodes sentences can do: encode, encode a stream, compare."""
+"""What every encoder of sentences can do: encode a list or a stream, compare sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import islice
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 import torch
@@ -13,44 +13,89 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.inference.batching import PART, map_by_length
+from genpool.inference.batching import SORT_BATCHES, map_by_length
 from genpool.progress import progress
 from genpool.text import TextPipeline
 
 Vectors = NDArray[np.float32]
 
 
+def ignore_progress(count: int) -> None:
+    """Does nothing with the number of sentences that are done."""
+
+
 class StreamEncoder(Protocol):
     """Encodes a stream of sentences, in order."""
 
     def encode_stream(
-        self, sentences: Iterable[str], batch_size: int = 64, done: Any = ...
+        self,
+        sentences: Iterable[str],
+        batch_size: int = 64,
+        done: Callable[[int], object] = ...,
     ) -> Iterator[Tensor]: ...
 
 
 class SentenceVectors:
-    """A mixin: all that a class has to bring is `text`, `output_dim` and `encode_tokenized`."""
+    """A mixin: a class brings `text`, `output_dim` and `encode_tokenized`; the rest is here.
+
+    Attributes:
+        text: splits sentences into words.
+        threads: how many batches `encode_tokenized` can encode at the same time. Default: 1.
+    """
 
     text: TextPipeline
-    #: batches that `encode_tokenized` can work at side by side
     threads: int = 1
 
     @property
     def output_dim(self) -> int:
+        """The dimension of a sentence vector."""
         raise NotImplementedError
 
     @property
     def device(self) -> torch.device:
+        """Where the vectors are computed."""
         raise NotImplementedError
 
     @property
     def dtype(self) -> torch.dtype:
+        """The type of the vectors that `encode(..., convert_to_tensor=True)` returns."""
         raise NotImplementedError
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        """Vectors (sentences, output_dim) of tokenised sentences: one batch."""
+        """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch."""
         raise NotImplementedError
 
+    @overload
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: Literal[False] = False,
+        truncate_dim: int | None = None,
+    ) -> Vectors: ...
+    @overload
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        *,
+        convert_to_tensor: Literal[True],
+        truncate_dim: int | None = None,
+    ) -> Tensor: ...
+    @overload
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+        truncate_dim: int | None = None,
+    ) -> Vectors | Tensor: ...
     def encode(
         self,
         sentences: str | Sequence[str],
@@ -60,68 +105,129 @@ class SentenceVectors:
         convert_to_tensor: bool = False,
         truncate_dim: int | None = None,
     ) -> Vectors | Tensor:
-        """Vectors (sentences, output_dim), in the order given; one string gives one vector.
+        """Returns the vectors of sentences, in the order of the sentences.
 
-        Tokens beyond `text.max_length` (256 in the embedded model) are left out, and counted in
-        `text.cut`.
+        A sentence has the same vector alone and in any batch, up to rounding. Tokens beyond
+        `text.max_length` (256 in the embedded model) are left out and counted in `text.cut`. A
+        sentence without tokens has a vector of zeros.
 
-        truncate_dim: keep only so many numbers of each vector, the first ones. The embedded model
-        has the most important ones first.
+        Args:
+            sentences: a list of sentences, or one sentence.
+            batch_size: sentences per batch; fewer where they are long. Default: 64.
+            show_progress_bar: show a bar, or lines in a log, on standard error. Default: False.
+            normalize_embeddings: scale every vector to length 1. Default: False.
+            convert_to_tensor: return a tensor on the model's device, of the model's type, instead
+                of a NumPy array of float32. Default: False.
+            truncate_dim: keep only this number of leading dimensions, before vectors are
+                normalized. The embedded model has the most important ones first. Default: None,
+                all of them.
+
+        Returns:
+            Vectors (sentences, output_dim or truncate_dim); for one string, one vector.
+
+        Raises:
+            InputError: a sentence is not a string, or batch_size or truncate_dim is not possible.
+
+        Example:
+            >>> model.encode(["A man sleeps.", "A person rests."]).shape
+            (2, 384)
         """
-        width = resolve_truncate_dim(self, truncate_dim)
-        given = [sentences] if isinstance(sentences, str) else list(require_iterable(sentences))
-        with progress("encoding", len(given), shown=show_progress_bar) as done:
-            chunks = list(self.encode_stream(given, batch_size, done))
-        vectors = chunks[0] if len(chunks) == 1 else torch.cat(chunks or [self._none()])
-        vectors = vectors[:, :width]
+        dim = resolve_truncate_dim(self, truncate_dim)
+        texts = [sentences] if isinstance(sentences, str) else list(require_iterable(sentences))
+        # Without a bar nothing of it is needed, not even the import.
+        bar = (
+            progress("encoding", len(texts)) if show_progress_bar else nullcontext(ignore_progress)
+        )
+        with bar as done:
+            chunks = list(self.encode_stream(texts, batch_size, done))
+        vectors = chunks[0] if len(chunks) == 1 else torch.cat(chunks or [self._no_vectors()])
+        vectors = vectors[:, :dim]  # (sentences, dim)
         if normalize_embeddings:
             vectors = nn.functional.normalize(vectors, dim=1)
         if isinstance(sentences, str):
             vectors = vectors[0]
         return vectors if convert_to_tensor else vectors.float().cpu().numpy()
 
-    def _none(self) -> Tensor:
+    def _no_vectors(self) -> Tensor:
         return torch.zeros(0, self.output_dim)
 
     def encode_stream(
-        self, sentences: Iterable[str], batch_size: int = 64, done: Any = lambda count: None
+        self,
+        sentences: Iterable[str],
+        batch_size: int = 64,
+        done: Callable[[int], object] = ignore_progress,
     ) -> Iterator[Tensor]:
-        """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
-        words = self._split(require_texts(sentences), PART * batch_size)
+        """Yields the vectors of a stream of any length, in order and in bounded memory.
+
+        Args:
+            sentences: any iterable of sentences; it is read as the vectors are taken.
+            batch_size: sentences per batch. Default: 64.
+            done: called with the number of sentences of every finished batch.
+
+        Yields:
+            Tensors (n, output_dim).
+
+        Raises:
+            InputError: one of them is not a string, or batch_size is below 1.
+        """
+        words = self._split(require_texts(sentences), SORT_BATCHES * batch_size)
         return map_by_length(words, len, self.encode_tokenized, batch_size, done, self.threads)
 
     @contextmanager
     def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[StreamEncoder]:
-        """Yields what encodes a long stream fastest; here, this encoder itself."""
+        """Yields what encodes a long stream fastest; here, this encoder itself.
+
+        Args:
+            workers: processes that encode at the same time; only 1 is possible here. Default: 1.
+            int8: round the weights to 8 bits; not possible here. Default: False.
+
+        Raises:
+            InputError: several workers or int8 were asked for.
+        """
         if workers > 1:
             raise InputError("several workers need a genpool model; leave --workers out.")
         if int8:
-            raise InputError("int8 is for a genpool model; this encoder brings its own weights.")
+            raise InputError("int8 is for a genpool model; this encoder has weights of its own.")
         yield self
 
-    def _split(self, texts: Iterator[str], together: int) -> Iterator[list[str]]:
-        while some := list(islice(texts, together)):
-            yield from self.text.words_batch(some)
+    def _split(self, texts: Iterator[str], sentences_together: int) -> Iterator[list[str]]:
+        while group := list(islice(texts, sentences_together)):
+            yield from self.text.words_batch(group)
 
     def similarity(
         self,
         first: str | Sequence[str] | NDArray[Any] | Tensor,
         second: str | Sequence[str] | NDArray[Any] | Tensor,
     ) -> Tensor:
-        """Cosines (first, second) of all pairs; sentences are encoded. Zeros have cosine 0."""
+        """Returns the cosines of all pairs of two groups of sentences or vectors.
+
+        Args:
+            first: sentences, which are encoded, or vectors (n, output_dim); also a single one.
+            second: the same.
+
+        Returns:
+            Cosines (first, second); a vector of zeros has cosine 0 with every other.
+
+        Raises:
+            InputError: neither sentences nor vectors of output_dim dimensions.
+
+        Example:
+            >>> model.similarity("A man sleeps.", ["A person rests.", "A dog runs."]).shape
+            torch.Size([1, 2])
+        """
         sides = [nn.functional.normalize(self._vectors(side), dim=1) for side in (first, second)]
         return sides[0] @ sides[1].T
 
-    def _vectors(self, given: Any) -> Tensor:
+    def _vectors(self, side: Any) -> Tensor:
         """Sentences or vectors as vectors (n, output_dim), of the model's type."""
-        texts = [given] if isinstance(given, str) else given
+        texts = [side] if isinstance(side, str) else side
         if not isinstance(texts, Tensor | np.ndarray):
-            return cast(Tensor, self.encode(texts, convert_to_tensor=True))
+            return self.encode(texts, convert_to_tensor=True)
         if isinstance(texts, np.ndarray) and texts.dtype.kind not in "fiu":
             raise InputError(f"got an array of {texts.dtype}; expected vectors or a list of texts.")
         # A copy: PyTorch warns of arrays that it must not write to, such as those of np.load.
-        made = torch.tensor(texts) if isinstance(texts, np.ndarray) else texts
-        vectors: Tensor = made.to(self.device, self.dtype)
+        tensor = torch.tensor(texts) if isinstance(texts, np.ndarray) else texts
+        vectors: Tensor = tensor.to(self.device, self.dtype)
         vectors = vectors.unsqueeze(0) if vectors.dim() == 1 else vectors
         if vectors.dim() != 2 or vectors.shape[1] != self.output_dim:
             raise InputError(
@@ -130,14 +236,16 @@ class SentenceVectors:
         return vectors
 
 
-def require_iterable(given: Any) -> Iterable[Any]:
-    if not isinstance(given, Iterable):
-        raise InputError(f"got {given!r} ({type(given).__name__}); expected a list of sentences.")
-    return given
+def require_iterable(sentences: Any) -> Iterable[Any]:
+    """Returns the sentences; raises InputError for what cannot be a list of them."""
+    if not isinstance(sentences, Iterable):
+        kind = type(sentences).__name__
+        raise InputError(f"got {sentences!r} ({kind}); expected a list of sentences.")
+    return sentences
 
 
 def require_text(sentence: object, place: str = "") -> str:
-    """The sentence; anything else is told, with its place among many."""
+    """Returns the sentence; raises InputError for anything else, with its place among many."""
     if not isinstance(sentence, str):
         kind = type(sentence).__name__
         raise InputError(f"{place}got {sentence!r} ({kind}); expected a sentence (str).")
@@ -145,18 +253,19 @@ def require_text(sentence: object, place: str = "") -> str:
 
 
 def require_texts(sentences: Iterable[object]) -> Iterator[str]:
+    """Yields the sentences; raises InputError at the first that is not a string."""
     for number, sentence in enumerate(sentences):
         yield require_text(sentence, f"sentence {number}: ")
 
 
 def resolve_truncate_dim(encoder: SentenceVectors, truncate_dim: int | None) -> int:
-    """How many numbers of a vector are kept."""
+    """Returns how many leading dimensions of a vector are kept; None keeps all of them."""
     if truncate_dim is None:
         return encoder.output_dim
-    whole = isinstance(truncate_dim, int) and not isinstance(truncate_dim, bool)
-    if not whole or not 1 <= truncate_dim <= encoder.output_dim:
+    is_integer = isinstance(truncate_dim, int) and not isinstance(truncate_dim, bool)
+    if not is_integer or not 1 <= truncate_dim <= encoder.output_dim:
         raise InputError(
-            f"truncate_dim is {truncate_dim!r}; expected 1 to {encoder.output_dim}, the width of "
-            "the vectors."
+            f"truncate_dim is {truncate_dim!r}; expected 1 to {encoder.output_dim}, the dimensions "
+            "of the vectors."
         )
     return truncate_dim

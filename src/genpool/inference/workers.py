@@ -1,19 +1,28 @@
 """Encoding on several processes: each has the model for itself, and one thread.
 
-Small operations gain little from a second thread and wait for Python's lock; whole processes do
-not. Every process loads the model from a folder, so nothing of it has to be sent.
+Small operations gain little from a second thread and wait for Python's lock; processes do not.
+Every process loads the model from a temporary folder, so nothing of it has to be sent.
+
+Workers never outlive their parent, however it ends: each has the end of a pipe whose other end is
+open in the parent only, and exits when that one is closed.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import islice
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
@@ -22,19 +31,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from genpool.disk.temporary import temporary_path
 from genpool.errors import GenpoolError, InputError
-from genpool.inference.batching import WINDOW
+from genpool.inference.batching import WINDOW_BATCHES
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
-from genpool.inference.sentence_vectors import require_texts
+from genpool.inference.sentence_vectors import ignore_progress, require_texts
 
 Vectors = NDArray[np.float32]
 
+#: batches that a worker encodes at a time
+TASK_BATCHES = WINDOW_BATCHES // 4
+
 #: the encoder of a worker process
-_own: QuickEncoder
+_encoder: QuickEncoder
 
 
 class WorkerResult(NamedTuple):
-    """What a worker sends back: vectors, and how much a maximum length has cut off."""
+    """The vectors (sentences, output_dim) of a task, and how much a maximum length has cut off."""
 
     vectors: Vectors
     cut_sentences: int
@@ -52,9 +65,24 @@ class SavedEncoder(EncoderParts, Protocol):
 class WorkerPool:
     """A sentence encoder on several processes; close it, or use it in a `with` block.
 
+    The processes start with the first sentences, which takes a few seconds, and end with this
+    process, even if it is killed.
+
+    Args:
+        model: a `SentenceEncoder`; the workers have its weights of this moment.
+        workers: the number of processes.
+        int8: round the weights to 8 bits, as in `QuickEncoder`. Default: False.
+
+    Attributes:
+        output_dim: the dimension of a sentence vector.
+        workers: the number of processes.
+
+    Raises:
+        InputError: workers is below 1.
+
     Example:
         >>> with WorkerPool(model, workers=2) as pool:
-        ...     vectors = pool.encode(sentences)
+        ...     vectors = pool.encode(sentences)   # (sentences, output_dim)
     """
 
     def __init__(self, model: SavedEncoder, workers: int, int8: bool = False) -> None:
@@ -62,57 +90,89 @@ class WorkerPool:
             raise InputError(f"workers is {workers}; expected 1 or more.")
         self.output_dim, self.workers = model.output_dim, workers
         self._cut = model.text.cut
-        self._folder = tempfile.TemporaryDirectory(prefix="genpool-")
-        model.save_pretrained(Path(self._folder.name) / "model")
-        # A fresh interpreter: a copy of this one could hold locks of threads that it has not.
-        self._pool = ProcessPoolExecutor(
-            workers,
-            mp_context=get_context("spawn"),
-            initializer=_begin,
-            initargs=(type(model), str(Path(self._folder.name) / "model"), int8),
-        )
+        # A fresh interpreter: a fork could have locks of threads that it does not have.
+        context = get_context("spawn")
+        with ExitStack() as resources:
+            folder = resources.enter_context(_model_folder())
+            model.save_pretrained(folder)
+            stop_receiver, self._stop_sender = context.Pipe(duplex=False)
+            resources.callback(stop_receiver.close)
+            resources.callback(self._stop_sender.close)
+            self._pool = ProcessPoolExecutor(
+                workers,
+                mp_context=context,
+                initializer=_start_worker,
+                initargs=(type(model), str(folder), int8, stop_receiver),
+            )
+            resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+            self._resources = resources.pop_all()
 
     def encode(self, sentences: Iterable[str], batch_size: int = 64) -> Vectors:
-        """Vectors (sentences, output_dim), in the order given."""
-        chunks = [each.numpy() for each in self.encode_stream(sentences, batch_size)]
+        """Returns the vectors of sentences, in the order of the sentences.
+
+        Args:
+            sentences: any iterable of sentences.
+            batch_size: sentences per batch. Default: 64.
+
+        Returns:
+            Vectors (sentences, output_dim), float32.
+
+        Raises:
+            InputError: one of them is not a string.
+            GenpoolError: a worker process ended before its work was done.
+        """
+        chunks = [chunk.numpy() for chunk in self.encode_stream(sentences, batch_size)]
         return np.concatenate(chunks) if chunks else np.zeros((0, self.output_dim), np.float32)
 
     def encode_stream(
         self,
         sentences: Iterable[str],
         batch_size: int = 64,
-        done: Callable[[int], object] = lambda count: None,
+        done: Callable[[int], object] = ignore_progress,
     ) -> Iterator[Tensor]:
-        """Vectors of a stream of any length, in chunks (n, output_dim) and in order."""
+        """Yields the vectors of a stream of any length, in order and in bounded memory.
+
+        Args:
+            sentences: any iterable of sentences; it is read as the vectors are taken.
+            batch_size: sentences per batch. Default: 64.
+            done: called with the number of sentences of every finished task.
+
+        Yields:
+            Tensors (n, output_dim), float32.
+
+        Raises:
+            InputError: one of them is not a string.
+            GenpoolError: a worker process ended before its work was done.
+        """
         texts = require_texts(sentences)
         waiting: deque[Future[WorkerResult]] = deque()
         try:
-            while some := list(islice(texts, WINDOW * batch_size // 4)):
-                waiting.append(self._pool.submit(_encode, some, batch_size))
+            while task := list(islice(texts, TASK_BATCHES * batch_size)):
+                waiting.append(self._pool.submit(_encode, task, batch_size))
                 if len(waiting) > 2 * self.workers:
                     yield self._next(waiting, done)
             while waiting:
                 yield self._next(waiting, done)
         finally:  # an error, or nobody wants the rest
-            for each in waiting:
-                each.cancel()
+            for future in waiting:
+                future.cancel()
 
     def _next(self, waiting: deque[Future[WorkerResult]], done: Callable[[int], object]) -> Tensor:
         try:
-            encoded = waiting.popleft().result()
+            result = waiting.popleft().result()
         except BrokenProcessPool as error:
             raise GenpoolError(
                 f"one of {self.workers} worker processes ended before its work was done (killed, "
                 "or out of memory?). Try fewer workers, or smaller batches."
             ) from error
-        self._cut.sentences += encoded.cut_sentences
-        self._cut.tokens += encoded.cut_tokens
-        done(len(encoded.vectors))
-        return torch.from_numpy(encoded.vectors)
+        self._cut.sentences += result.cut_sentences
+        self._cut.tokens += result.cut_tokens
+        done(len(result.vectors))
+        return torch.from_numpy(result.vectors)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._folder.cleanup()
+        """Ends the processes, after the task that each is working on, and removes the model."""
+        self._resources.close()
 
     def __enter__(self) -> Self:
         return self
@@ -123,17 +183,37 @@ class WorkerPool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is not None:  # nobody waits for a result: the workers stop at once
+            self._stop_sender.close()
         self.close()
 
 
-def _begin(model_class: type[SavedEncoder], folder: str, int8: bool) -> None:
-    global _own
+def _model_folder() -> AbstractContextManager[Path]:
+    """Makes a temporary name; what pools that were killed have left under such names is removed."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"  # Windows has a folder for each user
+    return temporary_path(Path(tempfile.gettempdir()) / f"genpool-workers-{user}", "model")
+
+
+def _start_worker(
+    model_class: type[SavedEncoder], folder: str, int8: bool, stop_receiver: Connection
+) -> None:
+    global _encoder
+    # Ctrl-C goes to every process of a terminal; the parent decides what happens.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_exit_with_parent, args=(stop_receiver, folder), daemon=True).start()
     torch.set_num_threads(1)
-    _own = QuickEncoder(model_class.from_pretrained(folder), int8=int8)
+    _encoder = QuickEncoder(model_class.from_pretrained(folder), int8=int8)
+
+
+def _exit_with_parent(stop_receiver: Connection, folder: str) -> None:
+    with suppress(EOFError, OSError):
+        stop_receiver.recv_bytes()  # nothing is ever sent: this ends when the parent does
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 def _encode(sentences: list[str], batch_size: int) -> WorkerResult:
-    cut = _own.text.cut
+    cut = _encoder.text.cut
     before = cut.sentences, cut.tokens
-    vectors = np.asarray(_own.encode(sentences, batch_size))
+    vectors = _encoder.encode(sentences, batch_size)
     return WorkerResult(vectors, cut.sentences - before[0], cut.tokens - before[1])

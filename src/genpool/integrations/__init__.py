@@ -1,1 +1,1 @@
-"""Other people's libraries: each integration depends on the core, never the reverse."""
+"""Integrations with other libraries: each depends on the core of genpool, never the reverse."""

@@ -1,4 +1,4 @@
-"""What the models inside the package can do, in a few seconds."""
+"""A tour of the models inside the package, in a few seconds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ PAIRS = [
     ("A dog runs along the beach.", "A dog chases a ball."),
 ]
 NEXT = """Next:
-   genpool encode sentences.txt -o index/     vectors of a file, one sentence a line
-   genpool search index/ "a question"         the sentences that are closest to it
+   genpool encode sentences.txt -o index/     vectors of a file, one sentence per line
+   genpool search index/ "a question"         the sentences closest to it
    genpool recipes                            what can be trained, on your data or others'
    README.md                                  the same from Python, and much more"""
 
 
 def run() -> None:
-    torch.set_num_threads(1)  # sentences this few gain nothing from a second thread
+    """Prints what the embedded encoder and classifier return for a few sentences."""
+    torch.set_num_threads(1)  # so few sentences gain nothing from a second thread
     encoder = SentenceEncoder.from_pretrained()
 
     print("1. Encode: one vector for each sentence\n")

@@ -1,4 +1,4 @@
-"""Models on tables: what the commands predict, evaluate and encode do, callable from Python."""
+"""Models on data sets: what the commands predict and evaluate do, callable from Python."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from genpool.data import Example, TableReader
-from genpool.data.base import Reader
+from genpool.data.base import SCORED_SPLITS, Reader
 from genpool.errors import DataError, FolderError, InputError
 from genpool.evaluation import (
     AccuracyReport,
@@ -39,31 +38,59 @@ from genpool.model import (
     load_model,
 )
 
-_NAME_LABEL = "expected one in every row. Name their column: label= (command line: --label)"
+_NAME_LABEL = "Name the column of labels: label= (command line: --label)"
 
 
 @dataclass(frozen=True)
 class TablePredictions:
-    """Predictions of a table's rows, and the genre of each, where the table has one."""
+    """Predictions for the rows of a table or split.
+
+    Args:
+        predictions: id, gold label (None if unknown) and predicted label of every row.
+        genres: the genre of every row; None where it is unknown.
+        place: the file or data set, for messages. Default None.
+    """
 
     predictions: Predictions
     genres: list[str | None]
     place: str | Path | None = None
 
+    @property
+    def unlabelled(self) -> int:
+        """The number of rows without a gold label, which are not scored."""
+        return self.predictions.gold.count(None)
+
     def report(self) -> AccuracyReport:
-        """Accuracy against the table's own labels."""
-        gold = [label for label in self.predictions.gold if label is not None]
-        without = len(self.predictions.gold) - len(gold)
-        if without:
-            problem = f"{without:,} of {len(self.predictions.gold):,} rows have no label"
-            raise DataError(f"{problem}; {_NAME_LABEL}", self.place)
-        genres = self.genres if any(self.genres) else None
-        labels = self.predictions.labels
-        return accuracy_report(gold, self.predictions.predicted, labels, genres)
+        """Returns the accuracy over the rows that have a gold label.
+
+        Raises:
+            DataError: no row has a gold label.
+        """
+        labelled = [row for row, label in enumerate(self.predictions.gold) if label is not None]
+        if self.unlabelled and not labelled:
+            total = len(self.predictions.gold)
+            raise DataError(
+                f"{total:,} of {total:,} rows have no label, so there is nothing to score. "
+                f"{_NAME_LABEL}, or predict the rows instead",
+                self.place,
+            )
+        return accuracy_report(
+            [str(self.predictions.gold[row]) for row in labelled],
+            [self.predictions.predicted[row] for row in labelled],
+            self.predictions.labels,
+            [self.genres[row] for row in labelled] if any(self.genres) else None,
+        )
 
 
 def load_classifier(path: str | Path | None) -> PairClassifier | TextClassifier:
-    """The classifier of a folder; without one, the embedded NLI classifier."""
+    """Returns the classifier saved in a folder; without a path, the embedded NLI classifier.
+
+    Args:
+        path: the folder of a PairClassifier or a TextClassifier, or None.
+
+    Raises:
+        FolderError: the folder holds no classifier.
+    """
     if path is None:
         return PairClassifier.from_pretrained()
     model = load_model(path)
@@ -79,21 +106,37 @@ def predict_table(
     model: PairClassifier | TextClassifier,
     file: str | Path | Reader,
     batch_size: int = 64,
+    split: str | None = None,
     **options: Any,
 ) -> TablePredictions:
-    """Labels for the rows of a table; its own labels, if any, are kept as gold.
+    """Predicts the label of every row of a table; gold labels, if there are any, are kept.
 
-    file: a path, or a reader of one table, which afterwards knows the rows that it `skipped`.
-    options: for a path, those of `TableReader`, such as first="body" or tokenized=True.
+    Args:
+        model: the classifier.
+        file: the path of a table, or a reader, whose `skipped` then counts the rows left out.
+        batch_size: examples per batch. Default 64.
+        split: the split to predict. None (default): the only one.
+        **options: for a path, those of `TableReader`, such as first="body" or tokenized=True.
+
+    Returns:
+        The predictions, in the order of the rows.
+
+    Raises:
+        DataError: the data cannot be read, holds several splits and none was named, or does not
+            suit the model (another number of sentences, other labels).
+        InputError: `options` were passed beside a reader.
+
+    Example:
+        >>> predict_table(model, "pairs.tsv").predictions.predicted
+        ('entailment', 'neutral')
     """
-    reader = _opened(file, **{"labelled": False, **options})
-    if len(reader.splits()) != 1:
-        raise DataError("is a folder of several tables; expected one table", reader.place)
+    reader = _open(file, **{"labelled": False, **options})
+    split = reader.choose_split(split)
     ids: list[str] = []
     gold: list[str | None] = []
     genres: list[str | None] = []
     inputs: list[list[list[str]]] = []
-    for row, example in enumerate(reader.read(reader.splits()[0])):
+    for row, example in enumerate(reader.read(split)):
         sides = [example.first] if example.second is None else [example.first, example.second]
         if len(sides) != model.sentences_per_example:
             raise DataError(
@@ -106,67 +149,98 @@ def predict_table(
         ids.append(example.id or str(row + reader.skipped.total()))
         gold.append(example.label)
         genres.append(example.genre)
-    found = model.predict_tokenized(inputs, batch_size)
-    predicted = tuple(model.labels[number] for number in found.argmax(axis=1))
-    rows = tuple(tuple(float(value) for value in row) for row in found)
     unknown = {label for label in gold if label is not None} - set(model.labels)
     if unknown:
         raise DataError(
             f"the labels {', '.join(sorted(unknown))} are not among the model's: "
-            f"{', '.join(model.labels)}",
+            f"{', '.join(model.labels)}. For the official files of a data set, name its reader "
+            "(command line: --reader)",
             reader.place,
         )
+    probabilities = model.predict_tokenized(inputs, batch_size)  # (rows, labels)
+    predicted = tuple(model.labels[index] for index in probabilities.argmax(axis=1))
+    rows = tuple(tuple(float(value) for value in row) for row in probabilities)
     predictions = Predictions(tuple(ids), tuple(gold), predicted, model.labels, rows)
     return TablePredictions(predictions, genres, reader.place)
 
 
 def evaluate_similarity(
-    encoder: SentenceEncoder, data: str | Path | Reader, **options: Any
+    encoder: SentenceEncoder,
+    data: str | Path | Reader,
+    split: str | None = None,
+    **options: Any,
 ) -> tuple[SimilarityReport, RelatednessReport | None]:
-    """Correlation of the cosine with the scores of a table; of a folder, its test split.
+    """Correlates the cosine of sentence pairs with their gold scores.
 
-    Where the folder has a training split, also a regression on top of frozen vectors.
-    data, options: as in `predict_table`.
+    Args:
+        encoder: the model.
+        data: the path of a table or a folder of tables, or a reader.
+        split: the split to score. None (default): the only one, else "test", else "dev".
+        **options: for a path, those of `TableReader`.
+
+    Returns:
+        The correlation and, if there is a training split, how well a regression on the frozen
+        vectors predicts the scores; otherwise None.
+
+    Raises:
+        DataError: the data cannot be read, or has rows without a score or a second sentence.
     """
-    reader = _opened(data, **options)
-    splits = reader.splits()
-    scored = "test" if "test" in splits else splits[-1]
+    reader = _open(data, **options)
+    scored = reader.choose_split(split, SCORED_SPLITS)
     test = _scored(encoder, reader, scored)
     report = similarity_report(test.scores, test.a, test.b)
-    if "train" not in splits or scored == "train":
+    if "train" not in reader.splits() or scored == "train":
         return report, None
     return report, relatedness_report(_scored(encoder, reader, "train"), test)
 
 
 def evaluate_probe(
-    encoder: SentenceEncoder, data: str | Path | Reader, folds: int = FOLDS, **options: Any
+    encoder: SentenceEncoder,
+    data: str | Path | Reader,
+    folds: int = FOLDS,
+    split: str | None = None,
+    **options: Any,
 ) -> ProbeReport:
-    """Logistic regression on frozen vectors: of a folder's splits, or cross-validated.
+    """Fits a logistic regression on the frozen sentence vectors and scores it.
 
-    folds: of the cross-validation. data, options: as in `predict_table`.
+    With a training split, the probe is fitted on it and scored on another one; otherwise it is
+    cross-validated.
+
+    Args:
+        encoder: the model.
+        data: the path of a table or a folder of tables, or a reader.
+        folds: folds of the cross-validation. Default 10.
+        split: the split to score. None (default): the only one, else "test", else "dev".
+        **options: for a path, those of `TableReader`.
+
+    Raises:
+        DataError: the data cannot be read, or has rows without a label.
+        InputError: there are too few rows.
     """
-    reader = _opened(data, **options)
+    reader = _open(data, **options)
     splits = reader.splits()
-    if "train" in splits and "test" in splits:
-        dev = _labelled(encoder, reader, "dev") if "dev" in splits else None
-        train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, "test")
-        return probe(train, test, dev)
-    return probe_cross_validated(_labelled(encoder, reader, splits[0]), folds=folds)
+    scored = reader.choose_split(split, SCORED_SPLITS)
+    if "train" not in splits or scored == "train":
+        return probe_cross_validated(_labelled(encoder, reader, scored), folds=folds)
+    has_dev = "dev" in splits and scored != "dev"
+    dev = _labelled(encoder, reader, "dev") if has_dev else None
+    train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, scored)
+    return probe(train, test, dev)
 
 
-def _opened(data: str | Path | Reader, labelled: bool = True, **options: Any) -> Reader:
+def _open(data: str | Path | Reader, labelled: bool = True, **options: Any) -> Reader:
     if not isinstance(data, Reader):
         return TableReader(data, labelled=labelled, **options)
     if options:
         names = ", ".join(options)
-        raise InputError(f"a reader has its options already; give {names} when it is made")
+        raise InputError(f"a reader has its options already; pass {names} when you create it")
     return data
 
 
 def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs:
     examples = list(reader.read(split))
-    scores = [each.score for each in examples if each.score is not None]
-    seconds = [each.second for each in examples if each.second is not None]
+    scores = [example.score for example in examples if example.score is not None]
+    seconds = [example.second for example in examples if example.second is not None]
     if len(scores) < len(examples) or len(seconds) < len(examples):
         raise DataError(
             f"{split!r} has rows without a score or a second sentence; name the columns: "
@@ -174,25 +248,25 @@ def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs
             reader.place,
         )
     return scored_pairs(
-        _encode(encoder, examples), scores, [each.first for each in examples], seconds
+        _encode(encoder, examples), scores, [example.first for example in examples], seconds
     )
 
 
 def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledVectors:
     examples = list(reader.read(split))
-    labels = [each.label for each in examples if each.label is not None]
-    seconds = [each.second for each in examples if each.second is not None]
+    labels = [example.label for example in examples if example.label is not None]
+    seconds = [example.second for example in examples if example.second is not None]
     if len(labels) < len(examples):
-        problem = f"{split!r} has rows without a label"
-        raise DataError(f"{problem}; {_NAME_LABEL}", reader.place)
-    firsts = [each.first for each in examples]
+        problem = f"{split!r} has rows without a label; expected one in every row"
+        raise DataError(f"{problem}. {_NAME_LABEL}", reader.place)
+    firsts = [example.first for example in examples]
     return labelled_vectors(_encode(encoder, examples), labels, firsts, seconds or None)
 
 
 def _encode(encoder: SentenceEncoder, examples: list[Example]) -> Encode:
-    """A function that encodes sentences as these examples give them: as text, or as tokens."""
-    if not any(each.tokenized for each in examples):
-        return lambda sentences: np.asarray(encoder.encode(sentences))
+    """Returns a function that encodes the sentences of these examples: as text, or as tokens."""
+    if not any(example.tokenized for example in examples):
+        return lambda sentences: encoder.encode(sentences)
 
     def encode(sentences: list[str]) -> NDArray[Any]:
         tokens = (encoder.text.words(sentence, tokenized=True) for sentence in sentences)

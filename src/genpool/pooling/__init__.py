@@ -1,4 +1,4 @@
-"""Token states and a mask in, one sentence vector out. Nothing here knows where states come from.
+"""Token states and a mask in, one sentence vector out. The states may come from any model.
 
 >>> from genpool.pooling import GeneralizedPooling
 >>> vector, heads, weights = GeneralizedPooling(768, heads=5)(states, mask)
@@ -13,7 +13,7 @@ from genpool.pooling.scalar import ScalarAttentionPooling
 from genpool.pooling.simple import LastPooling, MaxPooling, MeanPooling
 from genpool.pooling.source_to_token import SourceToTokenPooling
 
-#: every pooling by the name that settings and saved folders use; a new one is one file and one line
+#: every pooling by its name in settings and saved folders; adding one takes one file and one line
 POOLINGS: dict[str, type[Pooling]] = {
     "generalized": GeneralizedPooling,
     "scalar": ScalarAttentionPooling,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from math import inf
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +13,17 @@ from genpool.tensors.packing import Packing
 
 
 class Pooled(NamedTuple):
-    """What a pooling gives.
+    """The result of a pooling.
 
-    vector   (batch, output_dim)               the heads, concatenated v1;v2;...
-    heads    (batch, heads, input_dim)         the same numbers, one vector per head
-    weights  (batch, heads, time, input_dim)   what each token gave to each dimension; (..., 1) for
-                                               scalar attention; None where a pooling has no weights
+    Attributes:
+        vector: sentence vectors (batch, output_dim): the heads concatenated, v1;v2;...
+        heads: the same values, one vector per head: (batch, heads, input_dim).
+        weights: attention weights (batch, heads, time, input_dim), or (batch, heads, time, 1) for
+            scalar attention; they sum to 1 over the real tokens and are 0 at padding. None where a
+            pooling has no weights, or where they were not computed (`Pooling.pool_rows`).
+
+    Example:
+        >>> vector, heads, weights = GeneralizedPooling(768, heads=5)(states, mask)
     """
 
     vector: Tensor
@@ -26,37 +32,97 @@ class Pooled(NamedTuple):
 
 
 class Pooling(nn.Module):
-    """States of the tokens and a mask in, one vector per sentence out.
+    """Base class: token states and a mask in, one vector per sentence out.
 
-    `pooling(states, mask)` takes states (batch, time, input_dim) of any model and a boolean mask
-    (batch, time), True at real tokens. What stands at the other positions, and how many of them
-    there are, never changes the result. A sentence with no token gives zeros.
+    Call a pooling as `pooling(states, mask)`. The states (batch, time, input_dim) may come from any
+    model; the mask (batch, time) is boolean, True at real tokens. The values at the other
+    positions, and how many of them there are, never change the result. A sentence without tokens
+    returns zeros.
+
+    To add a pooling, subclass this class, write `forward`, and add a line to `POOLINGS`. The class
+    attributes below say what the rest of genpool may do with it.
+
+    Args:
+        input_dim: dimensions of a token state.
+        heads: number of vectors of input_dim dimensions that are concatenated. Default: 1.
+
+    Attributes:
+        input_dim: dimensions of a token state.
+        heads: number of heads.
+        output_dim: dimensions of a sentence vector, heads * input_dim.
+
+    Raises:
+        InputError: input_dim or heads is not a whole number of 1 or more.
+
+    Example:
+        >>> class FirstPooling(Pooling):
+        ...     def forward(self, states, mask):
+        ...         self.check(states, mask)
+        ...         vector = states[:, 0].masked_fill(~mask[:, :1], 0)   # (batch, input_dim)
+        ...         return Pooled(vector, vector.unsqueeze(1), None)
     """
 
     #: whether `forward` also needs the gates of an LSTM (see `GatedPooling`)
-    needs_gates: bool = False
+    needs_gates: ClassVar[bool] = False
+    #: whether the constructor takes `bidirectional`, which the encoder decides (see `LastPooling`)
+    needs_direction: ClassVar[bool] = False
+    #: whether `pool_rows` works on packed rows alone, without a padded tensor
+    is_packed: ClassVar[bool] = False
+    #: the penalties that can be computed for this pooling (see `genpool.pooling.penalties`)
+    penalties: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, input_dim: int, heads: int = 1) -> None:
-        """heads: how many vectors of input_dim are concatenated."""
         super().__init__()
         require_positive("input_dim", input_dim)
         require_positive("heads", heads)
         self.input_dim = input_dim
+        self.heads = heads
         self.output_dim = heads * input_dim
 
-    def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
-        """The same for packed rows (rows, input_dim), where the weights are not wanted.
+    @property
+    def multi_head(self) -> bool:
+        """Whether there are two or more heads, which a penalty could keep apart."""
+        return self.heads > 1
 
-        A pooling that can do without the padded tensor writes its own.
+    def head_parameters(self) -> Tensor | None:
+        """Returns the parameter that differs between heads, for the parameter penalty (Eq. 7).
+
+        Returns:
+            A tensor whose first dimension is the heads; None where heads share all parameters, or
+            have none.
         """
-        more = {} if gates is None else {"gates": packing.unpack(gates)}
-        pooled: Pooled = self(packing.unpack(rows), packing.mask(), **more)
+        return None
+
+    def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
+        """Pools packed rows, where the weights are not needed.
+
+        A pooling that works without the padded tensor overrides this method and sets `is_packed`.
+
+        Args:
+            rows: states of the real tokens, (rows, input_dim).
+            packing: where the rows belong.
+            gates: input gates (rows, width) for a pooling with `needs_gates`. Default: None.
+
+        Returns:
+            The same vectors and heads as `forward`; the weights may be None.
+        """
+        extra = {} if gates is None else {"gates": packing.unpack(gates)}
+        pooled: Pooled = self(packing.unpack(rows), packing.mask(), **extra)
         return pooled
 
     def check(self, states: Tensor, mask: Tensor) -> None:
+        """Raises InputError where states and mask cannot be pooled by this module.
+
+        Args:
+            states: expected to be (batch, time, input_dim), of the type of the parameters.
+            mask: expected to be boolean, (batch, time).
+
+        Raises:
+            InputError: a shape or a type does not fit.
+        """
         check_states(states, mask, self.input_dim)
-        own = next(self.parameters(), None)
-        mixed = own is not None and own.dtype is not states.dtype
+        parameter = next(self.parameters(), None)
+        mixed = parameter is not None and parameter.dtype is not states.dtype
         if mixed and not torch.is_autocast_enabled(states.device.type):
             raise InputError(
                 f"states have type {states.dtype}, this pooling another; expected the same: "
@@ -68,11 +134,19 @@ class Pooling(nn.Module):
 
 
 def require_positive(name: str, value: int) -> None:
+    """Raises InputError unless the value is a whole number of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InputError(f"{name} is {value!r}; expected a whole number of 1 or more.")
 
 
+def require_std(name: str, value: float) -> None:
+    """Raises InputError unless the value can be the standard deviation of a Gaussian."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+        raise InputError(f"{name} is {value!r}; expected a finite number of 0 or more.")
+
+
 def require_tensor(name: str, value: object, expected: str) -> None:
+    """Raises InputError unless the value is a tensor."""
     if not isinstance(value, Tensor):
         raise InputError(f"{name} is {type(value).__name__}; expected {expected}.")
 
@@ -91,7 +165,7 @@ def check_states(states: Tensor, mask: Tensor, input_dim: int) -> None:
             f"made with input_dim={input_dim}."
         )
     if not states.is_floating_point():
-        raise InputError(f"states have type {states.dtype}; expected floating-point numbers.")
+        raise InputError(f"states have type {states.dtype}; expected a floating-point type.")
     require_tensor("mask", mask, "a boolean tensor (batch, time)")
     if mask.dtype is not torch.bool:
         raise InputError(

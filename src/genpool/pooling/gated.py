@@ -1,4 +1,4 @@
-"""Gated pooling (Chen et al. 2017): mean, max, and a mean weighed by the LSTM's input gates."""
+"""Gated pooling (Chen et al. 2017): mean, max, and a mean weighted by the LSTM's input gates."""
 
 from __future__ import annotations
 
@@ -11,21 +11,36 @@ from genpool.pooling.masking import masked_max, masked_mean, weighted_sum
 
 
 def gate_weights(gates: Tensor, mask: Tensor) -> Tensor:
-    """g_t / sum_t g_t with g_t = ||gates_t||_2: gates (batch, time, any width)."""
-    clean = gates.masked_fill(~mask.unsqueeze(-1), 0)
-    size: Tensor = torch.linalg.vector_norm(clean, dim=-1)  # (batch, time)
-    total = size.sum(dim=1, keepdim=True)  # (batch, 1)
-    # Gates of all zeros have no direction to prefer: no weight anywhere rather than 0 / 0.
-    share = size / total.masked_fill(total == 0, 1)  # (batch, time)
-    return share[:, None, :, None]  # (batch, 1, time, 1)
+    """Returns g_t / sum_t g_t with g_t = ||gates_t||_2, as weights (batch, 1, time, 1).
+
+    gates (batch, time, any width); mask (batch, time).
+    """
+    clean = gates.masked_fill(~mask.unsqueeze(-1), 0)  # (batch, time, width)
+    norms: Tensor = torch.linalg.vector_norm(clean, dim=-1)  # (batch, time)
+    total = norms.sum(dim=1, keepdim=True)  # (batch, 1)
+    # Gates that are all zero prefer no token: weights of zero rather than 0 / 0.
+    weights = norms / total.masked_fill(total == 0, 1)  # (batch, time)
+    return weights[:, None, :, None]  # (batch, 1, time, 1)
 
 
 class GatedPooling(Pooling):
-    """v = [mean ; max ; sum_t g_t h_t / sum_t g_t], as three heads.
+    """Gated pooling (Chen et al. 2017): v = [mean ; max ; sum_t g_t h_t / sum_t g_t].
 
-    The gates are an argument, so that the states may come from anywhere: for an LSTM they are the
-    top layer's input gates, both directions concatenated (the encoders of this package that have
-    them return them with the states), but any non-negative saliency (batch, time, width) will do.
+    The three parts are its three heads. The gates are an argument of `forward`, so that the states
+    may come from any model: for an LSTM they are the top layer's input gates, both directions
+    concatenated (encoders with `has_gates` return them with the states), but any non-negative
+    saliency (batch, time, width) works.
+
+    Args:
+        input_dim: dimensions of a token state.
+
+    Raises:
+        InputError: input_dim is not a whole number of 1 or more.
+
+    Example:
+        >>> encoded = BiLSTMEncoder(300, hidden_dim=512)(vectors, mask, gates=True)
+        >>> pooled = GatedPooling(1024)(encoded.states, mask, encoded.gates)
+        >>> pooled.vector.shape     # (batch, 3 * 1024)
     """
 
     needs_gates = True
@@ -34,6 +49,19 @@ class GatedPooling(Pooling):
         super().__init__(input_dim, heads=3)
 
     def forward(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Pooled:
+        """Pools a batch of sentences.
+
+        Args:
+            states: token states (batch, time, input_dim).
+            mask: boolean (batch, time), True at real tokens.
+            gates: input gates (batch, time, width); required.
+
+        Returns:
+            Vectors (batch, 3 * input_dim), heads (batch, 3, input_dim), no weights.
+
+        Raises:
+            InputError: the gates are missing, or a shape or a type does not fit.
+        """
         self.check(states, mask)
         if gates is None:
             raise InputError(

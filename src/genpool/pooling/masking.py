@@ -1,4 +1,4 @@
-"""Reductions over the real tokens of a sentence: written once, used by every pooling.
+"""Reductions over the real tokens of a sentence, shared by all poolings.
 
 Padding is removed with `where`, never by multiplication: padding may hold inf or NaN, and
 0 * NaN is NaN.
@@ -11,46 +11,45 @@ from torch import Tensor
 
 
 def hide_padding(states: Tensor, mask: Tensor) -> Tensor:
-    """The states, with zeros at padding."""
+    """Returns the states (batch, time, dim) with zeros at padding."""
     return states.masked_fill(~mask.unsqueeze(-1), 0)  # (batch, time, dim)
 
 
 def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over time (dimension -2) of the real tokens only.
+    """Returns the softmax over time (dimension -2) of the real tokens only.
 
-    logits (batch, ..., time, dim); mask (batch, time). Padding gets exactly 0; a sentence with no
-    token gets zeros everywhere.
+    logits (batch, ..., time, dim); mask (batch, time). The result is exactly 0 at padding, and
+    everywhere for a sentence without tokens.
     """
     between = [1] * (logits.dim() - 3)
     real = mask.view(mask.shape[0], *between, mask.shape[1], 1)  # (batch, ..., time, 1)
-    # The lowest finite number instead of -inf: a sentence with no token then has a finite softmax,
+    # The lowest finite value instead of -inf: a sentence without tokens then has a finite softmax,
     # whose gradient is finite too, before the second fill makes it zero.
-    lowest = logits.masked_fill(~real, _lowest(logits))
-    return lowest.softmax(dim=-2).masked_fill(~real, 0)  # (batch, ..., time, dim)
+    filled = logits.masked_fill(~real, torch.finfo(logits.dtype).min)
+    return filled.softmax(dim=-2).masked_fill(~real, 0)  # (batch, ..., time, dim)
 
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the real tokens; zeros where there is none."""
+    """Returns the mean over the real tokens (batch, dim); zeros for a sentence without tokens."""
     count = mask.sum(dim=1, keepdim=True).clamp(min=1).to(states.dtype)  # (batch, 1)
     return hide_padding(states, mask).sum(dim=1) / count  # (batch, dim)
 
 
 def masked_max(states: Tensor, mask: Tensor) -> Tensor:
-    """Maximum over the real tokens; zeros where there is none."""
+    """Returns the maximum over the real tokens (batch, dim); zeros for one without tokens."""
     if states.shape[1] == 0:
         return states.new_zeros(states.shape[0], states.shape[2])  # (batch, dim)
-    lowest = states.masked_fill(~mask.unsqueeze(-1), float("-inf"))
+    filled = states.masked_fill(~mask.unsqueeze(-1), float("-inf"))  # (batch, time, dim)
     empty = ~mask.any(dim=1, keepdim=True)  # (batch, 1)
-    return lowest.amax(dim=1).masked_fill(empty, 0)  # (batch, dim)
+    return filled.amax(dim=1).masked_fill(empty, 0)  # (batch, dim)
 
 
 def weighted_sum(weights: Tensor, states: Tensor, mask: Tensor) -> Tensor:
-    """Sum over time of weights * states, for every head: weights (batch, heads, time, dim or 1)."""
+    """Returns the sum over time of weights * states for every head, (batch, heads, dim).
+
+    weights (batch, heads, time, dim or 1); states (batch, time, dim); mask (batch, time).
+    """
     clean = hide_padding(states, mask)  # (batch, time, dim)
     if weights.shape[-1] == 1:
         return weights.squeeze(-1) @ clean  # (batch, heads, dim)
     return (weights * clean.unsqueeze(1)).sum(dim=2)  # (batch, heads, dim)
-
-
-def _lowest(numbers: Tensor) -> float:
-    return torch.finfo(numbers.dtype).min

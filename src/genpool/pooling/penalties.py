@@ -5,9 +5,9 @@ The paper's three are hinges on the squared distance of two heads, summed over a
     P = mu * sum_{i<j} max(lambda - distance(i, j), 0)
 
 `threshold` is the paper's lambda, `weight` its mu. A hinge whose distance exceeds the threshold is
-asleep: it adds nothing and its gradient is zero. With the usual start the parameter penalty is
-asleep from the first step (distances of 36 to 144 against a threshold of 1), so every penalty
-returns its distances and the share of active hinges beside the term.
+inactive: it adds nothing and its gradient is zero. With the usual initialization all hinges of the
+parameter penalty are inactive from the first step (distances of 36 to 144 against a threshold of
+1), so every penalty returns its distances and the share of active hinges beside the term.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ Average = Literal["sentence", "batch"]
 class Penalty(NamedTuple):
     """A penalty and its diagnosis.
 
-    term       ()              what to add to the loss, weight included
-    distances  (..., pairs)    raw squared distances of the head pairs (0,1), (0,2), ..., detached
-    active     ()              share of hinges that are awake, 0 to 1, detached
+    Attributes:
+        term: scalar to add to the loss, weight included.
+        distances: squared distances of the head pairs (0, 1), (0, 2), ..., detached: (pairs,), or
+            (batch, pairs) where there is one hinge per sentence.
+        active: scalar, the share of hinges that are active, from 0 to 1, detached.
     """
 
     term: Tensor
@@ -38,10 +40,10 @@ class Penalty(NamedTuple):
 
 
 def pair_distances(heads: Tensor) -> Tensor:
-    """Squared distances of all pairs i < j: heads (batch, heads, numbers) -> (batch, pairs)."""
+    """Returns the squared distances of all pairs i < j: (batch, heads, dim) -> (batch, pairs)."""
     pairs = combinations(range(heads.shape[1]), 2)
-    # Pair by pair: one difference at a time is small, and unlike |a|^2 + |b|^2 - 2ab it does not
-    # lose the digits of near heads, which are the ones that matter.
+    # Pair by pair: one difference at a time takes little memory, and unlike |a|^2 + |b|^2 - 2ab it
+    # keeps the precision of heads that are close together, which are the ones that matter.
     distances = [(heads[:, i] - heads[:, j]).square().sum(dim=-1) for i, j in pairs]
     if not distances:
         return heads.new_zeros(heads.shape[0], 0)
@@ -49,9 +51,21 @@ def pair_distances(heads: Tensor) -> Tensor:
 
 
 def parameter_penalty(w1: Tensor, threshold: float = 1.0, weight: float = 1.0) -> Penalty:
-    """Eq. 7, on parameter matrices: distance = ||W1^i - W1^j||_F^2.
+    """Penalty on parameter matrices (Eq. 7): distance = ||W1^i - W1^j||_F^2.
 
-    w1 (heads, hidden, input_dim), as `GeneralizedPooling.w1`; any other per-head parameter will do.
+    Args:
+        w1: `GeneralizedPooling.w1` (heads, hidden, input_dim), or another parameter per head.
+        threshold: the paper's lambda: closer pairs are penalized. Default: 1.0.
+        weight: the paper's mu, a factor of the term. Default: 1.0.
+
+    Returns:
+        The term, the distances (pairs,) and the share of active hinges.
+
+    Raises:
+        InputError: w1 is not a tensor of three dimensions.
+
+    Example:
+        >>> loss = loss + parameter_penalty(pooling.w1, weight=1e-2).term
     """
     _require("w1", w1, 3, "(heads, hidden, input_dim)")
     distances = pair_distances(w1.flatten(1).unsqueeze(0)).squeeze(0)  # (pairs,)
@@ -61,11 +75,25 @@ def parameter_penalty(w1: Tensor, threshold: float = 1.0, weight: float = 1.0) -
 def attention_penalty(
     weights: Tensor, threshold: float = 1.0, weight: float = 1.0, average: Average = "sentence"
 ) -> Penalty:
-    """Eq. 8, on attention matrices: distance = ||A^i - A^j||_F^2.
+    """Penalty on attention matrices (Eq. 8): distance = ||A^i - A^j||_F^2.
 
-    weights (batch, heads, time, dim), as `Pooled.weights`: padding holds zeros and adds nothing.
-    average: "sentence" as in the paper, a hinge per sentence, then their mean; "batch" as in the
-    released program, one hinge of the mean distance.
+    Args:
+        weights: `Pooled.weights` (batch, heads, time, dim), whose zeros at padding add nothing.
+        threshold: the paper's lambda: closer pairs are penalized. Default: 1.0.
+        weight: the paper's mu, a factor of the term. Default: 1.0.
+        average: "sentence" as in the paper, the mean of one hinge per sentence; "batch" as in the
+            released program, one hinge of the mean distance. Default: "sentence".
+
+    Returns:
+        The term, the distances (batch, pairs), or (pairs,) with "batch", and the share of active
+        hinges.
+
+    Raises:
+        InputError: weights is not a tensor of four dimensions, or average is unknown.
+
+    Example:
+        >>> vector, heads, weights = pooling(states, mask)
+        >>> loss = loss + attention_penalty(weights, weight=1e-2).term
     """
     _require("weights", weights, 4, "(batch, heads, time, dim)")
     return _batch_hinge(pair_distances(weights.flatten(2)), threshold, weight, average)
@@ -74,19 +102,47 @@ def attention_penalty(
 def embedding_penalty(
     heads: Tensor, threshold: float = 1.0, weight: float = 1.0, average: Average = "sentence"
 ) -> Penalty:
-    """Eq. 9, on sentence embeddings: distance = ||v^i - v^j||_2^2.
+    """Penalty on sentence embeddings (Eq. 9): distance = ||v^i - v^j||_2^2.
 
-    heads (batch, heads, dim), as `Pooled.heads`; average as in `attention_penalty`.
+    Args:
+        heads: `Pooled.heads` (batch, heads, dim).
+        threshold: the paper's lambda: closer pairs are penalized. Default: 1.0.
+        weight: the paper's mu, a factor of the term. Default: 1.0.
+        average: "sentence" as in the paper, the mean of one hinge per sentence; "batch" as in the
+            released program, one hinge of the mean distance. Default: "sentence".
+
+    Returns:
+        The term, the distances (batch, pairs), or (pairs,) with "batch", and the share of active
+        hinges.
+
+    Raises:
+        InputError: heads is not a tensor of three dimensions, or average is unknown.
+
+    Example:
+        >>> vector, heads, weights = pooling(states, mask)
+        >>> loss = loss + embedding_penalty(heads, weight=1e-2).term
     """
     _require("heads", heads, 3, "(batch, heads, dim)")
     return _batch_hinge(pair_distances(heads), threshold, weight, average)
 
 
 def scalar_attention_penalty(weights: Tensor, weight: float = 1.0) -> Penalty:
-    """Lin et al.'s ||A A^T - I||_F^2, averaged over the sentences.
+    """Penalty of Lin et al. (2017): ||A A^T - I||_F^2, averaged over the sentences.
 
-    weights (batch, heads, time, 1), as `Pooled.weights` of scalar attention. It has no hinge, so
-    its share of active ones is always 1.
+    Args:
+        weights: `Pooled.weights` of scalar attention, (batch, heads, time, 1).
+        weight: a factor of the term. Default: 1.0.
+
+    Returns:
+        The term, the distances (batch, pairs), and 1 as the share of active hinges, because this
+        penalty has no hinge.
+
+    Raises:
+        InputError: weights are not those of scalar attention.
+
+    Example:
+        >>> vector, heads, weights = ScalarAttentionPooling(600)(states, mask)
+        >>> loss = loss + scalar_attention_penalty(weights).term
     """
     _require("weights", weights, 4, "(batch, heads, time, 1)")
     if weights.shape[-1] != 1:
@@ -116,9 +172,9 @@ def _batch_hinge(distances: Tensor, threshold: float, weight: float, average: Av
 
 
 def _hinge(distances: Tensor, threshold: float, weight: float) -> Penalty:
-    """mu * sum over pairs of max(lambda - distance, 0), averaged over a leading batch if any."""
+    """weight * sum over pairs of max(threshold - distance, 0), averaged over a leading batch."""
     slack = (threshold - distances).relu()  # (..., pairs)
     sentences = distances.shape[0] if distances.dim() == 2 else 1
     term = weight * slack.sum() / max(sentences, 1)
-    awake = (slack > 0).sum() / max(slack.numel(), 1)
-    return Penalty(term, distances.detach(), awake.to(distances.dtype).detach())
+    active = (slack > 0).sum() / max(slack.numel(), 1)
+    return Penalty(term, distances.detach(), active.to(distances.dtype).detach())

@@ -1,12 +1,12 @@
-"""Softmax pooling over packed rows: the same numbers as over a padded tensor, without one.
+"""Softmax pooling over packed rows: the same values as over a padded tensor, without making one.
 
-Packed rows stand in time order, and the sentences that go on at a step are always the first ones
+Packed rows are in time order, and the sentences that continue at a step are always the first ones
 (`genpool.tensors.packing`). So a reduction over the tokens of every sentence is a loop over the
-steps, in which each step is one operation on neighbouring rows.
+steps, in which each step is one operation on contiguous rows.
 
-In training, heads are worked at one after the other, so that the gradients of their logits, the
-largest tensors of the model, are never there at once. Without gradients all heads together take
-fewer operations.
+In training, heads are processed one after the other, so that the gradients of their logits, the
+largest tensors of the model, never exist at the same time. Without gradients, all heads together
+take fewer operations.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from genpool.tensors.packing import Packing
 
 
 def attention_pool(inner: Tensor, w2: Tensor, rows: Tensor, packing: Packing) -> Tensor:
-    """Eq. 5-6 over packed rows: sum_t softmax_t(W2^i inner^i)_t * rows_t of every sentence.
+    """Returns Eq. 5-6 over packed rows: sum_t softmax_t(W2^i inner^i)_t * rows_t per sentence.
 
     inner (rows, heads*hidden); w2 (heads, dim, hidden); rows (rows, dim) -> (batch, heads, dim).
     """
     if not packing.sizes:
-        nothing = inner.sum() + w2.sum() * 0 + rows.sum()  # zero, but with gradients
-        return rows.new_zeros(packing.shape[0], *w2.shape[:2]) + nothing
-    # Autocast would choose a type for each multiplication; sums in place need one type for all.
+        zero = inner.sum() + w2.sum() * 0 + rows.sum()  # with gradients
+        return rows.new_zeros(packing.shape[0], *w2.shape[:2]) + zero
+    # Autocast would choose a type for each multiplication; in-place sums need one type for all.
     with torch.autocast(rows.device.type, enabled=False):
         weights = w2.to(inner.dtype)
         if torch.is_grad_enabled():
@@ -41,7 +41,7 @@ def attention_pool(inner: Tensor, w2: Tensor, rows: Tensor, packing: Packing) ->
 
 
 def by_sentence(by_rank: Tensor, packing: Packing) -> Tensor:
-    """Heads (heads, sentences, dim) in the packing's order -> (batch, heads, dim)."""
+    """Reorders heads (heads, sentences, dim) from the packing's order to (batch, heads, dim)."""
     owners = packing.sentence[: packing.sizes[0]]  # (sentences that have a token,)
     heads = by_rank.transpose(0, 1)
     empty = heads.new_zeros(packing.shape[0], *heads.shape[1:])
@@ -62,11 +62,11 @@ def pool_heads(
     """Softmax and weighted sum; the logits (rows, dim) or (heads, rows, dim) are overwritten.
 
     The largest logit is subtracted only where it must be, because that takes two passes and trained
-    logits are seldom large: the sums tell whether exponentials came out too large or too small.
-    Then the logits are made again.
+    logits are seldom large: the sums show whether exponentials overflowed or vanished, and then the
+    logits are computed again.
     """
     logits = make_logits()
-    # Half precision has little room, and other devices would have to be waited for.
+    # Half precision overflows early, and on other devices reading the sums would synchronize.
     if logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64):
         head = _exponential_sums(logits, rows, sizes)
         if _within_range(head.total):
@@ -79,31 +79,31 @@ def pool_heads(
 def _exponential_sums(logits: Tensor, rows: Tensor, sizes: tuple[int, ...]) -> PooledHeads:
     shares = logits.exp_()
     # Long sums in half precision stop growing at 256: they are kept in single precision.
-    wide = torch.promote_types(logits.dtype, torch.float32)
-    total = torch.zeros_like(logits[..., : sizes[0], :], dtype=wide)  # (..., sentences, dim)
+    sum_type = torch.promote_types(logits.dtype, torch.float32)
+    total = torch.zeros_like(logits[..., : sizes[0], :], dtype=sum_type)  # (..., sentences, dim)
     summed = torch.zeros_like(total)
     for now, size in _steps(sizes):
-        share = shares[..., now, :].to(wide)  # (..., size, dim)
+        share = shares[..., now, :].to(sum_type)  # (..., size, dim)
         total[..., :size, :] += share
-        summed[..., :size, :].addcmul_(share, rows[now].to(wide))
+        summed[..., :size, :].addcmul_(share, rows[now].to(sum_type))
     return PooledHeads(shares, total, summed.div_(total).to(rows.dtype))
 
 
-#: sums of exponentials between these, and their inverses, are far from the ends of float32
-LEAST, MOST = 1e-20, 1e20
+#: sums of exponentials between these, and their inverses, are far from the limits of float32
+MIN_EXPONENTIAL_SUM, MAX_EXPONENTIAL_SUM = 1e-20, 1e20
 
 
 def _within_range(total: Tensor) -> bool:
     low, high = torch.aminmax(total)
-    return bool(low > LEAST) and bool(high < MOST)  # False for NaN
+    return bool(low > MIN_EXPONENTIAL_SUM) and bool(high < MAX_EXPONENTIAL_SUM)  # False for NaN
 
 
 def _subtract_peaks(logits: Tensor, sizes: tuple[int, ...]) -> None:
-    """Makes the largest logit of every sentence and dimension zero."""
+    """Subtracts the largest logit of every sentence and dimension, in place."""
     peak = logits[..., : sizes[0], :].clone()  # (..., sentences, dim)
     for now, size in _steps(sizes):
-        own = peak[..., :size, :]
-        torch.maximum(own, logits[..., now, :], out=own)
+        running = peak[..., :size, :]
+        torch.maximum(running, logits[..., now, :], out=running)
     for now, size in _steps(sizes):
         logits[..., now, :] -= peak[..., :size, :]
 
@@ -121,8 +121,8 @@ class _AttentionPool(torch.autograd.Function):
             pool_heads(lambda n=n: torch.mm(parts[n], w2[n].T, out=shares[n]), rows, sizes)  # type: ignore[misc]
             for n in range(len(w2))
         ]
-        total = torch.stack([each.total for each in heads])  # (heads, sentences, dim)
-        pooled = torch.stack([each.pooled for each in heads])
+        total = torch.stack([head.total for head in heads])  # (heads, sentences, dim)
+        pooled = torch.stack([head.pooled for head in heads])  # (heads, sentences, dim)
         ctx.save_for_backward(inner, w2, rows, shares, total, pooled)
         ctx.sizes = sizes
         return pooled

@@ -11,9 +11,9 @@ from genpool.pooling.masking import hide_padding, masked_max, masked_mean
 
 
 def last_states(states: Tensor, mask: Tensor, bidirectional: bool) -> Tensor:
-    """[last forward state ; first backward state], or the last state of a one-way encoder.
+    """Returns [last forward state ; first backward state], or the last state of a one-way encoder.
 
-    Last and first are those of the real tokens, on whichever side the padding stands.
+    Last and first are those of the real tokens, whichever side the padding is on: (batch, dim).
     """
     batch, time, dim = states.shape
     if time == 0:
@@ -21,7 +21,7 @@ def last_states(states: Tensor, mask: Tensor, bidirectional: bool) -> Tensor:
     position = torch.arange(time, device=states.device)  # (time,)
     last = torch.where(mask, position, -1).amax(dim=1).clamp(min=0)  # (batch,)
     rows = torch.arange(batch, device=states.device)  # (batch,)
-    clean = hide_padding(states, mask)  # (batch, time, dim): a sentence with no token gives zeros
+    clean = hide_padding(states, mask)  # (batch, time, dim): zeros for a sentence without tokens
     if not bidirectional:
         return clean[rows, last]  # (batch, dim)
     first = torch.where(mask, position, time - 1).amin(dim=1)  # (batch,)
@@ -30,36 +30,91 @@ def last_states(states: Tensor, mask: Tensor, bidirectional: bool) -> Tensor:
 
 
 class MaxPooling(Pooling):
-    """The largest number of each dimension over the real tokens."""
+    """Max pooling: the maximum of each dimension over the real tokens.
+
+    Args:
+        input_dim: dimensions of a token state.
+
+    Raises:
+        InputError: input_dim is not a whole number of 1 or more.
+
+    Example:
+        >>> pooled = MaxPooling(600)(states, mask)   # states (batch, time, 600)
+        >>> pooled.vector.shape     # (batch, 600)
+    """
 
     def __init__(self, input_dim: int) -> None:
         super().__init__(input_dim)
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        """Pools a batch of sentences.
+
+        Args:
+            states: token states (batch, time, input_dim).
+            mask: boolean (batch, time), True at real tokens.
+
+        Returns:
+            Vectors (batch, input_dim), heads (batch, 1, input_dim), no weights.
+
+        Raises:
+            InputError: a shape or a type does not fit.
+        """
         self.check(states, mask)
-        vector = masked_max(states, mask)  # (batch, input_dim)
-        return Pooled(vector, vector.unsqueeze(1), None)
+        return _one_head(masked_max(states, mask))
 
 
 class MeanPooling(Pooling):
-    """The mean of each dimension over the real tokens."""
+    """Mean pooling: the mean of each dimension over the real tokens.
+
+    Args:
+        input_dim: dimensions of a token state.
+
+    Raises:
+        InputError: input_dim is not a whole number of 1 or more.
+
+    Example:
+        >>> pooled = MeanPooling(600)(states, mask)   # states (batch, time, 600)
+        >>> pooled.vector.shape     # (batch, 600)
+    """
 
     def __init__(self, input_dim: int) -> None:
         super().__init__(input_dim)
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        """Pools a batch of sentences.
+
+        Args:
+            states: token states (batch, time, input_dim).
+            mask: boolean (batch, time), True at real tokens.
+
+        Returns:
+            Vectors (batch, input_dim), heads (batch, 1, input_dim), no weights.
+
+        Raises:
+            InputError: a shape or a type does not fit.
+        """
         self.check(states, mask)
-        vector = masked_mean(states, mask)  # (batch, input_dim)
-        return Pooled(vector, vector.unsqueeze(1), None)
+        return _one_head(masked_mean(states, mask))
 
 
 class LastPooling(Pooling):
-    """The last state of a recurrent encoder.
+    """Last pooling: the final state of a recurrent encoder.
 
     Args:
+        input_dim: dimensions of a token state.
         bidirectional: True for states [forward ; backward]: the forward half of the last token and
             the backward half of the first. False for one-way encoders: the last token's state.
+            Default: True.
+
+    Raises:
+        InputError: input_dim is not a whole number of 1 or more, or odd with bidirectional=True.
+
+    Example:
+        >>> pooled = LastPooling(300, bidirectional=False)(states, mask)   # states of a GRU
+        >>> pooled.vector.shape     # (batch, 300)
     """
+
+    needs_direction = True
 
     def __init__(self, input_dim: int, bidirectional: bool = True) -> None:
         super().__init__(input_dim)
@@ -71,6 +126,22 @@ class LastPooling(Pooling):
         self.bidirectional = bidirectional
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        """Pools a batch of sentences.
+
+        Args:
+            states: token states (batch, time, input_dim).
+            mask: boolean (batch, time), True at real tokens.
+
+        Returns:
+            Vectors (batch, input_dim), heads (batch, 1, input_dim), no weights.
+
+        Raises:
+            InputError: a shape or a type does not fit.
+        """
         self.check(states, mask)
-        vector = last_states(states, mask, self.bidirectional)  # (batch, input_dim)
-        return Pooled(vector, vector.unsqueeze(1), None)
+        return _one_head(last_states(states, mask, self.bidirectional))
+
+
+def _one_head(vector: Tensor) -> Pooled:
+    """The result of a pooling without weights whose vector (batch, dim) is its only head."""
+    return Pooled(vector, vector.unsqueeze(1), None)

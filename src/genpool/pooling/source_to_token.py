@@ -12,14 +12,32 @@ from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
 def source_to_token_weights(
     states: Tensor, mask: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor
 ) -> Tensor:
-    """P = softmax_t(W2 elu(W1 h_t + b1) + b2), per dimension: all matrices (dim, dim)."""
+    """Returns P = softmax_t(W2 elu(W1 h_t + b1) + b2), per dimension: (batch, 1, time, dim).
+
+    states (batch, time, dim); w1, w2 (dim, dim); b1, b2 (dim,).
+    """
     inner = functional.elu(functional.linear(hide_padding(states, mask), w1, b1))
     logits = functional.linear(inner, w2, b2)  # (batch, time, dim)
     return masked_softmax(logits.unsqueeze(1), mask)  # (batch, 1, time, dim)
 
 
 class SourceToTokenPooling(Pooling):
-    """DiSAN's pooling: every dimension of every token has a weight, in one head."""
+    """DiSAN's pooling (Shen et al. 2017): a weight for every dimension of every token, one head.
+
+    P = softmax_t(W2 elu(W1 h_t + b1) + b2) per dimension; v = sum_t P_t * h_t.
+
+    Args:
+        input_dim: dimensions of a token state.
+
+    Raises:
+        InputError: input_dim is not a whole number of 1 or more.
+
+    Example:
+        >>> pooled = SourceToTokenPooling(600)(states, mask)   # states (batch, time, 600)
+        >>> pooled.weights.shape    # (batch, 1, time, 600)
+    """
+
+    penalties = ("attention",)
 
     def __init__(self, input_dim: int) -> None:
         super().__init__(input_dim)
@@ -28,11 +46,25 @@ class SourceToTokenPooling(Pooling):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Re-initializes: matrices Xavier uniform, biases 0."""
         for layer in (self.first, self.second):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        """Pools a batch of sentences.
+
+        Args:
+            states: token states (batch, time, input_dim).
+            mask: boolean (batch, time), True at real tokens.
+
+        Returns:
+            Vectors (batch, input_dim), heads (batch, 1, input_dim), weights (batch, 1, time,
+            input_dim).
+
+        Raises:
+            InputError: a shape or a type does not fit.
+        """
         self.check(states, mask)
         weights = source_to_token_weights(
             states, mask, self.first.weight, self.first.bias, self.second.weight, self.second.bias

@@ -1,4 +1,4 @@
-"""How the attention of generalized pooling begins, before it is trained."""
+"""How the parameters of generalized pooling are initialized."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-#: k of the softmax(k h) as which `as_max` begins
+#: k of the softmax(k h) that `as_max` starts from
 SHARPNESS = 10.0
 
 
@@ -20,10 +20,9 @@ def as_random(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> Non
 
 
 def as_mean(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
-    """The mean: W2 = 0.
+    """Mean pooling: W2 = 0.
 
-    W1 is random, and large enough to matter: the gradient of W2 grows with what W1 lets through,
-    and it tells the heads apart.
+    W1 is random, and large enough that W2 has a useful gradient, which differs between heads.
     """
     as_random(w1, b1, w2, b2, w1.shape[2] ** -0.5)
     nn.init.zeros_(w2)
@@ -32,10 +31,11 @@ def as_mean(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
 def as_max(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
     """Soft max pooling, for states between -1 and 1 such as an LSTM's, plus Gaussian noise.
 
-    Each inner number follows one dimension, b1 keeps it above the ReLU's corner, and W2 gives it to
-    the dimensions of its group: they are taken from the tokens where that one is large. With
-    hidden_dim = input_dim every dimension is its own group, and the pooling softmax(k h) over time.
-    In another head another dimension of a group is the one that is followed.
+    Each hidden unit copies one dimension of the state, b1 keeps it positive, so that the ReLU does
+    not change it, and W2 passes it on to the dimensions of its group: they are taken from the
+    tokens where the copied dimension is large. With hidden_dim = input_dim every dimension is its
+    own group, and the weights are softmax(k h) over time. Each head copies another dimension of a
+    group.
     """
     as_random(w1, b1, w2, b2, std)
     if w1.is_meta:  # sizes only
@@ -43,9 +43,9 @@ def as_max(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
     heads, inner, dim = w1.shape
     inner = min(inner, dim)
     units, dims = torch.arange(inner), torch.arange(dim)
-    group = dims * inner // dim  # (dim,): the inner number that steers a dimension
+    group = dims * inner // dim  # (dim,): the hidden unit that a dimension depends on
     sizes = torch.bincount(group)  # (inner,)
-    first = sizes.cumsum(0) - sizes  # (inner,): where each group begins
+    first = sizes.cumsum(0) - sizes  # (inner,): the first dimension of each group
     root = SHARPNESS**0.5
     with torch.no_grad():
         b1[:, :inner] = root
@@ -54,6 +54,7 @@ def as_max(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
             w2[head, dims, group] += root
 
 
+#: every initialization by the name that `GeneralizedPooling(start=...)` takes
 STARTS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor, float], None]] = {
     "random": as_random,
     "mean": as_mean,

@@ -9,12 +9,24 @@ from genpool.errors import ConfigError, unknown_name
 
 
 def recipe_names() -> list[str]:
-    files = resources.files(__name__).iterdir()
-    return sorted(each.name.removesuffix(".toml") for each in files if each.name.endswith(".toml"))
+    """Returns the names of the recipes of the package, sorted."""
+    names = [file.name for file in resources.files(__name__).iterdir()]
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def recipe_text(name: str) -> str:
-    """The text of a recipe that is part of the package, or of a file of your own."""
+    """Returns the text of a recipe of the package, or of a file of your own.
+
+    Args:
+        name: A name of `recipe_names()`, or the path of a .toml file.
+
+    Raises:
+        ConfigError: there is no such recipe, or its file cannot be read.
+
+    Example:
+        >>> recipe_text("rules").splitlines()[0].startswith("# Sentence pairs")
+        True
+    """
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
         if not path.is_file():
@@ -24,12 +36,11 @@ def recipe_text(name: str) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"the recipe file {name} cannot be read: {error}") from None
     if name not in recipe_names():
-        raise ConfigError(
-            unknown_name("recipe", name, recipe_names()) + " A file of your own ends in .toml."
-        )
+        problem = unknown_name("recipe", name, recipe_names())
+        raise ConfigError(f"{problem} The path of your own file ends in .toml.")
     return (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def recipe_title(name: str) -> str:
-    """The first line of a recipe, without its mark of a comment."""
+    """Returns the first line of a recipe, which says what it trains."""
     return recipe_text(name).splitlines()[0].removeprefix("#").strip()

@@ -1,9 +1,11 @@
-"""The model card: the page that a person sees who opens a saved folder."""
+"""The model card: the README.md of a saved folder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from genpool.disk.markdown import markdown_table
 
 USES = {
     "SentenceEncoder": """vectors = model.encode(["A man sleeps.", "A person rests."])
@@ -31,13 +33,11 @@ model = {kind}.from_pretrained("path/to/this/folder")
 {notes}
 ## Inside
 
-| part | settings |
-|---|---|
 {settings}
 
-{parameters:,} numbers, of which the word table has {table:,}. Vocabulary: {words:,} words.
+{parameters:,} parameters, {table:,} of them in the word table. Vocabulary: {words:,} words.
 
-This folder holds no code and no pickle: `config.json`, `model.safetensors`, `tokenizer.json`.
+This folder contains no code and no pickle: `config.json`, `model.safetensors`, `tokenizer.json`.
 
 ## Cite
 
@@ -53,36 +53,37 @@ def model_card(
     notes: Mapping[str, Any],
     sizes: Mapping[str, int],
 ) -> str:
-    """sizes: parameters, table and words, as numbers."""
+    """Returns the card of a model.
+
+    Args:
+        kind: the class of the model.
+        settings: its settings, by section.
+        labels: the labels of a classifier; empty for an encoder.
+        notes: how the model was made; "title" becomes the heading.
+        sizes: the counts "parameters", "table" (parameters of the word table) and "words".
+    """
     pooling, encoder = settings["pooling"]["name"], settings["encoder"]["name"]
     what = f"Sentence vectors of a {encoder} encoder with {pooling} pooling, made with genpool."
     if labels:
         what += f" Labels: {', '.join(labels)}."
-    rows = [f"| {part} | {_listed(values)} |" for part, values in settings.items()]
+    rows = [(section, _listed(values)) for section, values in settings.items()]
     return PAGE.format(
         title=notes.get("title", f"{kind}: {encoder}, {pooling} pooling"),
         what=what,
         kind=kind,
         use=USES[kind],
         notes=_notes(notes),
-        settings="\n".join(rows),
+        settings=markdown_table(["part", "settings"], rows, text=2),
         **sizes,
     )
 
 
-def _in_cell(value: object) -> str:
-    """Text that stays within its cell of a table."""
-    return " ".join(str(value).split()).replace("|", "\\|")
-
-
 def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in values.items())
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
 
 
 def _notes(notes: Mapping[str, Any]) -> str:
-    rows = [
-        f"| {_in_cell(key)} | {_in_cell(value)} |" for key, value in notes.items() if key != "title"
-    ]
+    rows = [(name, value) for name, value in notes.items() if name != "title"]
     if not rows:
         return ""
-    return "\n## How it was made\n\n| | |\n|---|---|\n" + "\n".join(rows) + "\n"
+    return f"\n## How it was made\n\n{markdown_table(['', ''], rows, text=2)}\n"

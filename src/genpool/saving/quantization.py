@@ -1,7 +1,7 @@
 """Weights in a quarter of the space: 8-bit integers, with one scale for each row.
 
-A row is what the last side of a tensor runs over: the vector of a word, the inputs of one output.
-Its largest number becomes 127. Biases and other single rows stay as they are.
+A row is what the last dimension of a tensor runs over: the vector of a word, the inputs of one
+output. Its largest value becomes 127. Biases and other single rows are not changed.
 """
 
 from __future__ import annotations
@@ -11,36 +11,34 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from genpool.tensors.int8_rows import quantize_rows
+
 SCALE = ".scale"
-_LARGEST = 127
 
 
 def quantize_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights with every matrix as 8-bit integers and its scales beside it."""
+    """Returns the weights with every matrix as 8-bit integers, and its scales as NAME.scale."""
     result: dict[str, Tensor] = {}
-    for name, each in weights.items():
-        if each.dim() < 2 or not each.is_floating_point():
-            result[name] = each
-            continue
-        wide = each.detach().float()
-        scales = wide.abs().amax(dim=-1).div_(_LARGEST)  # (..., rows)
-        divisors = scales.masked_fill(scales == 0, 1).unsqueeze(-1)
-        result[name] = (wide / divisors).round_().to(torch.int8)
-        result[name + SCALE] = scales
+    for name, weight in weights.items():
+        if weight.dim() < 2 or not weight.is_floating_point():
+            result[name] = weight
+        else:
+            integers, scales = quantize_rows(weight.detach().float())
+            result[name], result[name + SCALE] = integers, scales.squeeze(-1)  # (..., rows)
     return result
 
 
 def dequantize_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What `quantize_weights` was given, rounded."""
+    """Returns the weights that `quantize_weights` was called with, rounded."""
     return {
-        name: each.float().mul_(weights[name + SCALE].unsqueeze(-1))
-        if each.dtype is torch.int8
-        else each
-        for name, each in weights.items()
+        name: weight.float().mul_(weights[name + SCALE].unsqueeze(-1))
+        if weight.dtype is torch.int8
+        else weight
+        for name, weight in weights.items()
         if not name.endswith(SCALE)
     }
 
 
 def scale_shapes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """The scales that quantized weights of these shapes have, by name."""
+    """Returns the shapes of the scales of quantized weights of these shapes, by name."""
     return {name + SCALE: shape[:-1] for name, shape in shapes.items() if len(shape) > 1}

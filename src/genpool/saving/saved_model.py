@@ -9,25 +9,38 @@ from typing import Any, Self, cast
 import torch
 from torch import nn
 
-from genpool.config import ModelSettings, TextSettings, complete, from_dict, module_kind, to_dict
+from genpool.config import (
+    ModelSettings,
+    TextSettings,
+    fill_defaults,
+    from_dict,
+    module_kind,
+    to_dict,
+)
 from genpool.embedded import embedded_folder
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.pooling import POOLINGS
 from genpool.saving import storage
 from genpool.saving.card import model_card
+from genpool.saving.config_check import require_plausible
 from genpool.saving.quantization import quantize_weights
+from genpool.saving.weights_file import first_not_finite
 from genpool.tensors.meta import on_meta_device
-from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text import TextPipeline
 from genpool.text.tokenizer import STORED
-from genpool.text.vocabulary import UNKNOWN
 
-#: what the sections of the settings that choose a part by name may hold
+#: what the sections of the settings that select a class by name may contain
 PARTS = {"encoder": module_kind(ENCODERS), "pooling": module_kind(POOLINGS)}
 
 
 class SavedModel(nn.Module):
-    """What the three models share: text, settings, notes for the card, saving and loading."""
+    """What the three models share: text, settings, notes for the card, saving and loading.
+
+    Args:
+        text: turns sentences into ids.
+        settings: the settings of all parts; those of the text are taken from `text`.
+    """
 
     labels: tuple[str, ...] = ()
 
@@ -37,36 +50,56 @@ class SavedModel(nn.Module):
         self.settings = replace(
             settings,
             text=_text_settings(text, settings.text),
-            encoder=complete("encoder", settings.encoder, ENCODERS),
-            pooling=complete("pooling", settings.pooling, POOLINGS),
+            encoder=fill_defaults("encoder", settings.encoder, ENCODERS),
+            pooling=fill_defaults("pooling", settings.pooling, POOLINGS),
         )
         #: what the model card says of how the model was made; "title" is its heading
         self.notes: dict[str, Any] = {}
 
     @property
     def device(self) -> torch.device:
+        """The device of the weights."""
         return next(self.parameters()).device
 
     @property
     def dtype(self) -> torch.dtype:
+        """The data type of the weights."""
         return next(self.parameters()).dtype
 
     def save_pretrained(self, path: str | Path, int8: bool = False) -> None:
-        """Writes the model as a folder; an earlier model there stays whole until this is done.
+        """Writes the model as a folder, which `from_pretrained` loads.
 
-        int8: matrices as 8-bit integers with a scale for every row, a quarter of the size. They are
-        single precision again when loaded, rounded.
+        An earlier model at `path` is replaced when the new folder is complete; whatever goes wrong
+        before leaves it unchanged. Files that you put into the folder are kept.
+
+        Args:
+            path: the folder, which is created. There may be an earlier model, or nothing.
+            int8: store matrices as 8-bit integers with a scale for every row, which takes a quarter
+                of the space. They are rounded, and single precision again when loaded.
+                Default: False.
+
+        Raises:
+            FolderError: a weight is NaN or infinite, there is something other than a model at
+                `path`, or the folder cannot be written.
+
+        Example:
+            >>> model.save_pretrained("my-model")
         """
-        vocabulary, kind = self.text.vocabulary, type(self).__name__
-        weights = self.state_dict()
+        kind, weights = type(self).__name__, self.state_dict()
+        damaged = first_not_finite(weights)
+        if damaged is not None:
+            raise FolderError(
+                f"{path}: the model was not saved, because its tensor {damaged} contains NaN or "
+                "infinity. Did training diverge?"
+            )
         settings = to_dict(self.settings)
         if not self.labels:
             del settings["classifier"]
         table = next(weights[name] for name in weights if name.endswith("embedding.words"))
         sizes = {
-            "parameters": sum(each.numel() for each in weights.values()),
+            "parameters": sum(tensor.numel() for tensor in weights.values()),
             "table": table.numel(),
-            "words": len(vocabulary),
+            "words": len(self.text.vocabulary),
         }
         storage.write_folder(
             path,
@@ -80,88 +113,82 @@ class SavedModel(nn.Module):
                 "notes": self.notes,
             },
             weights=quantize_weights(weights) if int8 else weights,
-            tokenizer=self.text.tokenizer.to_tokenizers(vocabulary.ids, vocabulary.words[UNKNOWN]),
+            tokenizer=self.text.to_tokenizers(),
             card=model_card(kind, settings, self.labels, self.notes, sizes),
         )
 
     @classmethod
-    def from_pretrained(cls, path: str | Path | None = None) -> Self:
-        """Loads a folder that `save_pretrained` wrote. Nothing in it is ever run as code.
+    def from_pretrained(cls, path: str | Path | None = None, *, mmap: bool = False) -> Self:
+        """Loads a model from a folder; nothing in the folder is run as code.
 
-        Without a path: the model that comes with the package.
+        Args:
+            path: a folder that `save_pretrained` wrote. Default: None, the model inside the
+                package.
+            mmap: leave the weights in the file and map it into memory, which processes on one
+                machine share. The file must then not change while the model is in use.
+                Default: False, which reads them.
+
+        Returns:
+            The model, on the CPU and in evaluation mode.
+
+        Raises:
+            FolderError: the folder is missing, incomplete, damaged, or of another kind.
+
+        Example:
+            >>> model = PairClassifier.from_pretrained("my-model")
         """
-        folder = storage.read_folder(path or embedded_folder(cls.__name__))
-        kind = folder.config.get("kind")
-        if kind != cls.__name__:
+        return storage.read_folder(path or embedded_folder(cls.__name__), cls._load, mmap)
+
+    @classmethod
+    def _load(cls, folder: storage.SavedFolder) -> Self:
+        """Returns the model of a folder that was opened."""
+        if folder.kind != cls.__name__:
             raise FolderError(
-                f"{folder.path} holds a {kind}; expected a {cls.__name__}. "
-                f"Load it with genpool.{kind}.from_pretrained; a classifier has its encoder in "
-                ".encoder."
+                f"{folder.path} contains a {folder.kind}; expected a {cls.__name__}. "
+                f"Load it with genpool.{folder.kind}.from_pretrained; a classifier has its encoder "
+                "in .encoder."
             )
         with on_meta_device():  # sizes only: memory is taken when they are known to agree
-            model = cls._from_folder(folder)
-        expected = {name: tuple(each.shape) for name, each in model.state_dict().items()}
+            model = cls._from_settings(folder)
+        expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
         model.load_state_dict(folder.load_weights(expected), assign=True)
         model.notes = folder.config.get("notes", {})
         return model.eval()
 
     @classmethod
-    def _from_folder(cls, folder: storage.SavedFolder) -> Self:
+    def _from_settings(cls, folder: storage.SavedFolder) -> Self:
         source = folder.path / storage.CONFIG
         try:
-            _check_config(folder)
+            require_plausible(folder)
             settings = from_dict(ModelSettings, folder.config["settings"], PARTS, source)
-            characters = Characters(folder.config["characters"])
-            by_number = sorted(folder.tokenizer.get_vocab().items(), key=lambda item: item[1])
-            text = TextPipeline(
-                WordTokenizer.from_tokenizers(folder.tokenizer),
-                Vocabulary([word for word, _ in by_number]),
-                characters,
+            text = TextPipeline.from_tokenizers(
+                folder.tokenizer,
+                folder.config["characters"],
                 settings.text.sentence_ends,
                 settings.text.max_length,
+                settings.text.lower_case_fallback,
             )
             return cls._assemble(text, settings, tuple(folder.config["labels"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise FolderError(f"{source} is damaged: {type(error).__name__} at {error}") from error
-        except (ConfigError, InputError, RuntimeError) as error:  # Runtime: no tensor is so large
+        except (ConfigError, InputError, RuntimeError) as error:  # Runtime: a tensor is too large
             raise FolderError(f"{folder.path} cannot be used: {error}") from error
 
     @classmethod
     def _assemble(
         cls, text: TextPipeline, settings: ModelSettings, labels: tuple[str, ...]
     ) -> Self:
-        """The model of a folder's settings, with fresh weights."""
+        """Returns the model of a folder's settings, with initial weights."""
         raise NotImplementedError
 
 
 def _text_settings(text: TextPipeline, settings: TextSettings) -> TextSettings:
-    """What the text pipeline does is what is saved, whatever the settings said."""
+    """Returns the settings of what the text pipeline does, which are the ones to save."""
     rules = text.tokenizer.rules
     return replace(
         settings,
         rules=cast(Any, settings.rules if rules == STORED else rules),
         sentence_ends=text.sentence_ends,
         max_length=text.max_length,
+        lower_case_fallback=text.vocabulary.lower_case_fallback,
     )
-
-
-def _check_config(folder: storage.SavedFolder) -> None:
-    """Raises FolderError where values are of another type, or larger than the file of weights."""
-    config, source = folder.config, folder.path / storage.CONFIG
-    for name, kind in (("settings", dict), ("characters", str), ("labels", list), ("notes", dict)):
-        value = config.get(name, {} if name == "notes" else None)
-        if not isinstance(value, kind):
-            shown = type(value).__name__
-            raise FolderError(f"{source} is damaged: {name} is {shown}, expected {kind.__name__}.")
-    # Widths are sides of some tensor, and every layer has one of its own: a larger number is wrong,
-    # and would take time and memory even for a model that is only sized.
-    largest = max([len(folder.shapes), *(side for each in folder.shapes.values() for side in each)])
-    for section in ("encoder", "pooling"):
-        given = config["settings"].get(section)
-        for name, value in given.items() if isinstance(given, dict) else ():
-            for number in value if isinstance(value, list) else [value]:
-                if isinstance(number, int) and number > largest:
-                    raise FolderError(
-                        f"{folder.path / storage.WEIGHTS} does not agree with {storage.CONFIG}: "
-                        f"{section}.{name} is {value}, but no side of a tensor is over {largest}."
-                    )

@@ -1,6 +1,6 @@
 """The saved folder: what is in it, how it is written, and what is checked before it is read.
 
-    config.json         format, kind of model, settings, labels, characters
+    config.json         format, kind of model, settings, labels, characters, checksums
     model.safetensors   the weights
     tokenizer.json      rules and vocabulary, for the `tokenizers` library
     README.md           the model card
@@ -13,19 +13,27 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tokenizers
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from genpool.disk.folders import atomic_folder, recover, require_version
+from genpool.disk.atomic_folder import atomic_folder
+from genpool.disk.folders import read_consistently, require_version
 from genpool.errors import FolderError
+from genpool.saving.checksums import (
+    CHECKSUMS,
+    config_checksum,
+    file_checksum,
+    require_checksums,
+)
 from genpool.saving.quantization import dequantize_weights, scale_shapes
+from genpool.saving.weights_file import FLOATING, INTEGERS, WeightsFile, first_not_finite
 
 #: version 2 added 8-bit weights; a folder without them is still written as version 1
 FORMAT, FORMAT_VERSION, COMPACT_VERSION = "genpool", 1, 2
@@ -33,52 +41,80 @@ FORMAT, FORMAT_VERSION, COMPACT_VERSION = "genpool", 1, 2
 ONNX_FORMAT = "genpool-onnx"
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
 OWN_FILES = (CONFIG, WEIGHTS, TOKENIZER, CARD)
-FLOATING = ("F16", "BF16", "F32", "F64")
-INTEGERS = "8-bit integers"
+
+Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True)
 class SavedFolder:
-    """A folder whose files are all there and can be read; the weights are still on disk."""
+    """A folder whose files are all there and can be read; the weights are still on disk.
+
+    Attributes:
+        path: the folder.
+        config: the content of config.json.
+        tokenizer: the content of tokenizer.json.
+        tokenizer_checksum: the checksum of tokenizer.json.
+        weights: the header of model.safetensors.
+        mmap: leave the weights in the file, mapped into memory.
+    """
 
     path: Path
     config: dict[str, Any]
     tokenizer: tokenizers.Tokenizer
-    shapes: dict[str, tuple[int, ...]]
-    kinds: dict[str, str]
+    tokenizer_checksum: str
+    weights: WeightsFile
+    mmap: bool
+
+    @property
+    def kind(self) -> str:
+        """The name of the model's class; any other text if the folder is damaged."""
+        return str(self.config.get("kind"))
 
     def load_weights(self, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
-        """The weights, once their names and sizes are those that the settings call for."""
+        """Returns the weights if names and sizes are those of the settings.
+
+        Raises:
+            FolderError: a tensor is missing, unknown, of another size or type, or not finite, or
+                the checksum of a file is not the one in config.json.
+        """
         compact = self.config["format_version"] == COMPACT_VERSION
-        whole = dict(expected)
-        if compact:
-            expected = whole | scale_shapes(whole)
-        problems = [f"{name} is missing" for name in expected if name not in self.shapes]
-        problems += [f"{name} is not part of it" for name in self.shapes if name not in expected]
+        self._require_tensors(expected, compact)
+        weights, checksum = self.weights.map() if self.mmap else self.weights.read()
+        actual = {
+            CONFIG: config_checksum(self.config),
+            WEIGHTS: checksum,
+            TOKENIZER: self.tokenizer_checksum,
+        }
+        require_checksums(self.path, self.config, actual)
+        damaged = first_not_finite(weights)
+        if damaged is not None:
+            raise FolderError(
+                f"{self.path / WEIGHTS} cannot be used: its tensor {damaged} contains NaN or "
+                "infinity. The file is damaged, or training diverged before it was saved."
+            )
+        return dequantize_weights(weights) if compact else weights
+
+    def _require_tensors(self, settings: Mapping[str, tuple[int, ...]], compact: bool) -> None:
+        expected = {**settings, **scale_shapes(settings)} if compact else dict(settings)
+        shapes, dtypes = self.weights.shapes, self.weights.dtypes
+        problems = [f"{name} is missing" for name in expected if name not in shapes]
+        problems += [f"{name} is not part of it" for name in shapes if name not in expected]
         problems += [
-            f"{name} is {self.shapes[name]}, the settings say {shape}"
+            f"{name} is {shapes[name]}, the settings say {shape}"
             for name, shape in expected.items()
-            if name in self.shapes and self.shapes[name] != shape
+            if name in shapes and shapes[name] != shape
         ]
-        problems += [
-            f"{name} holds {kind}, expected {_expected_kind(name, whole, compact)}"
-            for name, kind in self.kinds.items()
-            if (kind == "I8") != (_expected_kind(name, whole, compact) == INTEGERS)
-            or kind not in (*FLOATING, "I8")
-        ]
+        for name, dtype in dtypes.items():
+            integers = compact and len(settings.get(name, ())) > 1
+            if dtype not in ((INTEGERS,) if integers else FLOATING):
+                values = "8-bit integers" if integers else "floating-point values"
+                problems.append(f"{name} contains {dtype}, expected {values}")
         if problems:
             shown = "; ".join(problems[:5]) + (" ..." if len(problems) > 5 else "")
             raise FolderError(
                 f"{self.path / WEIGHTS} does not agree with {CONFIG} and {TOKENIZER} "
                 f"({len(problems)} differences): {shown}. Were files of two models mixed?"
             )
-        with safe_open(self.path / WEIGHTS, framework="pt") as weights:
-            found = {name: weights.get_tensor(name) for name in expected}
-        return dequantize_weights(found) if compact else found
-
-
-def _expected_kind(name: str, whole: Mapping[str, tuple[int, ...]], compact: bool) -> str:
-    return INTEGERS if compact and len(whole.get(name, ())) > 1 else "floating-point numbers"
 
 
 def write_folder(
@@ -88,52 +124,76 @@ def write_folder(
     tokenizer: tokenizers.Tokenizer,
     card: str,
 ) -> None:
-    """Writes a model folder; one that is there already stays whole until the new one is complete.
+    """Writes a model folder; one that is there already is replaced when the new one is complete.
 
-    Files that somebody else put into it stay.
+    Files that somebody else put into it are kept.
+
+    Raises:
+        FolderError: there is something other than a model at `path`, or it cannot be written.
     """
-    with atomic_folder(path, "the model", _check_replaced, OWN_FILES) as fresh:
-        text = json.dumps(dict(config), indent=2, ensure_ascii=False)
-        (fresh / CONFIG).write_text(text + "\n", encoding="utf-8")
-        # safetensors wants every tensor whole and on its own memory.
-        whole = {name: each.detach().cpu().contiguous() for name, each in weights.items()}
+    with atomic_folder(path, "the model", _require_model, OWN_FILES) as fresh:
+        _write_text(fresh / CARD, card)
+        tokenizer_text = tokenizer.to_str(pretty=True)
+        _write_text(fresh / TOKENIZER, tokenizer_text)
+        # safetensors needs tensors that are contiguous and share no memory.
+        separate = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
         try:
-            save_file(whole, fresh / WEIGHTS, metadata={"format": "pt"})
-        except SafetensorError as error:  # a full disk is one of its own errors
+            save_file(separate, fresh / WEIGHTS, metadata={"format": "pt"})
+        except SafetensorError as error:  # which a full disk is, too
             raise OSError(str(error)) from error
-        shutil.copymode(fresh / CONFIG, fresh / WEIGHTS)  # safetensors keeps it from other users
-        (fresh / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
-        (fresh / CARD).write_text(card, encoding="utf-8")
+        shutil.copymode(fresh / CARD, fresh / WEIGHTS)  # safetensors hides it from other users
+        checksums = {
+            CONFIG: config_checksum(config),
+            WEIGHTS: file_checksum((fresh / WEIGHTS).read_bytes()),
+            TOKENIZER: file_checksum(tokenizer_text.encode()),
+        }
+        text = json.dumps({**config, CHECKSUMS: checksums}, indent=2, ensure_ascii=False)
+        _write_text(fresh / CONFIG, text + "\n")
 
 
-def read_folder(path: str | Path) -> SavedFolder:
-    """Checks a folder and reads all but its weights."""
+def read_folder(
+    path: str | Path, load: Callable[[SavedFolder], Loaded], mmap: bool = False
+) -> Loaded:
+    """Returns `load(folder)` of one version of a folder, even while it is being replaced.
+
+    Args:
+        path: the folder.
+        load: makes something of the folder, whose weights are read only when it asks for them. It
+            is called again if the folder was replaced in the meantime.
+        mmap: leave the weights in the file, mapped into memory. Default: False.
+
+    Raises:
+        FolderError: the folder is missing, incomplete, damaged, or of another kind.
+    """
     folder = Path(path)
     try:
-        recover(folder.resolve())
-        if not folder.is_dir():
-            raise FolderError(
-                f"{folder}: there is no such folder; expected a model saved by genpool."
-            )
-        config = _read_config(folder)
-        _require_files(folder)
-        shapes, kinds = _read_sizes(folder / WEIGHTS)
+        return read_consistently(folder, lambda: load(_open_folder(folder, mmap)))
     except OSError as error:
         raise FolderError(f"{folder} cannot be read: {error}") from error
+
+
+def _open_folder(folder: Path, mmap: bool) -> SavedFolder:
+    """Checks a folder and reads all but its weights."""
+    if not folder.is_dir():
+        raise FolderError(f"{folder}: there is no such folder; expected a model saved by genpool.")
+    config = _read_config(folder)
+    _require_files(folder)
+    weights = WeightsFile.open(folder / WEIGHTS)
+    content = (folder / TOKENIZER).read_bytes()
     try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
+        tokenizer = tokenizers.Tokenizer.from_buffer(content)
     except Exception as error:  # the library raises bare Exception for every fault of the file
         raise FolderError(f"{folder / TOKENIZER} cannot be read: {error}") from None
-    return SavedFolder(folder, config, tokenizer, shapes, kinds)
+    return SavedFolder(folder, config, tokenizer, file_checksum(content), weights, mmap)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not path.is_file():
-        there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
+        content = ", ".join(sorted(file.name for file in folder.iterdir())[:8]) or "nothing"
         hint = f" Did you mean {folder / 'best'}?" if (folder / "best" / CONFIG).is_file() else ""
         raise FolderError(
-            f"{folder} has no {CONFIG}, so it is not a genpool model. It has: {there}.{hint}"
+            f"{folder} has no {CONFIG}, so it is not a genpool model. It has: {content}.{hint}"
         )
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -141,8 +201,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise FolderError(f"{path} is not JSON: {error}") from None
     if isinstance(config, dict) and config.get("format") == ONNX_FORMAT:
         raise FolderError(
-            f"{folder} holds the ONNX graph of a {config.get('kind')}; expected the model itself. "
-            "A graph encodes with `genpool encode --runtime onnx`, or with "
+            f"{folder} contains the ONNX graph of a {config.get('kind')}; expected the model "
+            "itself. A graph encodes with `genpool encode --runtime onnx`, or with "
             "genpool.integrations.onnx.OnnxEncoder."
         )
     if not isinstance(config, dict) or config.get("format") != FORMAT:
@@ -160,36 +220,22 @@ def _require_files(folder: Path) -> None:
     if not missing:
         return
     pickles = [
-        each.name for each in folder.iterdir() if each.suffix in (".bin", ".pt", ".pkl", ".pth")
+        file.name for file in folder.iterdir() if file.suffix in (".bin", ".pt", ".pkl", ".pth")
     ]
     hint = f" {pickles[0]} is a pickle, which genpool never opens." if pickles else ""
     raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.{hint}")
 
 
-def _read_sizes(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-    """Shapes and number types of the tensors, by name; only the head of the file is read."""
-    try:
-        with safe_open(path, framework="pt") as weights:
-            slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118
-            shapes = {name: tuple(each.get_shape()) for name, each in slices.items()}
-            return shapes, {name: each.get_dtype() for name, each in slices.items()}
-    except (SafetensorError, OSError) as error:
-        with path.open("rb") as file:
-            start = file.read(4)
-        if start[:1] == b"\x80" or start == b"PK\x03\x04":
-            raise FolderError(
-                f"{path} holds a pickle, which could run code, in place of safetensors; it was not "
-                "opened. Ask for the model in safetensors format."
-            ) from None
-        raise FolderError(f"{path} is not a whole safetensors file: {error}") from None
-
-
-def _check_replaced(target: Path) -> None:
-    """Only an earlier genpool model may be written over."""
+def _require_model(target: Path) -> None:
+    """Only an earlier genpool model may be replaced."""
     try:
         _read_config(target)
     except FolderError as error:
         raise FolderError(
-            f"{target} holds something else, which saving would replace ({error}) "
+            f"{target} contains something else, which saving would replace ({error}) "
             "Choose a new or empty folder."
         ) from None
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")  # the same bytes on every system

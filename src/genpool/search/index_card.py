@@ -1,4 +1,4 @@
-"""index.json: what an index holds and which model made it."""
+"""index.json: what an index contains and which model made it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ FORMAT, FORMAT_VERSION = "genpool-index", 1
 
 @dataclass(frozen=True)
 class ModelReference:
-    """The model of an index: its fingerprint, and, where they are known, its folder and title."""
+    """The model that the vectors of an index were made with.
+
+    Attributes:
+        fingerprint: the SHA-256 of all that its vectors depend on.
+        path: its folder, if known. Default: None.
+        title: the title of its model card, if it has one. Default: None.
+    """
 
     fingerprint: str
     path: str | None = None
@@ -26,20 +32,39 @@ class ModelReference:
 
     @classmethod
     def of(cls, encoder: SentenceVectors, path: str | Path | None = None) -> Self:
+        """Returns the reference to a model.
+
+        Args:
+            encoder: a SentenceEncoder, or its inference form.
+            path: the folder that it was loaded from. Default: None, not known.
+
+        Raises:
+            InputError: `encoder` is not a model whose weights can be compared.
+
+        Example:
+            >>> reference = ModelReference.of(encoder, "my-model")
+        """
         model = model_of(encoder)
         title = model.notes.get("title")
-        # The whole path: the index may be searched from another working folder.
-        place = None if path is None else str(Path(path).resolve())
-        return cls(fingerprint(model), place, title if isinstance(title, str) else None)
+        # The absolute path: the index may be searched from another working folder.
+        folder = None if path is None else str(Path(path).resolve())
+        return cls(fingerprint(model), folder, title if isinstance(title, str) else None)
 
     def __str__(self) -> str:
-        names = [each for each in (self.title, self.path) if each]
+        names = [name for name in (self.title, self.path) if name]
         return f"{' at '.join(names) or 'a model'} ({self.fingerprint[:19]})"
 
 
 @dataclass(frozen=True)
 class IndexCard:
-    """What index.json says. normalized: every vector has length 1, or is zeros."""
+    """The content of index.json.
+
+    Attributes:
+        rows: the number of sentences.
+        dim: the dimension of the vectors.
+        normalized: whether every vector has length 1, or is zeros.
+        model: the model that the vectors were made with.
+    """
 
     rows: int
     dim: int
@@ -47,6 +72,7 @@ class IndexCard:
     model: ModelReference
 
     def write(self, folder: Path) -> None:
+        """Writes index.json into a folder."""
         model = self.model
         content = {
             "format": FORMAT,
@@ -60,54 +86,59 @@ class IndexCard:
                 "title": model.title,
             },
         }
-        (folder / CARD).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        text = json.dumps(content, indent=2) + "\n"
+        (folder / CARD).write_text(text, encoding="utf-8", newline="\n")
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The card of a folder; one that is no index, or of a later version, is a FolderError."""
+        """Reads the index.json of a folder.
+
+        Raises:
+            FolderError: the folder is no index, is damaged, or was written by a newer genpool.
+        """
         content = _content(folder)
         path = folder / CARD
         rows = _value(content, "rows", int, path)
         dim = _value(content, "dim", int, path)
         if rows < 0 or dim < 1:
-            raise FolderError(f"{path} is damaged: {rows} rows of {dim} numbers are not possible.")
+            raise FolderError(f"{path} is damaged: {rows} rows of dimension {dim} are impossible.")
         normalized = _value(content, "normalized", bool, path)
         model = _value(content, "model", dict, path)
-        mark = ModelReference(
+        reference = ModelReference(
             _value(model, "fingerprint", str, path),
             _value(model, "path", (str, type(None)), path),
             _value(model, "title", (str, type(None)), path),
         )
-        return cls(rows, dim, normalized, mark)
+        return cls(rows, dim, normalized, reference)
 
 
 def _content(folder: Path) -> dict[str, Any]:
     path = folder / CARD
     if not folder.is_dir():
-        what = "is a file" if folder.exists() else "there is no such folder"
-        raise FolderError(f"{folder}: {what}; expected an index made by genpool encode.")
+        problem = "is a file" if folder.exists() else "there is no such folder"
+        raise FolderError(f"{folder}: {problem}; expected an index made by genpool encode.")
     if not path.is_file():
-        there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
+        names = ", ".join(sorted(file.name for file in folder.iterdir())[:8]) or "nothing"
         hint = " It is a model: give it with --model." if (folder / "config.json").is_file() else ""
         raise FolderError(
             f"{folder} has no {CARD}, so it is not an index made by genpool encode. "
-            f"It has: {there}.{hint}"
+            f"It has: {names}.{hint}"
         )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise FolderError(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        given = content.get("format") if isinstance(content, dict) else type(content).__name__
+        kind = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise FolderError(
-            f'{path} is not of a genpool index: its format is {given!r}; expected "{FORMAT}".'
+            f'{path} is not of a genpool index: its format is {kind!r}; expected "{FORMAT}".'
         )
     require_version(content.get("format_version"), FORMAT_VERSION, path)
     return content
 
 
-def _value(content: dict[str, Any], name: str, kinds: type | tuple[type, ...], path: Path) -> Any:
-    allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+def _value(content: dict[str, Any], name: str, types: type | tuple[type, ...], path: Path) -> Any:
+    allowed = types if isinstance(types, tuple) else (types,)
     value = content.get(name)
     if type(value) not in allowed:  # by type: True is no number of rows
         names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)

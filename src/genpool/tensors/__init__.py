@@ -1,1 +1,1 @@
-"""What several rooms share on tensors: packed rows, threads, dropout, the switch of fast paths."""
+"""Shared tensor code: packed rows, threads, dropout, initial weights, the switch of fast paths."""

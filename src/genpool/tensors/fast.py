@@ -1,4 +1,4 @@
-"""One switch for every fast path, to compare with the equations as they are written.
+"""One switch for all fast paths, to compare them with a direct implementation of the equations.
 
     with fast_paths(False):
         ...                      # plain autograd over padded tensors, nothing fused
@@ -17,13 +17,13 @@ _enabled = os.environ.get("GENPOOL_FAST", "1") != "0"
 
 
 def fast() -> bool:
-    """Whether fast paths are on."""
+    """Returns whether fast paths are on."""
     return _enabled
 
 
 @contextmanager
 def fast_paths(enabled: bool) -> Iterator[None]:
-    """Turns fast paths on or off inside, for all threads."""
+    """Turns fast paths on or off inside the block, for all threads."""
     global _enabled
     before, _enabled = _enabled, enabled
     try:

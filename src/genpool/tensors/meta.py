@@ -1,4 +1,4 @@
-"""Modules that are made without memory: only their sizes are known."""
+"""Modules without memory, of which only the sizes are known."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-#: what a module starts its weights with; on tensors without memory there is nothing to start
-RANDOM = ("normal_", "uniform_")
+#: methods that initialize weights; tensors without memory have nothing to initialize
+RANDOM_METHODS = ("normal_", "uniform_")
 
 
 @contextmanager
 def on_meta_device() -> Iterator[None]:
-    """Modules made inside take no memory, however large their settings say they are."""
-    with torch.device("meta"), _NoRandomStart():
+    """Modules created inside the block take no memory, whatever their sizes."""
+    with torch.device("meta"), _SkipRandomMethods():
         yield
 
 
-class _NoRandomStart(TorchFunctionMode):
-    """Leaves random numbers out: for meta tensors torch would load its compiler to draw them."""
+class _SkipRandomMethods(TorchFunctionMode):
+    """Skips random initialization: for meta tensors torch would load its compiler to do it."""
 
     def __torch_function__(
         self,
@@ -30,6 +30,6 @@ class _NoRandomStart(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        if getattr(func, "__name__", "") in RANDOM:
+        if getattr(func, "__name__", "") in RANDOM_METHODS:
             return args[0] if args else (kwargs or {})["tensor"]
         return func(*args, **(kwargs or {}))

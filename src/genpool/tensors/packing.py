@@ -1,8 +1,8 @@
-"""Packed rows: the real tokens of a padded batch, and nothing else.
+"""Packed rows: the real tokens of a padded batch, without padding.
 
-A recurrent layer steps through time, so its rows stand in time order: first the first tokens of
-all sentences, then the second tokens, and so on, long sentences before short ones. The sentences
-that are still going on at a step are then always the first `sizes[step]` of them.
+A recurrent layer steps through time, so the rows are in time order: the first tokens of all
+sentences, then the second tokens, and so on, long sentences before short ones. The sentences that
+have a token at a step are then always the first `sizes[step]` of them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from torch import Tensor
 class Packing:
     """Where the rows of one batch come from.
 
-    index     (rows,)   position of each row in the flattened (batch * time) tensor
-    sentence  (rows,)   the sentence that each row belongs to
-    step      (rows,)   its place among the real tokens of its sentence: 0, 1, ...
-    sizes               number of rows at each step, never growing
-    shape               (batch, time) of the padded tensor
+    Attributes:
+        index: (rows,), the position of each row in the flattened (batch * time) tensor.
+        sentence: (rows,), the sentence that each row belongs to.
+        step: (rows,), its position among the real tokens of its sentence: 0, 1, ...
+        sizes: the number of rows at each step, never increasing.
+        shape: (batch, time) of the padded tensor.
     """
 
     index: Tensor
@@ -32,7 +33,7 @@ class Packing:
 
     @classmethod
     def from_mask(cls, mask: Tensor) -> Packing:
-        """The packing of a mask (batch, time): padding may stand on any side, or in between."""
+        """Returns the packing of a mask (batch, time); padding may be on any side or in between."""
         batch, time = mask.shape
         lengths = mask.sum(dim=1)  # (batch,)
         rank = lengths.argsort(descending=True, stable=True).argsort()  # (batch,): 0 is the longest
@@ -49,41 +50,41 @@ class Packing:
         )
 
     def mask(self) -> Tensor:
-        """The mask (batch, time) that this packing was made from."""
+        """Returns the mask (batch, time) that this packing was made from."""
         batch, time = self.shape
         flat = torch.zeros(batch * time, dtype=torch.bool, device=self.index.device)
         return flat.index_fill(0, self.index, True).view(batch, time)
 
     def pack(self, padded: Tensor) -> Tensor:
-        """(batch, time, dim) -> (rows, dim)."""
+        """Returns the rows (rows, dim) of a padded tensor (batch, time, dim)."""
         return padded.flatten(0, 1).index_select(0, self.index)
 
     def unpack(self, rows: Tensor) -> Tensor:
-        """(rows, dim) -> (batch, time, dim), zeros at padding."""
+        """Returns rows (rows, dim) as a padded tensor (batch, time, dim), zeros at padding."""
         batch, time = self.shape
-        return self._place(rows, self.index, batch, time)
+        return self._scatter(rows, self.index, batch, time)
 
     def align(self, rows: Tensor) -> Tensor:
-        """(rows, dim) -> (batch, longest, dim): every sentence starts at 0, zeros behind it."""
+        """Returns rows (rows, dim) as (batch, longest, dim): sentences start at 0, zeros follow."""
         batch, longest = self.shape[0], len(self.sizes)
-        return self._place(rows, self.aligned_index(), batch, longest)
+        return self._scatter(rows, self.aligned_index(), batch, longest)
 
     def aligned_index(self) -> Tensor:
-        """Position of each row in the flattened tensor that `align` makes."""
+        """Returns the position (rows,) of each row in the flattened tensor of `align`."""
         return self.sentence * len(self.sizes) + self.step  # (rows,)
 
     def previous(self, reverse: bool = False) -> Tensor:
-        """The row of the token before each row (after it, if reverse); -1 where there is none."""
+        """Returns the row of the token before each row (after it, if reverse); -1 for none."""
         offsets = torch.tensor((0, *self.sizes)).cumsum(0).to(self.step.device)  # (steps + 1,)
         row = torch.arange(len(self.step), device=self.step.device)  # (rows,)
-        place = row - offsets[self.step]  # (rows,): the sentence's place among those of its step
+        rank = row - offsets[self.step]  # (rows,): the sentence's rank among those of its step
         sizes = torch.tensor((*self.sizes, 0), device=self.step.device)  # (steps + 1,)
         if reverse:
-            exists = place < sizes[self.step + 1]
-            return torch.where(exists, offsets[self.step + 1] + place, -1)
-        return torch.where(self.step > 0, offsets[(self.step - 1).clamp(min=0)] + place, -1)
+            exists = rank < sizes[self.step + 1]
+            return torch.where(exists, offsets[self.step + 1] + rank, -1)
+        return torch.where(self.step > 0, offsets[(self.step - 1).clamp(min=0)] + rank, -1)
 
     @staticmethod
-    def _place(rows: Tensor, index: Tensor, batch: int, time: int) -> Tensor:
+    def _scatter(rows: Tensor, index: Tensor, batch: int, time: int) -> Tensor:
         padded = rows.new_zeros(batch * time, rows.shape[-1]).index_copy(0, index, rows)
         return padded.view(batch, time, rows.shape[-1])

@@ -1,8 +1,7 @@
-"""Pieces of work at once, each on a thread of its own.
+"""Several pieces of work at once, each on its own thread.
 
-The two directions of an LSTM are equal work that never meets. On two threads they need no
-synchronisation until the end, where splitting every small operation over two cores would need one
-each time.
+The two directions of an LSTM are equal, independent work. On two threads they are synchronized
+once, at the end; splitting every small operation over two cores would synchronize at each of them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Second = TypeVar("Second")
 def run_both(
     first: Callable[[], First], second: Callable[[], Second], device: torch.device
 ) -> tuple[First, Second]:
-    """The results of two functions, computed side by side where the CPU has threads for it.
+    """Returns the results of two functions, computed in parallel if the CPU has threads for it.
 
     No gradient is recorded inside: this is for the inside of autograd functions.
     """
@@ -32,7 +31,7 @@ def run_both(
     if device.type != "cpu" or threads == 1:
         with torch.no_grad():
             return first(), second()
-    # The second thread counts for the first one's operations too: both get one half.
+    # Both run at the same time, so each gets half of the threads.
     torch.set_num_threads(max(1, threads // 2))
     try:
         with torch.no_grad():
@@ -45,10 +44,15 @@ def run_both(
 def map_threaded(
     work: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Iterator[Result]:
-    """The results of all items, in order; each item is worked at by one thread alone.
+    """Yields the results of all items, in order; each item is processed by a single thread.
 
-    Many small operations gain nothing from being split; whole batches side by side do. Few results
-    wait at a time, however many items there are.
+    Small operations gain nothing from being split over threads; processing several batches at once
+    does. Only a few results are kept waiting, however many items there are.
+
+    Args:
+        work: the function to apply; it is called on the threads.
+        items: its arguments.
+        threads: the number of threads; 1 uses the current one.
     """
     if threads == 1:
         yield from map(work, items)
@@ -65,15 +69,15 @@ def map_threaded(
                         yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
-            finally:  # an error, or nobody wants the rest
-                for each in waiting:
-                    each.cancel()
+            finally:  # an error, or the generator was closed
+                for future in waiting:
+                    future.cancel()
     finally:
         torch.set_num_threads(before)
 
 
 def _without_gradient(work: Callable[[], Second], threads: int) -> Second:
-    # Both settings belong to a thread: a new one starts with torch's defaults.
+    # Both settings are per thread: a new one starts with torch's defaults.
     torch.set_num_threads(threads)
     with torch.no_grad():
         return work()

@@ -1,7 +1,7 @@
-"""A sentence in; tokens with offsets, and numbers, out."""
+"""From a sentence to tokens with offsets, and to the ids of its words and characters."""
 
 from genpool.text.batch import Batch, WordTable
-from genpool.text.pipeline import CutReport, TextPipeline
+from genpool.text.pipeline import TextPipeline, TruncationReport
 from genpool.text.tokenizer import Token, WordTokenizer, canonical
 from genpool.text.vectors import Coverage, WordVectors, read_vectors, vector_table, wanted_words
 from genpool.text.vocabulary import Characters, Vocabulary, count_words
@@ -10,9 +10,9 @@ __all__ = [
     "Batch",
     "Characters",
     "Coverage",
-    "CutReport",
     "TextPipeline",
     "Token",
+    "TruncationReport",
     "Vocabulary",
     "WordTable",
     "WordTokenizer",

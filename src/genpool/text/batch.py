@@ -1,4 +1,4 @@
-"""Sentences as tensors. A batch names each distinct word once, and says where it stands."""
+"""Sentences as tensors. A batch lists every distinct word once, and where it occurs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from genpool.text.vocabulary import BEGIN, END, PAD, SPECIAL_WORDS, Characters, 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences, padded on the right, by the distinct words that they are made of.
+    """Sentences, padded on the right, in terms of their distinct words.
 
-    word_ids       (distinct,)     vocabulary number of each distinct word
-    letters        (letters,)      the letters of all distinct words, one word after the other
-    character_counts  (distinct,)     how many of them belong to each word
-    index          (batch, time)   which distinct word stands where; 0 at padding
-    mask           (batch, time)   True at real tokens
+    Attributes:
+        word_ids: (distinct,), the vocabulary id of each distinct word.
+        character_ids: (characters,), the characters of all distinct words, one word after the
+            other.
+        character_counts: (distinct,), how many of them belong to each word.
+        index: (batch, time), the distinct word at each position; 0 at padding.
+        mask: (batch, time), True at real tokens.
     """
 
     word_ids: Tensor
-    letters: Tensor
+    character_ids: Tensor
     character_counts: Tensor
     index: Tensor
     mask: Tensor
@@ -36,68 +38,71 @@ class Batch:
 
     @property
     def ids(self) -> Tensor:
-        """(batch, time): the vocabulary number of each token, PAD at padding."""
+        """(batch, time): the vocabulary id of each token, PAD at padding."""
         if not len(self.word_ids):
             return torch.full_like(self.index, PAD)
         return self.word_ids[self.index].masked_fill(~self.mask, PAD)
 
     def to(self, device: torch.device | str) -> Batch:
+        """Returns the batch on another device."""
         return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 class WordTable:
-    """The distinct words of some text: number, spelling, and the way back to batches.
+    """The distinct words of a text, with their ids and characters; makes batches of its sentences.
 
     One table may serve a whole data set, whose sentences are then small arrays of integers.
     """
 
     def __init__(self, vocabulary: Vocabulary, characters: Characters) -> None:
         self.vocabulary, self.characters = vocabulary, characters
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
         self._word_ids: list[int] = []
-        self._spellings: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
-        # The ends are not words of a text: they are entered under names no token can have.
-        self.begin = self._enter(f" {SPECIAL_WORDS[BEGIN]}", BEGIN, [BEGIN])
-        self.end = self._enter(f" {SPECIAL_WORDS[END]}", END, [END])
+        self._character_ids: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+        # Begin and end are not words of a text: no token can have these names with a space.
+        self.begin = self._add(f" {SPECIAL_WORDS[BEGIN]}", BEGIN, [BEGIN])
+        self.end = self._add(f" {SPECIAL_WORDS[END]}", END, [END])
 
     def __len__(self) -> int:
         return len(self._word_ids)
 
-    def place(self, word: str) -> int:
-        """The place of a word in this table; a new word is entered."""
-        found = self._places.get(word)
-        if found is None:
-            found = self._enter(word, self.vocabulary.id(word), self.characters.spell(word))
-        return found
+    def index_of(self, word: str) -> int:
+        """Returns the index of a word in this table; a new word is added."""
+        index = self._indices.get(word)
+        if index is None:
+            index = self._add(word, self.vocabulary.id(word), self.characters.ids_of(word))
+        return index
 
     def row(
         self, words: Sequence[str], sentence_ends: bool
     ) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-        """One sentence as places in this table."""
-        places = [self.place(word) for word in words]
+        """Returns one sentence as indices of this table, with begin and end tokens if wanted."""
+        indices = [self.index_of(word) for word in words]
         if sentence_ends:
-            places = [self.begin, *places, self.end]
-        return np.array(places, dtype=np.int32)
+            indices = [self.begin, *indices, self.end]
+        return np.array(indices, dtype=np.int32)
 
     def batch(self, rows: Sequence[np.ndarray[tuple[int], np.dtype[np.int32]]]) -> Batch:
-        """Rows of this table as one batch, in the order given."""
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)
+        """Returns rows of this table as one batch, in the same order."""
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)  # (batch,)
+        flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)  # (tokens,)
         distinct, inverse = np.unique(flat, return_inverse=True)
         mask = np.arange(lengths.max(initial=0)) < lengths[:, None]  # (batch, time)
-        index = np.zeros(mask.shape, dtype=np.int64)
+        index = np.zeros(mask.shape, dtype=np.int64)  # (batch, time)
         index[mask] = inverse
-        spellings = [self._spellings[place] for place in distinct]
+        characters = [self._character_ids[word] for word in distinct]
         return Batch(
-            word_ids=torch.tensor([self._word_ids[place] for place in distinct], dtype=torch.long),
-            letters=torch.from_numpy(np.concatenate([*spellings, np.empty(0, dtype=np.int64)])),
-            character_counts=torch.tensor([len(word) for word in spellings], dtype=torch.long),
+            word_ids=torch.tensor([self._word_ids[word] for word in distinct], dtype=torch.long),
+            character_ids=torch.from_numpy(
+                np.concatenate([*characters, np.empty(0, dtype=np.int64)])
+            ),
+            character_counts=torch.tensor([len(word) for word in characters], dtype=torch.long),
             index=torch.from_numpy(index),
             mask=torch.from_numpy(mask),
         )
 
-    def _enter(self, word: str, word_id: int, spelling: list[int]) -> int:
-        place = self._places[word] = len(self._word_ids)
+    def _add(self, word: str, word_id: int, character_ids: list[int]) -> int:
+        index = self._indices[word] = len(self._word_ids)
         self._word_ids.append(word_id)
-        self._spellings.append(np.array(spelling, dtype=np.int64))
-        return place
+        self._character_ids.append(np.array(character_ids, dtype=np.int64))
+        return index

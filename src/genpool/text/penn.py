@@ -1,14 +1,14 @@
 r"""The Penn Treebank conventions for English, as one regular expression.
 
-`PATTERN` finds what stands *apart* from its neighbours: punctuation, clitics (`n't`, `'s`), web
-addresses, emoji. What it leaves, split at spaces, are the words. So each rule is a look at a few
-characters around one place, and the time stays linear in the length of the text.
+`PATTERN` matches what is separated from its neighbours: punctuation, clitics (`n't`, `'s`), web
+addresses, emoji. The rest, split at spaces, are the words. A rule therefore looks only at a few
+characters around one position, and the time is linear in the length of the text.
 
-Three habits keep it linear, and a new rule has to keep them too (the syntax is Oniguruma's): a
-repetition that may be long is possessive (`++`, `*+`); it cannot begin in the middle of what it
-repeats (`(?<!x)x++`); a look-behind is short.
+Three conditions keep it linear, for every new rule too (the syntax is Oniguruma's): a repetition
+that may be long is possessive (`++`, `*+`); it cannot start in the middle of what it repeats
+(`(?<!x)x++`); a look-behind is short.
 
-Where two rules fit at the same character, the earlier one wins.
+Where two rules match at the same character, the earlier one wins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HYPHEN = r"\-\x{2010}\x{2011}"
 
 WORD_BEGINS = rf"(?<![{ALNUM}])"
 WORD_ENDS = rf"(?![{ALNUM}]|[{HYPHEN}][{ALNUM}])"  # "women's-only" goes on after its 's
-SPACE_FOLLOWS = rf"(?![^{SPACE}])"  # or the end of the text
+SPACE_FOLLOWS = rf"(?![^{SPACE}])"  # a space or the end of the text
 
 # The period belongs to these words, however they are capitalised ...
 ABBREVIATIONS = (
@@ -40,7 +40,7 @@ KEEPS_ITS_PERIOD = (
     rf"|\b(?:{'|'.join(CAPITAL_ABBREVIATIONS.split())})"
     rf"|(?<![{ALNUM}{HYPHEN}])[{CASED}&&[^I]]|\b[{CASED}][.][{CASED}]"
 )
-# The word "No" ends sentences too, so these keep the period only before a number ("No. 5").
+# The word "No" ends sentences too: these keep the period only before a number ("No. 5").
 NUMBERED = r"(?<=\b(?:No|Nos|[Vv]ol|[Ff]ig|[Cc]h|pp))[.][ ]?\p{N}"
 
 # An apostrophe that is part of the word, at its beginning ('em, '60s) or its end (ol', goin').
@@ -49,28 +49,28 @@ CLIPPED_AT_END = r"\b(?i:n|ol|lil)|\p{L}\p{L}in"
 
 
 def _web_address() -> str:
-    """Up to the next space, without the punctuation of the sentence around it."""
+    """Returns the rule for an address: up to the next space, without the sentence's punctuation."""
     outside = r""".,;:!?'"()\[\]{}<>*\x{2019}\x{201D}\x{2026}"""
     inside = rf"(?:[{outside}]*+[^{SPACE}{outside}]++)++"
     return rf"{WORD_BEGINS}(?i:https?://|ftp://|www[.]){inside}"
 
 
 def _emoji() -> str:
-    """One picture with its modifiers, or several joined into one; a flag is a pair of letters."""
+    """Returns the rule for one emoji with its modifiers, several joined into one, or a flag."""
     modifiers = r"[\x{FE0E}\x{FE0F}\x{20E3}\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]*+"
     picture = rf"\p{{Extended_Pictographic}}{modifiers}"
     return rf"{picture}(?:\x{{200D}}{picture})*+|[\x{{1F1E6}}-\x{{1F1FF}}]{{2}}"
 
 
 def _joiner(character: str) -> str:
-    """The rule for a character that joins two words (`his/her`) and stands apart elsewhere."""
+    """Returns the rule for a character that joins words (`his/her`) and is separated elsewhere."""
     not_after_a_word = rf"(?<![{ALNUM}{character}])[{character}]++"
     not_before_a_word = rf"(?<![{character}])[{character}]++(?![{ALNUM}])"
     return f"{not_after_a_word}|{not_before_a_word}"
 
 
-# What begins with a letter. Of two words written as one (can|not, gon|na) the rule finds the first;
-# the second is what is left.
+# Matches that start with a letter. Of two words written as one (can|not, gon|na) the rule matches
+# the first; the second is the rest.
 LETTER_RULES: dict[str, str] = {
     "web address": _web_address(),
     "two words written as one": (
@@ -96,7 +96,7 @@ SYMBOL_RULES: dict[str, str] = {
     "'t in 'tis": rf"{WORD_BEGINS}{APOSTROPHE}(?i:t(?=(?:is|was){WORD_ENDS}))",
     "clitic": (
         rf"(?<=[^{SPACE}]){APOSTROPHE}(?i:s|re|ve|ll|d|m){WORD_ENDS}"
-        rf"|{APOSTROPHE}(?i:s|re|ve|ll|d|m){SPACE_FOLLOWS}"  # text that is tokenised already
+        rf"|{APOSTROPHE}(?i:s|re|ve|ll|d|m){SPACE_FOLLOWS}"  # text that is tokenized already
         rf"|(?<=\b(?i:more)){APOSTROPHE}(?i:n){WORD_ENDS}"
     ),
     "double quote of two characters": rf"``|{APOSTROPHE}{{2}}",
@@ -128,7 +128,7 @@ def _first_of(rules: dict[str, str]) -> str:
     return "|".join(f"(?:{rule})" for rule in rules.values())
 
 
-# The look-ahead lets the search skip letters at once: without it, it is ten times slower.
+# The look-ahead lets the search skip letters quickly: without it, it is ten times slower.
 PATTERN = (
     _first_of(LETTER_RULES)
     + rf"|(?=[\p{{P}}\p{{S}}\p{{Extended_Pictographic}}])(?:{_first_of(SYMBOL_RULES)})"

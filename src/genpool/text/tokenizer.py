@@ -1,4 +1,4 @@
-"""From a sentence to its words, each with its place in the sentence.
+"""From a sentence to its words, each with its offsets in the sentence.
 
 The work is done by a pre-tokenizer of the `tokenizers` library, so that a saved `tokenizer.json`
 holds the rules themselves: a later version of genpool, or another program, splits the same way.
@@ -25,7 +25,7 @@ _PENN_QUOTES = {"``": '"', "''": '"', "`": "'"}
 
 
 class Token(NamedTuple):
-    """A word and its place: `sentence[start:end] == text`, counted in characters."""
+    """A word and its offsets, counted in characters: `sentence[start:end] == text`."""
 
     text: str
     start: int
@@ -37,24 +37,29 @@ def _whitespace() -> pre_tokenizers.PreTokenizer:
 
 
 def _penn() -> pre_tokenizers.PreTokenizer:
-    # The conventions come first: they look at the spaces that the second step takes away.
-    apart = pre_tokenizers.Split(Regex(penn.PATTERN), "isolated")
-    return pre_tokenizers.Sequence([apart, _whitespace()])
+    # The conventions come first: they look at the spaces that the second step removes.
+    isolated = pre_tokenizers.Split(Regex(penn.PATTERN), "isolated")
+    return pre_tokenizers.Sequence([isolated, _whitespace()])
 
 
 RULES: dict[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "penn": _penn,
     "whitespace": _whitespace,
 }
-STORED = "stored"  # the name of rules that came with a file and are none of these
+#: the name of rules that were loaded from a file and are none of these
+STORED = "stored"
 
 
 class WordTokenizer:
-    """Splits a sentence into words; the letters and their case stay as they are.
+    """Splits a sentence into words; characters and their case are not changed.
 
-    rules:
-        `penn`        the conventions of the Penn Treebank: `it's.` is `it`, `'s`, `.`
-        `whitespace`  the words of `str.split()`: text already tokenised passes through unchanged
+    Args:
+        rules: "penn" for the conventions of the Penn Treebank (`it's.` is `it`, `'s`, `.`), or
+            "whitespace" for the words of `str.split()`, which leaves tokenized text as it is.
+            Default: "penn".
+
+    Raises:
+        ConfigError: there are no such rules.
 
     Example:
         >>> WordTokenizer().words("It's red.")
@@ -68,73 +73,82 @@ class WordTokenizer:
         self._pre_tokenizer = RULES[rules]()
 
     def tokens(self, sentence: str) -> list[Token]:
-        """The words of a sentence in order; every character that is no space is in one of them."""
-        return [Token(sentence[start:end], start, end) for start, end in self._places(sentence)]
+        """Returns the words of a sentence with their offsets; only spaces are in none of them."""
+        return [Token(sentence[start:end], start, end) for start, end in self._offsets(sentence)]
 
     def words(self, sentence: str) -> list[str]:
-        """The words alone."""
-        return [sentence[start:end] for start, end in self._places(sentence)]
+        """Returns the words of a sentence, without offsets."""
+        return [sentence[start:end] for start, end in self._offsets(sentence)]
 
     def words_batch(self, sentences: Sequence[str]) -> list[list[str]]:
-        """The words of many sentences, split on all cores."""
+        """Returns the words of many sentences, split on all cores."""
         try:
-            found = self._splitter.encode_batch(list(sentences), add_special_tokens=False)
+            encodings = self._splitter.encode_batch(list(sentences), add_special_tokens=False)
         except (TypeError, UnicodeEncodeError):  # half of a surrogate pair, in one of them
             return [self.words(sentence) for sentence in sentences]
         return [
-            [sentence[start:end] for start, end in each.offsets]
-            for sentence, each in zip(sentences, found, strict=True)
+            [sentence[start:end] for start, end in encoding.offsets]
+            for sentence, encoding in zip(sentences, encodings, strict=True)
         ]
 
     @cached_property
     def _splitter(self) -> tokenizers.Tokenizer:
-        """The library's tokenizer, which splits batches; every word is the same to it."""
+        """The library's tokenizer, which splits batches; it needs no vocabulary for that."""
         return self.to_tokenizers({"": 0}, "")
 
     def to_tokenizers(self, vocabulary: dict[str, int], unknown: str) -> tokenizers.Tokenizer:
-        """A complete tokenizer of the `tokenizers` library, to be saved as `tokenizer.json`.
+        """Returns a tokenizer of the `tokenizers` library, to be saved as `tokenizer.json`.
 
-        `unknown` is the entry of the vocabulary that stands for every word it does not hold.
+        Args:
+            vocabulary: the ids of the words.
+            unknown: the entry of the vocabulary for all words that it does not contain.
+
+        Raises:
+            ConfigError: `unknown` is not in the vocabulary.
         """
         if unknown not in vocabulary:
-            raise ConfigError(f"the unknown word {unknown!r} is not in the vocabulary; add it")
+            raise ConfigError(f"the unknown word {unknown!r} is not in the vocabulary; add it.")
         tokenizer = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
         tokenizer.pre_tokenizer = self._pre_tokenizer
         return tokenizer
 
     @classmethod
     def from_tokenizers(cls, tokenizer: tokenizers.Tokenizer) -> WordTokenizer:
-        """The splitting that a `tokenizer.json` holds, even where today's rules differ from it."""
+        """Returns the splitting that a `tokenizer.json` contains, even where it differs from RULES.
+
+        Raises:
+            ConfigError: the tokenizer does not say how to split a sentence.
+        """
         stored = tokenizer.pre_tokenizer
         if stored is None:
             known = ", ".join(sorted(RULES))
             raise ConfigError(
                 "the tokenizer has no pre-tokenizer, so it does not say how to split a sentence; "
-                f"make one with WordTokenizer(rules).to_tokenizers(...). Known rules: {known}."
+                f"create it with WordTokenizer(rules).to_tokenizers(...). Known rules: {known}."
             )
-        words = cls.__new__(cls)
-        words.rules = _name_of(stored)
-        words._pre_tokenizer = stored
-        return words
+        loaded = cls.__new__(cls)
+        loaded.rules = _name_of(stored)
+        loaded._pre_tokenizer = stored
+        return loaded
 
-    def _places(self, sentence: str) -> list[tuple[int, int]]:
+    def _offsets(self, sentence: str) -> list[tuple[int, int]]:
         try:
             pieces = self._pre_tokenizer.pre_tokenize_str(sentence)
         except UnicodeEncodeError:
-            # Half of a surrogate pair cannot reach the library; one symbol in its place can, and
-            # keeps the offsets.
+            # Half of a surrogate pair cannot be passed to the library; a replacement character can,
+            # and keeps the offsets.
             pieces = self._pre_tokenizer.pre_tokenize_str(_LONE_SURROGATE.sub("\ufffd", sentence))
-        return [place for _, place in pieces]
+        return [offsets for _, offsets in pieces]
 
 
 def _name_of(stored: pre_tokenizers.PreTokenizer) -> str:
-    """Which of today's rules a stored pre-tokenizer is, letter by letter."""
+    """Returns the name of the rules that are identical to a stored pre-tokenizer."""
     state = stored.__getstate__()
     return next((name for name, make in RULES.items() if make().__getstate__() == state), STORED)
 
 
 def canonical(word: str) -> str:
-    """The spelling under which a word is looked up: curly quotes and Penn's as the typewriter's.
+    """Returns the form in which a word is looked up: curly and Penn quotes become straight ones.
 
     Opening and closing double quotes (two backticks, two apostrophes, curly) become `"`; a single
     curly quote, and Penn's single backtick, become an apostrophe.

@@ -1,4 +1,4 @@
-"""Word vectors in GloVe's text format: a word and its numbers on each line, split by spaces."""
+"""Word vectors in GloVe's text format: a word and its values on each line, separated by spaces."""
 
 from __future__ import annotations
 
@@ -19,19 +19,30 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors (words, dim), in the order of the file."""
+    """Words and their vectors, in the order of the file.
 
-    places: dict[str, int]
+    Attributes:
+        rows: the row of each word in the matrix.
+        matrix: (words, dim), the vectors.
+    """
+
+    rows: dict[str, int]
     matrix: Floats
 
     @property
     def dim(self) -> int:
+        """The dimension of a vector."""
         return int(self.matrix.shape[1])
 
-    def find(self, word: str) -> int | None:
-        """The row of a word: exact match first, then lower case."""
-        found = self.places.get(canonical(word))
-        return self.places.get(canonical(word).lower()) if found is None else found
+    def find(self, word: str, lower_case: bool = True) -> int | None:
+        """Returns the row of a word, or None.
+
+        Args:
+            word: looked up as written first.
+            lower_case: then look it up in lower case. Default: True.
+        """
+        row = self.rows.get(canonical(word))
+        return self.rows.get(canonical(word).lower()) if row is None and lower_case else row
 
 
 def read_vectors(
@@ -39,67 +50,74 @@ def read_vectors(
 ) -> WordVectors:
     """Reads a vector file, plain or .gz, .bz2, .xz, .zip.
 
-    Args:
-        dim: the width that is expected; taken from the first line if not given.
-        only: keep these words alone. A file of millions of words then costs little memory.
+    A word may contain spaces (GloVe 840B has some): the last `dim` fields are the values. A first
+    line of two integers (word2vec's header) is skipped. A word that occurs twice keeps its first
+    vector.
 
-    A word may contain spaces (GloVe 840B has some): the last `dim` fields are the numbers. A first
-    line with two whole numbers (word2vec's header) is passed over. A word that stands twice keeps
-    its first vector.
+    Args:
+        path: the file.
+        dim: the dimension that is expected. Default: None, which takes that of the first line.
+        only: read only these words; a file of millions of words then takes little memory.
+            Default: None, which reads all.
+
+    Raises:
+        DataError: a line is not a word and `dim` finite values; the error names the line.
     """
-    places: dict[str, int] = {}
+    rows: dict[str, int] = {}
     vectors: list[Floats] = []
     width = dim or 0
-    for number, word, fields, width in _lines(path, dim):
+    for line, word, fields, width in _lines(path, dim):
         word = canonical(word)
-        if word in places or (only is not None and word not in only):
+        if word in rows or (only is not None and word not in only):
             continue
-        places[word] = len(vectors)
-        vectors.append(_numbers(fields, path, number, word, width))
+        rows[word] = len(vectors)
+        vectors.append(_values(fields, path, line, word, width))
     if not vectors and only is None:
-        raise DataError("no word vectors in this file; expected a word and numbers a line.", path)
+        raise DataError(
+            "there are no word vectors in this file; expected a word and its values on each line.",
+            path,
+        )
     matrix = np.stack(vectors) if vectors else np.empty((0, width), dtype=np.float32)
-    return WordVectors(places, matrix)
+    return WordVectors(rows, matrix)
 
 
 def _lines(path: str | Path, dim: int | None) -> Iterator[tuple[int, str, list[str], int]]:
-    """(line number, word, number fields, dim) of every line."""
-    for number, _, data in raw_lines(Path(path)):
+    """Yields (line number, word, fields of the vector, dim) of every line."""
+    for line, _, data in raw_lines(Path(path)):
         try:
             fields = data.decode("utf-8").rstrip(" ").split(" ")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}", path, number
+                f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}", path, line
             ) from None
-        if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+        if line == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
             continue
-        found = len(fields) - 1
+        count = len(fields) - 1
         if dim is None:
-            dim = found
+            dim = count
             if dim < 1:
-                raise DataError("expected a word and its numbers, split by spaces.", path, number)
-        if number <= 2 and found > dim and all(map(_is_number, fields[1:-dim])):
-            problem = f"{found} numbers after {fields[0][:40]!r}; expected {dim}."
-            raise DataError(f"{problem} The file has vectors of another width.", path, number)
-        if found < dim:
-            problem = f"{found} numbers after {fields[0][:40]!r}; expected {dim}."
-            raise DataError(f"{problem} Is the file complete?", path, number)
-        yield number, " ".join(fields[:-dim]), fields[-dim:], dim
+                raise DataError("expected a word and its values, separated by spaces.", path, line)
+        problem = f"{count} values after {fields[0][:40]!r}; expected {dim}."
+        if line <= 2 and count > dim and all(map(_is_number, fields[1:-dim])):
+            raise DataError(f"{problem} The vectors have another dimension.", path, line)
+        if count < dim:
+            raise DataError(f"{problem} Is the file complete?", path, line)
+        yield line, " ".join(fields[:-dim]), fields[-dim:], dim
 
 
-def _numbers(fields: list[str], path: str | Path, line: int, word: str, dim: int) -> Floats:
+def _values(fields: list[str], path: str | Path, line: int, word: str, dim: int) -> Floats:
     try:
         with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused below
             vector = np.array(fields, dtype=np.float32)
     except ValueError:
         bad = next(field for field in fields if not _is_number(field))
         raise DataError(
-            f"{bad!r} is not a number, in the vector of {word!r} ({dim} numbers were expected).",
+            f"{bad!r} is not a number, in the vector of {word!r}; expected {dim} numbers.",
             path,
             line,
         ) from None
     if not np.isfinite(vector).all():
-        raise DataError(f"the vector of {word!r} has a number that is not finite.", path, line)
+        raise DataError(f"the vector of {word!r} has a value that is not finite.", path, line)
     return vector
 
 
@@ -113,25 +131,34 @@ def _is_number(field: str) -> bool:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a vocabulary has a vector, by types (entries) and by running words."""
+    """How much of a vocabulary, and of the text it was made from, has a vector.
 
-    types: int
-    types_found: int
-    exact: int
-    running: int
-    running_found: int
+    Attributes:
+        words: entries of the vocabulary, special entries not counted.
+        words_with_vector: those that have a vector.
+        exact_matches: those whose vector was found as written, not in lower case.
+        tokens: tokens of the text.
+        tokens_with_vector: those whose entry has a vector.
+    """
+
+    words: int
+    words_with_vector: int
+    exact_matches: int
+    tokens: int
+    tokens_with_vector: int
 
     def __str__(self) -> str:
+        lower_cased = self.words_with_vector - self.exact_matches
         return (
-            f"vectors for {self.types_found:,} of {self.types:,} words "
-            f"({_percent(self.types_found, self.types)}; {self.exact:,} as written, the rest in "
-            f"lower case) and {_percent(self.running_found, self.running)} of "
-            f"{self.running:,} running words"
+            f"vectors for {self.words_with_vector:,} of {self.words:,} words "
+            f"({_percent(self.words_with_vector, self.words)}; {self.exact_matches:,} as written, "
+            f"{lower_cased:,} in lower case) and "
+            f"{_percent(self.tokens_with_vector, self.tokens)} of {self.tokens:,} tokens"
         )
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "none"
+def _percent(part: int, total: int) -> str:
+    return f"{100 * part / total:.1f} %" if total else "none"
 
 
 def vector_table(
@@ -140,32 +167,49 @@ def vector_table(
     counts: Mapping[str, int],
     seed: int = 0,
     std: float = 0.01,
+    lower_case_fallback: bool = True,
 ) -> tuple[Floats, Coverage]:
-    """The word table (vocabulary, dim) and how much of it the vectors cover.
+    """Returns the word table (vocabulary, dim) and how much of it the vectors cover.
 
-    Words without a vector are Gaussian with the given deviation; PAD is zeros. Special entries
-    are not counted in the coverage.
+    Words without a vector are Gaussian; PAD is zeros. Special entries are not counted in the
+    coverage.
+
+    Args:
+        vocabulary: the words of the table.
+        vectors: the pre-trained vectors.
+        counts: how often each word occurs in the text, for the coverage of tokens.
+        seed: of the Gaussian rows. Default: 0.
+        std: standard deviation of the Gaussian rows. Default: 0.01.
+        lower_case_fallback: give a word that has no vector as written that of its lower-case form.
+            Default: True.
+
+    Raises:
+        InputError: the vectors have dimension 0.
     """
     if vectors.dim < 1:
-        raise InputError("the vectors have no numbers; expected a width of 1 or more.")
+        raise InputError("the vectors have dimension 0; expected 1 or more.")
     random = np.random.default_rng(seed)
     table = random.normal(0.0, std, (len(vocabulary), vectors.dim)).astype(np.float32)
     table[PAD] = 0
-    types_found = exact = 0
+    exact_matches = 0
     covered = set()
-    for number, word in enumerate(vocabulary.words[4:], start=4):
-        place = vectors.find(word)
-        if place is None:
+    for word_id, word in enumerate(vocabulary.words[4:], start=4):
+        row = vectors.find(word, lower_case_fallback)
+        if row is None:
             continue
-        table[number] = vectors.matrix[place]
-        covered.add(number)
-        types_found += 1
-        exact += word in vectors.places
-    running = sum(counts.values())
-    running_found = sum(n for word, n in counts.items() if vocabulary.id(word) in covered)
-    return table, Coverage(len(vocabulary) - 4, types_found, exact, running, running_found)
+        table[word_id] = vectors.matrix[row]
+        covered.add(word_id)
+        exact_matches += word in vectors.rows
+    tokens = sum(counts.values())
+    with_vector = sum(count for word, count in counts.items() if vocabulary.id(word) in covered)
+    coverage = Coverage(len(vocabulary) - 4, len(covered), exact_matches, tokens, with_vector)
+    return table, coverage
 
 
-def wanted_words(vocabulary: Vocabulary) -> set[str]:
-    """The words to ask a vector file for: each entry as it stands and in lower case."""
-    return {form for word in vocabulary.words[4:] for form in (word, word.lower())}
+def wanted_words(vocabulary: Vocabulary, lower_case_fallback: bool = True) -> set[str]:
+    """Returns the words to read from a vector file: each entry as written, and in lower case.
+
+    lower_case_fallback: as in `vector_table`; False leaves the lower-case forms out.
+    """
+    words = set(vocabulary.words[4:])
+    return words | {word.lower() for word in words} if lower_case_fallback else words

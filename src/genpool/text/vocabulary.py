@@ -1,4 +1,4 @@
-"""Words and characters, and the numbers that stand for them."""
+"""Words and characters, and their ids."""
 
 from __future__ import annotations
 
@@ -9,84 +9,137 @@ from genpool.errors import InputError
 from genpool.text.tokenizer import canonical
 
 PAD, UNKNOWN, BEGIN, END = range(4)
-#: the first entries of every vocabulary, in the order of the four numbers above
+#: the first entries of every vocabulary, in the order of the four ids above
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")
 
 
 def count_words(sentences: Iterable[Iterable[str]]) -> Counter[str]:
-    """How often each word occurs in tokenised sentences; all quote marks count as one."""
+    """Returns how often each word occurs in tokenized sentences; quote marks are normalized."""
     return Counter(canonical(word) for sentence in sentences for word in sentence)
 
 
 class Vocabulary:
-    """Words by number: four special entries, then the rest.
+    """The known words and their ids: four special entries, then the rest.
 
-    A word is looked up as it stands, then in lower case; what is not found is UNKNOWN, but still
-    seen by its letters (`Characters`). Case is kept: "Brown" and "brown" may both be entries.
+    A word is looked up as written, then in lower case; a word that is in neither form an entry has
+    the id UNKNOWN, but its characters are still read (`Characters`). Case is kept: "Brown" and
+    "brown" may both be entries.
+
+    Args:
+        words: the entries in the order of their ids, beginning with `SPECIAL_WORDS`.
+        lower_case_fallback: look a word up in lower case where it is no entry as written.
+            Default: True.
+
+    Raises:
+        InputError: the special entries are missing, or a word occurs twice.
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], lower_case_fallback: bool = True) -> None:
         if tuple(words[:4]) != SPECIAL_WORDS:
             raise InputError(
-                f"a vocabulary begins with {SPECIAL_WORDS}; this one with {tuple(words[:4])}."
+                f"a vocabulary starts with {SPECIAL_WORDS}; this one starts with "
+                f"{tuple(words[:4])}."
             )
         self.words = tuple(words)
-        self.ids = {word: number for number, word in enumerate(self.words)}
+        self.lower_case_fallback = lower_case_fallback
+        self.ids = {word: word_id for word_id, word in enumerate(self.words)}
         if len(self.ids) != len(self.words):
-            twice = next(word for word, count in Counter(self.words).items() if count > 1)
-            raise InputError(f"the word {twice!r} stands more than once in the vocabulary.")
+            raise InputError(f"the word {_first_repeated(self.words)!r} occurs more than once.")
 
     @classmethod
     def build(
-        cls, counts: Mapping[str, int], minimum_count: int = 1, more_words: Iterable[str] = ()
+        cls,
+        counts: Mapping[str, int],
+        minimum_count: int = 1,
+        extra_words: Iterable[str] = (),
+        lower_case_fallback: bool = True,
     ) -> Vocabulary:
-        """Words that occur often enough, most frequent first, then `more_words`.
+        """Returns the vocabulary of a text: its frequent words, most frequent first.
 
-        more_words: typically the words of a vector file, so that words that are not in the
-        training text have their vectors too.
+        Args:
+            counts: how often each word occurs.
+            minimum_count: leave rarer words out. Default: 1, which keeps all.
+            extra_words: words to add at the end, typically those of a vector file, so that words
+                that are not in the training text have their vectors too. Default: none.
+            lower_case_fallback: as in `Vocabulary`. Default: True.
         """
         frequent = [word for word, count in counts.items() if count >= minimum_count]
         frequent.sort(key=lambda word: (-counts[word], word))
-        ordered = dict.fromkeys([*frequent, *map(canonical, more_words)])
+        ordered = dict.fromkeys([*frequent, *map(canonical, extra_words)])
         for special in SPECIAL_WORDS:
             ordered.pop(special, None)
-        return cls([*SPECIAL_WORDS, *ordered])
+        return cls([*SPECIAL_WORDS, *ordered], lower_case_fallback)
+
+    @classmethod
+    def from_ids(cls, ids: Mapping[str, int], lower_case_fallback: bool = True) -> Vocabulary:
+        """Returns the vocabulary of a stored mapping from words to ids.
+
+        Raises:
+            InputError: the ids are not exactly 0 ... n - 1. A word would otherwise get the vector
+                of another one.
+        """
+        words_by_id: dict[int, str] = {}
+        for word, word_id in ids.items():
+            if not 0 <= word_id < len(ids) or word_id in words_by_id:
+                other = words_by_id.get(word_id)
+                problem = "is out of range" if other is None else f"is that of {other!r} too"
+                raise InputError(
+                    f"the id {word_id} of the word {word!r} {problem}; expected the ids 0 to "
+                    f"{len(ids) - 1}, one for each of the {len(ids)} words. Was the file edited?"
+                )
+            words_by_id[word_id] = word
+        return cls([words_by_id[word_id] for word_id in range(len(ids))], lower_case_fallback)
 
     def __len__(self) -> int:
         return len(self.words)
 
     def id(self, word: str) -> int:
-        """The number of a word: exact, then lower case, then UNKNOWN."""
+        """Returns the id of a word: as written, then (if allowed) in lower case, then UNKNOWN."""
         word = canonical(word)
-        found = self.ids.get(word)
-        if found is None:
-            found = self.ids.get(word.lower(), UNKNOWN)
-        # A text may spell "<pad>": that is a word nobody knows, not padding.
-        return found if found > END else UNKNOWN
+        word_id = self.ids.get(word)
+        if word_id is None and self.lower_case_fallback:
+            word_id = self.ids.get(word.lower())
+        # A text may contain "<pad>": that is an unknown word, not padding.
+        return word_id if word_id is not None and word_id > END else UNKNOWN
 
 
 class Characters:
-    """Characters by number. 0 stands for none, 1 for an unknown one, 2 and 3 spell the sentence
-    ends, whose "word" is a single letter of their own."""
+    """The known characters and their ids.
 
-    FIRST = 4
+    The ids 0 (no character) and 1 (an unknown character) are reserved, as are 2 and 3, the single
+    "characters" of the begin and end tokens.
+
+    Args:
+        characters: all known characters, in the order of their ids.
+
+    Raises:
+        InputError: a character occurs twice.
+    """
+
+    FIRST_ID = 4
 
     def __init__(self, characters: str) -> None:
         if len(set(characters)) != len(characters):
-            twice = next(letter for letter, count in Counter(characters).items() if count > 1)
-            raise InputError(f"the character {twice!r} stands more than once.")
+            raise InputError(
+                f"the character {_first_repeated(characters)!r} occurs more than once."
+            )
         self.characters = characters
-        self.ids = {letter: number for number, letter in enumerate(characters, self.FIRST)}
+        self.ids = {character: at for at, character in enumerate(characters, self.FIRST_ID)}
 
     @classmethod
     def build(cls, words: Iterable[str]) -> Characters:
-        """All characters of the words, most frequent first."""
-        counts = Counter(letter for word in words for letter in word)
-        return cls("".join(sorted(counts, key=lambda letter: (-counts[letter], letter))))
+        """Returns all characters of the words, most frequent first."""
+        counts = Counter(character for word in words for character in word)
+        return cls("".join(sorted(counts, key=lambda character: (-counts[character], character))))
 
     def __len__(self) -> int:
-        return self.FIRST + len(self.characters)
+        """The number of ids, the reserved ones included."""
+        return self.FIRST_ID + len(self.characters)
 
-    def spell(self, word: str) -> list[int]:
-        """The numbers of a word's letters; quote marks of every kind are spelled alike."""
-        return [self.ids.get(letter, UNKNOWN) for letter in canonical(word)]
+    def ids_of(self, word: str) -> list[int]:
+        """Returns the character ids of a word; quote marks are normalized."""
+        return [self.ids.get(character, UNKNOWN) for character in canonical(word)]
+
+
+def _first_repeated(items: Iterable[str]) -> str:
+    return next(item for item, count in Counter(items).items() if count > 1)

@@ -1,7 +1,16 @@
-"""The loop, its schedule, checkpoints and the folder of a run."""
+"""Training: settings, the loop and its schedule, checkpoints, and the folder of a run."""
 
 from genpool.errors import Interrupted
+from genpool.training.heads import HeadDistances, HeadsReport, heads_report
 from genpool.training.loop import train
 from genpool.training.settings import RunSettings, read_settings
 
-__all__ = ["Interrupted", "RunSettings", "read_settings", "train"]
+__all__ = [
+    "HeadDistances",
+    "HeadsReport",
+    "Interrupted",
+    "RunSettings",
+    "heads_report",
+    "read_settings",
+    "train",
+]

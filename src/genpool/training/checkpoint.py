@@ -1,4 +1,4 @@
-"""The state of a run on disk: enough to go on as if it had never stopped.
+"""The state of a run on disk: enough to continue as if the run had never stopped.
 
 A checkpoint is a folder with safetensors and JSON. It is written beside the others and renamed when
 complete; the two newest are kept, so that a damaged one is never the only one.
@@ -21,11 +21,12 @@ from torch import Tensor
 from genpool.errors import TrainingError
 
 TENSORS, STATE = "state.safetensors", "state.json"
+#: checkpoints that are kept
 KEPT = 2
 
 
 class Checkpoint(NamedTuple):
-    """What was saved, and a word about newer ones that could not be read."""
+    """What was saved, and a warning for every newer checkpoint that could not be read."""
 
     state: dict[str, Any]
     tensors: dict[str, Tensor]
@@ -41,10 +42,15 @@ def save_checkpoint(
     try:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        whole = {name: each.detach().cpu().contiguous() for name, each in tensors.items()}
-        save_file(whole, unfinished / TENSORS)
-        sums = {"bytes": (unfinished / TENSORS).stat().st_size, "crc32": _crc(unfinished / TENSORS)}
-        text = json.dumps({"file": sums, "state": dict(state)})
+        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(plain, unfinished / TENSORS)
+        size, crc32 = (unfinished / TENSORS).stat().st_size, _file_crc(unfinished / TENSORS)
+        content = {
+            "file": {"bytes": size, "crc32": crc32},
+            "state_crc32": _state_crc(state),
+            "state": dict(state),
+        }
+        text = json.dumps(content)
         (unfinished / STATE).write_text(text, encoding="utf-8")
         for name in (TENSORS, STATE):
             with (unfinished / name).open("rb+") as file:
@@ -54,29 +60,37 @@ def save_checkpoint(
     except (OSError, SafetensorError) as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise TrainingError(
-            f"{folder}: the checkpoint of step {step} could not be written: {error}. The one "
-            "before it and the models of this run are as they were; make room and use --resume."
+            f"{folder}: the checkpoint of step {step} could not be written: {error}. The previous "
+            "one and the models of this run are intact; free some space and use --resume."
         ) from error
     for old in _newest_first(folder)[KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint that is whole; None where there is none at all."""
+    """Returns the newest checkpoint that is intact; None where there is none at all.
+
+    Raises:
+        TrainingError: there are checkpoints, but all of them are damaged.
+    """
     warnings: list[str] = []
-    for each in _newest_first(folder):
+    for path in _newest_first(folder):
         try:
-            read = json.loads((each / STATE).read_text(encoding="utf-8"))
-            path = each / TENSORS
-            if path.stat().st_size != read["file"]["bytes"] or _crc(path) != read["file"]["crc32"]:
+            saved = json.loads((path / STATE).read_text(encoding="utf-8"))
+            tensors, expected = path / TENSORS, saved["file"]
+            size = tensors.stat().st_size
+            if size != expected["bytes"] or _file_crc(tensors) != expected["crc32"]:
                 raise ValueError(f"{TENSORS} is truncated or damaged")
-            return Checkpoint(read["state"], load_file(path), warnings)
+            # Checkpoints of genpool 0.1 have no checksum of their state.
+            if saved.get("state_crc32", crc := _state_crc(saved["state"])) != crc:
+                raise ValueError(f"{STATE} is damaged")
+            return Checkpoint(saved["state"], load_file(tensors), warnings)
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            warnings.append(f"{each.name} cannot be used ({error}); the one before it is")
+            warnings.append(f"{path.name} cannot be used ({error}); using the previous one")
     if warnings:
         raise TrainingError(
-            f"{folder}: no checkpoint can be used: {'; '.join(warnings)}. Start the run anew in "
-            "another folder."
+            f"{folder}: no checkpoint can be used: {'; '.join(warnings)}. Start the run again in "
+            "another folder: --out"
         )
     return None
 
@@ -85,7 +99,11 @@ def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("step-*"), reverse=True)
 
 
-def _crc(path: Path) -> int:
+def _state_crc(state: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(dict(state)).encode())
+
+
+def _file_crc(path: Path) -> int:
     value = 0
     with path.open("rb") as file:
         while block := file.read(1 << 22):

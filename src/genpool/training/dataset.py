@@ -1,4 +1,4 @@
-"""A data set as arrays of integers: small in memory, whatever its size in text."""
+"""A data set as arrays of integers, which take little memory however long the text is."""
 
 from __future__ import annotations
 
@@ -14,35 +14,42 @@ from genpool.data.example import Example
 from genpool.text import Batch, WordTable
 
 Ints = NDArray[np.int32]
-#: (sentence, whether it is tokenised already) -> its words
-Words = Callable[[str, bool], list[str]]
+#: (sentence, whether it is tokenized already) -> its words
+SplitWords = Callable[[str, bool], list[str]]
 
 
-class Types:
-    """The distinct words of a text, by order of appearance."""
+class WordIds:
+    """The distinct words of a text and their ids, in the order of their first occurrence.
+
+    They are independent of any vocabulary, which can only be built when the text has been read.
+    """
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+        self.ids: dict[str, int] = {}
 
-    def __call__(self, word: str) -> int:
-        return self.numbers.setdefault(word, len(self.numbers))
+    def add(self, word: str) -> int:
+        """Returns the id of a word; a new word is added."""
+        return self.ids.setdefault(word, len(self.ids))
 
     def counts(self, tokens: Ints) -> Counter[str]:
-        """How often each word stands among the tokens."""
-        found = np.bincount(tokens, minlength=len(self.numbers))
+        """Returns how often each word occurs among the tokens (tokens,)."""
+        counts = np.bincount(tokens, minlength=len(self.ids))  # (distinct words,)
         return Counter(
-            {word: int(count) for word, count in zip(self.numbers, found, strict=True) if count}
+            {word: int(count) for word, count in zip(self.ids, counts, strict=True) if count}
         )
 
 
 @dataclass
 class Split:
-    """Examples of one split.
+    """The examples of one split.
 
-    tokens   (tokens,)             word numbers of all sentences, one after the other
-    starts   (sentences + 1,)      where each sentence begins
-    labels   (examples,)           -1 where there is none
-    sides                          sentences per example: sentence s of example e is e * sides + s
+    Attributes:
+        tokens: (tokens,), the word ids of all sentences, one sentence after the other.
+        starts: (sentences + 1,), the index of the first token of each sentence.
+        labels: (examples,), the label ids; -1 where there is none.
+        sides: Sentences per example: sentence s of example e is number e * sides + s.
+        ids: The id of each example.
+        genres: The genre of each example, if any.
     """
 
     tokens: Ints
@@ -57,41 +64,48 @@ class Split:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(examples, sides): tokens of each sentence."""
+        """(examples, sides): the tokens of each sentence."""
         return np.diff(self.starts).reshape(-1, self.sides)
 
     def sentence(self, number: int) -> Ints:
+        """Returns the word ids (length,) of a sentence."""
         return self.tokens[self.starts[number] : self.starts[number + 1]]
 
     def take(self, examples: Sequence[int] | NDArray[np.int64]) -> Split:
-        """Some of the examples, in the order given."""
-        chosen = np.asarray(examples, dtype=np.int64)
-        sentences = (chosen[:, None] * self.sides + np.arange(self.sides)).ravel()
-        pieces = [self.sentence(number) for number in sentences.tolist()]
-        lengths = [len(piece) for piece in pieces]
+        """Returns the examples of these numbers as a split, in this order."""
+        rows = np.asarray(examples, dtype=np.int64)  # (rows,)
+        numbers = (rows[:, None] * self.sides + np.arange(self.sides)).ravel()  # (rows * sides,)
+        sentences = [self.sentence(number) for number in numbers.tolist()]
+        lengths = [len(sentence) for sentence in sentences]
         return Split(
-            np.concatenate([*pieces, np.empty(0, np.int32)]),
+            np.concatenate([*sentences, np.empty(0, np.int32)]),
             np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-            self.labels[chosen],
+            self.labels[rows],
             self.sides,
-            [self.ids[number] for number in chosen],
-            [self.genres[number] for number in chosen],
+            [self.ids[row] for row in rows],
+            [self.genres[row] for row in rows],
         )
 
     def batch(self, examples: Sequence[int] | NDArray[np.int64], table: WordTable) -> Batch:
-        """One batch for all sides: first all first sentences, then all second ones."""
-        sentences = [
+        """Returns one batch for all sides: all first sentences, then all second ones."""
+        numbers = [
             int(example) * self.sides + side for side in range(self.sides) for example in examples
         ]
-        return table.batch([self.sentence(number) for number in sentences])
+        return table.batch([self.sentence(number) for number in numbers])
 
-    def renumbered(self, table: WordTable, types: Types, sentence_ends: bool) -> Split:
-        """The same split in the numbers of a word table, with begin and end tokens if wanted."""
-        places = np.array([table.place(word) for word in types.numbers], dtype=np.int32)
-        tokens, starts = places[self.tokens], self.starts
+    def with_table(self, table: WordTable, word_ids: WordIds, sentence_ends: bool) -> Split:
+        """Returns the split with the indices of a word table in place of the word ids.
+
+        Args:
+            table: Its indices are those that `batch` needs; new words are added to it.
+            word_ids: The ids that this split was read with.
+            sentence_ends: Put a begin and an end token around every sentence.
+        """
+        indices = np.array([table.index_of(word) for word in word_ids.ids], dtype=np.int32)
+        tokens, starts = indices[self.tokens], self.starts
         if sentence_ends:
             tokens = np.insert(tokens, starts[1:], table.end)
-            begins = starts[:-1] + np.arange(len(starts) - 1)
+            begins = starts[:-1] + np.arange(len(starts) - 1)  # (sentences,)
             tokens = np.insert(tokens, begins, table.begin)
             starts = starts + 2 * np.arange(len(starts))
         return Split(tokens, starts, self.labels, self.sides, self.ids, self.genres)
@@ -99,11 +113,11 @@ class Split:
 
 def read_split(
     examples: Iterable[Example],
-    types: Types,
-    words: Words,
-    label_number: Callable[[str | None], int],
+    word_ids: WordIds,
+    split_words: SplitWords,
+    label_id: Callable[[str | None], int],
 ) -> Split:
-    """Streams examples into a split."""
+    """Returns a stream of examples as a split; new words are added to `word_ids`."""
     tokens, starts, labels = array("i"), array("q", [0]), array("q")
     ids: list[str] = []
     genres: list[str | None] = []
@@ -114,9 +128,9 @@ def read_split(
             sentences.append(example.second)
         sides = len(sentences)
         for sentence in sentences:
-            tokens.extend(map(types, words(sentence, example.tokenized)))
+            tokens.extend(map(word_ids.add, split_words(sentence, example.tokenized)))
             starts.append(len(tokens))
-        labels.append(label_number(example.label))
+        labels.append(label_id(example.label))
         ids.append(example.id or str(row))
         genres.append(example.genre)
     return Split(

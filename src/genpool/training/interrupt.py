@@ -1,4 +1,4 @@
-"""Ctrl-C, and the polite kill, stop a run between two steps."""
+"""Ctrl-C and SIGTERM stop a run between two steps."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from types import FrameType
 
 @contextmanager
 def catch_interrupts() -> Iterator[Callable[[], bool]]:
-    """Gives a function that tells whether a signal came. A second Ctrl-C ends at once."""
+    """Yields a function that returns whether SIGINT or SIGTERM has arrived.
+
+    The second signal is handled as before, so that a second Ctrl-C ends the program at once.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # only the main thread may set handlers
         return
-    came = False
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    arrived = False
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def notice(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-        signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
+        nonlocal arrived
+        arrived = True
+        signal.signal(number, previous[signal.Signals(number)] or signal.SIG_DFL)
 
-    for number in before:
+    for number in previous:
         signal.signal(number, notice)
     try:
-        yield lambda: came
+        yield lambda: arrived
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler or signal.SIG_DFL)

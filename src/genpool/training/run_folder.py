@@ -1,13 +1,14 @@
 """The folder of a run: what was asked for, what happened, what came out.
 
-config.toml        the settings, complete
+config.toml        the complete settings
 run.json           where the data is, the versions
-metrics.jsonl      a line an evaluation
+metrics.jsonl      one line per evaluation
 best/  last/       models
-predictions/       dev.tsv and one file for every test split
-results.json       the scores at the end; the run is finished when it is there
+predictions/       dev.tsv and one file per test split
+results.json       the scores at the end; the run is finished when it exists
 report.md          all of it for people, with pictures (not of a distillation)
 checkpoints/       for --resume; removed when the run is finished
+.lock              held by the process that writes the run; removed when the run is finished
 """
 
 from __future__ import annotations
@@ -15,23 +16,24 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from genpool.config import to_dict
-from genpool.disk.files import atomic_file
-from genpool.errors import MissingExtraError, TrainingError
+from genpool.disk.atomic_file import atomic_file
+from genpool.errors import TrainingError, require_extra
+from genpool.training.run_lock import HOLDER, LOCK, remove_lock, require_unlocked, run_lock
 
-#: settings that an error names
-SHOWN = 5
+#: differing settings that an error names
+MAX_DIFFERENCES = 5
 
 
 def settings_toml(settings: Any) -> str:
-    """Settings as TOML. What is None is left out: TOML has no word for it."""
-    try:
+    """Returns settings as TOML, without those that are None: TOML has no word for it."""
+    with require_extra("training", "train"):
         import tomli_w
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("training", "train") from error
     sections = {
         section: {key: value for key, value in values.items() if value is not None}
         for section, values in to_dict(settings).items()
@@ -40,25 +42,27 @@ def settings_toml(settings: Any) -> str:
 
 
 def _differences(there: str, here: str) -> str:
-    """The settings in which two TOML texts differ, the first few of them by name."""
+    """Returns the settings in which two TOML texts differ, the first few of them by name."""
     try:
-        texts = [tomllib.loads(text) for text in (there, here)]
+        old, new = (_dotted(tomllib.loads(text)) for text in (there, here))
     except tomllib.TOMLDecodeError:  # somebody has edited it
         return ""
-    sides = [
-        {
-            f"{section}.{key}": value
-            for section, values in text.items()
-            for key, value in values.items()
-        }
-        for text in texts
+    changes = [
+        f"{name} is {old.get(name)!r} there, {new.get(name)!r} here"
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
     ]
-    names = [name for name in {**sides[0], **sides[1]} if sides[0].get(name) != sides[1].get(name)]
-    told = [
-        f"{name} is {sides[0].get(name)!r} there, {sides[1].get(name)!r} here" for name in names
-    ]
-    more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return f" ({'; '.join(told[:SHOWN])}{more})" if told else ""
+    rest = len(changes) - MAX_DIFFERENCES
+    more = f"; and {rest} more" if rest > 0 else ""
+    return f" ({'; '.join(changes[:MAX_DIFFERENCES])}{more})" if changes else ""
+
+
+def _dotted(sections: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        f"{section}.{key}": value
+        for section, values in sections.items()
+        for key, value in values.items()
+    }
 
 
 class RunFolder:
@@ -75,9 +79,19 @@ class RunFolder:
         self.predictions = self.path / "predictions"
         self.results = self.path / "results.json"
         self.report = self.path / "report.md"
+        self.learning_curve = self.path / "learning-curve.png"
+
+    def confusion(self, split: str) -> Path:
+        """Returns the path of the confusion matrix of a split."""
+        return self.path / f"confusion-{split}.png"
 
     def check(self, settings: Any, resume: bool) -> None:
-        """Sees that the folder is free, or that of the same run; nothing is written."""
+        """Raises TrainingError unless the folder is free or holds the same run; writes nothing."""
+        if not self.results.is_file():  # a finished run is refused without touching it
+            require_unlocked(self.path)
+        self._check_contents(settings, resume)
+
+    def _check_contents(self, settings: Any, resume: bool) -> None:
         if self.path.is_file():
             raise TrainingError(f"{self.path} is a file. Give a folder: --out")
         if not self.config.is_file():
@@ -89,7 +103,7 @@ class RunFolder:
         if self.results.is_file():
             raise TrainingError(
                 f"{self.path} holds a run that is finished; its model is {self.best}. For another "
-                "give another folder: --out"
+                "run give another folder: --out"
             )
         self.check_settings(settings)
         if not resume:
@@ -99,42 +113,77 @@ class RunFolder:
             )
 
     def check_settings(self, settings: Any) -> None:
-        """Sees that the run in this folder has these settings."""
+        """Raises TrainingError unless the run in this folder has these settings."""
         there, here = self.config.read_text(encoding="utf-8"), settings_toml(settings)
         if there != here:
             raise TrainingError(
-                f"{self.path} holds another run, whose settings in config.toml are others"
+                f"{self.path} holds another run: its settings in config.toml differ"
                 f"{_differences(there, here)}. Give another folder (--out), or train with that "
                 "config.toml to continue it."
             )
 
+    @contextmanager
+    def held(self, settings: Any, resume: bool, about: dict[str, Any]) -> Iterator[None]:
+        """Creates the folder if need be and holds its lock, so that no other run writes to it.
+
+        Raises:
+            TrainingError: another process holds it, or `check` refuses it: the folder may have
+                changed while the data was read.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._cannot_create(error) from error
+        with run_lock(self.path):
+            self._check_contents(settings, resume)
+            self.remove_temporaries()
+            self.begin(settings, about)
+            yield
+        if self.results.is_file():
+            remove_lock(self.path)
+
     def begin(self, settings: Any, about: dict[str, Any]) -> None:
-        """Makes the folder. config.toml comes last: with it, there is a run."""
+        """Creates the folder. config.toml is written last: with it, there is a run."""
         if self.config.is_file():
             return
         try:
             self.predictions.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise TrainingError(
-                f"{self.path} cannot be made: {error.strerror or error}. Give another folder: --out"
-            ) from error
+            raise self._cannot_create(error) from error
         self.write(self.about, json.dumps(about, indent=2) + "\n")
         self.write(self.config, settings_toml(settings))
 
+    def remove_temporaries(self) -> None:
+        """Removes the temporary files that a killed run left here. The lock must be held."""
+        targets = (self.config, self.about, self.results, self.report, self.learning_curve)
+        own = (*(target.name for target in targets), "confusion-")
+        leftovers = [
+            path for path in self.path.glob(".*.tmp") if path.name.removeprefix(".").startswith(own)
+        ]
+        for path in [*leftovers, *self.predictions.glob(".*.tmp")]:
+            with suppress(OSError):
+                path.unlink()
+
+    def _cannot_create(self, error: OSError) -> TrainingError:
+        return TrainingError(
+            f"{self.path} cannot be created: {error.strerror or error}. Give another folder: --out"
+        )
+
     def _from_a_start(self, entry: Path) -> bool:
-        """Whether `begin` wrote this, and was killed before it came to config.toml."""
+        """Whether this is of a run that was killed before it wrote config.toml."""
         if entry == self.predictions:
             return not any(entry.iterdir())
-        return entry == self.about or entry.suffix == ".tmp"
+        return entry == self.about or entry.name in (LOCK, HOLDER) or entry.suffix == ".tmp"
 
     def write(self, path: Path, text: str) -> None:
+        """Writes a text file of the run, whole or not at all."""
         with atomic_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8", newline="\n")
 
     def log(self, line: dict[str, Any]) -> int:
-        """Adds a line of metrics; gives the length of the file, which a checkpoint remembers."""
+        """Appends a line of metrics; returns the size of the file, which a checkpoint remembers."""
         try:
-            with self.metrics.open("a", encoding="utf-8") as file:
+            with self.metrics.open("a", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps(line) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -142,15 +191,16 @@ class RunFolder:
         except OSError as error:
             raise TrainingError(
                 f"{self.metrics} cannot be written: {error.strerror or error}. The models of this "
-                "run are whole; make room and use --resume."
+                "run are intact; free some space and use --resume."
             ) from error
 
     def cut_metrics(self, length: int) -> None:
-        """Forgets the lines written after a checkpoint: they will be written again."""
+        """Drops the lines written after a checkpoint: they will be written again."""
         self.metrics.touch()
         os.truncate(self.metrics, length)
 
     def metric_lines(self) -> list[dict[str, Any]]:
+        """Returns the lines of metrics.jsonl; an empty list where there is none."""
         if not self.metrics.is_file():
             return []
         return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]

@@ -9,7 +9,13 @@ from genpool.training.settings import TrainingSettings
 
 @dataclass
 class Decision:
-    """What an evaluation leads to."""
+    """What follows from an evaluation.
+
+    Attributes:
+        is_best: The model is at least as good as the best so far.
+        restore: Go back to the best weights.
+        stop: End the training.
+    """
 
     is_best: bool
     restore: bool = False
@@ -18,11 +24,11 @@ class Decision:
 
 @dataclass
 class Schedule:
-    """The state that decisions are made from; all of it goes into a checkpoint.
+    """The state that decisions depend on; all of it is part of a checkpoint.
 
-    "restore-halve" is the released program's: when dev accuracy is below the best so far, restore
-    the best weights and halve the learning rate (Adam's moments stay); stop at the last halving.
-    A tie counts as an improvement. "constant" keeps the rate and may stop by patience.
+    "restore-halve" is the rule of the released program: when dev accuracy is below the best so far,
+    restore the best weights and halve the learning rate (Adam's moments are kept); stop at the last
+    halving. A tie counts as an improvement. "constant" keeps the rate and may stop by patience.
     """
 
     learning_rate: float
@@ -31,6 +37,7 @@ class Schedule:
     worse_in_a_row: int = 0
 
     def after(self, accuracy: float, settings: TrainingSettings) -> Decision:
+        """Returns the decision after an evaluation, and updates the state."""
         if accuracy >= self.best:
             self.best, self.worse_in_a_row = accuracy, 0
             return Decision(is_best=True)

@@ -15,18 +15,21 @@ from genpool.training.dataset import Split
 def probabilities(
     model: Classifier, split: Split, table: WordTable, batch_size: int, rows: range | None = None
 ) -> NDArray[np.float32]:
-    """(examples, labels), in the order of the split; `rows` takes some of its examples only."""
-    numbers = list(range(len(split)) if rows is None else rows)
-    found = np.zeros((len(numbers), len(model.labels)), dtype=np.float32)
-    longest = split.lengths.max(axis=1)[numbers].tolist() if numbers else []
-    with evaluation_mode(model):
+    """Returns the probabilities (examples, labels) of a split, in its order.
+
+    Args:
+        model: the classifier; dropout is off.
+        split: the examples.
+        table: the word table that the split's tokens refer to.
+        batch_size: examples per forward pass, fewer where texts are long.
+        rows: the examples to score. Default: all.
+    """
+    examples = list(range(len(split)) if rows is None else rows)
+    scores = np.zeros((len(examples), len(model.labels)), dtype=np.float32)
+    longest = split.lengths.max(axis=1)[examples].tolist() if examples else []
+    with evaluation_mode():
         for group in length_groups(longest, batch_size):
-            batch = split.batch([numbers[place] for place in group], table).to(model.device)
-            logits = model(batch).logits.float()
-            found[group] = torch.softmax(logits, dim=1).cpu().numpy()
-    return found
-
-
-def accuracy(found: NDArray[np.float32], split: Split) -> float:
-    """The share of examples whose most probable label is the gold one."""
-    return float((found.argmax(axis=1) == split.labels).mean()) if len(split) else 0.0
+            batch = split.batch([examples[position] for position in group], table)
+            logits = model(batch.to(model.device)).logits.float()  # (group, labels)
+            scores[group] = torch.softmax(logits, dim=1).cpu().numpy()
+    return scores

@@ -1,12 +1,13 @@
-"""Choosing a setting on the dev set: train one run for each value, score test for the best only."""
+"""Choosing settings on the dev set: one run for each combination of values, test for the best."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,105 +17,169 @@ from genpool.errors import ConfigError
 from genpool.saving import storage
 from genpool.training.finish import finish
 from genpool.training.loop import train
-from genpool.training.preparation import prepare
+from genpool.training.preparation import RUN_ENTRY, prepare
+from genpool.training.repeated_runs import same_model_reason
 from genpool.training.run_folder import RunFolder
-from genpool.training.settings import RunSettings, read_settings
+from genpool.training.selection_names import folder_name, value_texts
+from genpool.training.selection_report import ReportRow, selection_report
+from genpool.training.settings import RunSettings, read_settings, require_trainable
+
+#: settings that change nothing where there is no penalty
+PENALTY_ONLY = ("penalty.weight", "penalty.threshold")
+
+
+class Choice(NamedTuple):
+    """The values that were chosen, by setting; the folder of their model; and its scores."""
+
+    values: Mapping[str, str]
+    model: Path
+    results: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A value, the run that was trained with it, and its dev accuracy."""
+    """A combination of values, by setting, and its run."""
 
-    value: str
+    values: Mapping[str, str]
+    settings: RunSettings
     folder: RunFolder
-    dev_accuracy: float
 
+    @property
+    def title(self) -> str:
+        return ", ".join(f"{key} = {value}" for key, value in self.values.items())
 
-def parse_selection(text: str) -> tuple[str, list[str]]:
-    """ "penalty.weight=1,1e-1" -> ("penalty.weight", ["1", "1e-1"])"""
-    key, equals, values = text.partition("=")
-    listed = [value.strip() for value in values.split(",") if value.strip()]
-    if not equals or len(key.strip().split(".")) != 2 or len(listed) < 2:
-        raise ConfigError(
-            f"--select {text!r}; expected section.key=value,value,... with two values or more."
-        )
-    return key.strip(), listed
-
-
-class Choice(NamedTuple):
-    """The value that was chosen, the folder of its model, and its scores."""
-
-    value: str
-    model: Path
-    results: dict[str, Any]
+    def scores(self) -> dict[str, Any]:
+        """Returns the scores of the finished run, by split."""
+        # From the file, because every process of torchrun needs them.
+        results = json.loads(self.folder.results.read_text(encoding="utf-8"))
+        return {name: score for name, score in results.items() if name != RUN_ENTRY}
 
 
 def select(
     recipe: str,
     overrides: Sequence[str],
-    selection: str,
+    selections: str | Sequence[str],
     data: str | Path | None,
     out: str | Path,
     resume: bool = False,
     show_progress: bool = True,
+    score_tests: bool = True,
 ) -> Choice:
-    """Trains a run for each value under `out`, chooses by dev accuracy, then scores its test.
+    """Trains a run for each combination of values and chooses the one with the best dev accuracy.
 
-    recipe: the TOML text. Runs that are finished already are not trained again with `resume`.
-    The first of equals wins. Under torchrun the results are empty in all processes but the first.
+    A combination that would repeat the model of an earlier one, because only the weight of a
+    penalty without effect differs, is not run. `selection.md` lists all combinations.
+
+    Args:
+        recipe: The text of the recipe.
+        overrides: Settings that all runs share, as "section.key=value".
+        selections: One or several "section.key=value,value,..."; several make a grid.
+        data: Folder or file of the data; None for a reader that generates it.
+        out: Folder for the runs, one subfolder each.
+        resume: Keep finished runs and continue the one that stopped. Default: False.
+        show_progress: Show progress on standard error. Default: True.
+        score_tests: Score the test splits with the chosen model. Default: True.
+
+    Returns:
+        The choice; of equals the first. Under torchrun its results are empty in all processes but
+        the first.
+
+    Raises:
+        ConfigError: a selection or one of the combinations is wrong; nothing has been trained.
     """
-    key, values = parse_selection(selection)
-    every = {  # all of them are checked before the first is trained
-        value: read_settings(recipe, [*overrides, f"{key}={value}"]) for value in values
-    }
-    first = next(iter(every.values()))
-    if key in ("penalty.weight", "penalty.threshold") and first.penalty.name == "none":
-        raise ConfigError(
-            f"--select {key}: penalty.name is 'none', so all values would give the same model. "
-            "Choose a penalty: --set penalty.name=parameter (or attention, embedding)."
-        )
-    candidates = []
-    for value, settings in every.items():
-        folder = RunFolder(Path(out) / f"{key}={value}")
-        if show_progress:
-            print(f"{key} = {value}", file=sys.stderr, flush=True)
-        if resume and folder.results.is_file():
-            folder.check_settings(settings)
+    axes = parse_selections([selections] if isinstance(selections, str) else selections)
+    candidates = _candidates(recipe, overrides, axes, Path(out))
+    for candidate in candidates:
+        require_trainable(candidate.settings, data)
+    is_main = int(os.environ.get("RANK", "0")) == 0
+    trained: list[Candidate] = []
+    rows: list[ReportRow] = []
+    for candidate in candidates:
+        finished = resume and candidate.folder.results.is_file()
+        if not finished and (reason := _repeats(candidate, trained)):
+            rows.append(ReportRow(candidate.values, note=f"not run: {reason}"))
+            if is_main:
+                print(f"{candidate.title}: not run: {reason}", file=sys.stderr, flush=True)
+            continue
+        if show_progress and is_main:
+            print(candidate.title, file=sys.stderr, flush=True)
+        if finished:
+            candidate.folder.check_settings(candidate.settings)
         else:
-            train(settings, data, folder.path, resume, show_progress, score_tests=False)
-        # From the file, because every process of torchrun has to know it.
-        results = json.loads(folder.results.read_text(encoding="utf-8"))
-        candidates.append(Candidate(value, folder, results["dev"]["accuracy"]))
-    best = max(candidates, key=lambda each: each.dev_accuracy)
-    if int(os.environ.get("RANK", "0")) > 0:
-        return Choice(best.value, best.folder.best, {})
-    results = _score_tests(every[best.value], data, best.folder)
-    _write_choice(Path(out), key, candidates, best, results)
-    return Choice(best.value, best.folder.best, results)
+            path = candidate.folder.path
+            train(candidate.settings, data, path, resume, show_progress, score_tests=False)
+        trained.append(candidate)
+        rows.append(ReportRow(candidate.values, candidate.scores()["dev"]["accuracy"]))
+    accuracies = [candidate.scores()["dev"]["accuracy"] for candidate in trained]
+    best = trained[accuracies.index(max(accuracies))]
+    if not is_main:
+        return Choice(best.values, best.folder.best, {})
+    scores = _score_tests(best, data) if score_tests else best.scores()
+    page = selection_report(axes, rows, best.values, best.folder.best, scores, score_tests)
+    best.folder.write(Path(out) / "selection.md", page)
+    return Choice(best.values, best.folder.best, scores)
 
 
-def _score_tests(
-    settings: RunSettings, data: str | Path | None, folder: RunFolder
-) -> dict[str, Any]:
-    prepared = prepare(settings, data)
-    prepared.model.load_state_dict(load_file(folder.best / storage.WEIGHTS))
-    return finish(settings, prepared, folder, score_tests=True)
+def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the values of each setting: ["pooling.heads=1,5"] -> {"pooling.heads": ["1", "5"]}.
+
+    Raises:
+        ConfigError: with every text that is not a selection or repeats a setting.
+    """
+    axes: dict[str, list[str]] = {}
+    problems = []
+    for text in texts:
+        key, equals, values = text.partition("=")
+        name, listed = key.strip(), list(dict.fromkeys(value_texts(values)))
+        if not equals or len(name.split(".")) != 2 or not all(name.split(".")) or len(listed) < 2:
+            problems.append(
+                f"--select {text!r}; expected section.key=value,value,... with two values or more."
+            )
+        elif name in axes:
+            problems.append(f"--select {name} is given twice; list all of its values in one.")
+        else:
+            axes[name] = listed
+    if problems:
+        raise ConfigError(problems)
+    return axes
 
 
-def _write_choice(
-    out: Path, key: str, candidates: list[Candidate], best: Candidate, results: dict[str, Any]
-) -> None:
-    lines = [f"# Choice of {key} by dev accuracy", "", f"| {key} | dev |", "|---|---|"]
-    for each in candidates:
-        level = ", level with it" if each.dev_accuracy == best.dev_accuracy else ""
-        mark = " (chosen)" if each is best else level
-        lines.append(f"| {each.value}{mark} | {100 * each.dev_accuracy:.2f} % |")
-    lines += ["", f"The model: `{best.folder.best}`"]
-    scores = [
-        f"- {name}: {100 * each['accuracy']:.2f} %"
-        for name, each in results.items()
-        if name != "dev"
-    ]
-    if scores:
-        lines += ["", "Scored once, after the choice:", "", *scores]
-    best.folder.write(out / "selection.md", "\n".join(lines) + "\n")
+def _candidates(
+    recipe: str, overrides: Sequence[str], axes: Mapping[str, Sequence[str]], out: Path
+) -> list[Candidate]:
+    """Returns all combinations, after checking the settings of each."""
+    candidates: list[Candidate] = []
+    problems: dict[str, None] = {}  # most mistakes are those of many combinations
+    for combination in product(*axes.values()):
+        values = dict(zip(axes, combination, strict=True))
+        own = [f"{key}={value}" for key, value in values.items()]
+        try:
+            settings = read_settings(recipe, [*overrides, *own])
+        except ConfigError as error:
+            problems |= dict.fromkeys(error.problems)
+            continue
+        candidates.append(Candidate(values, settings, RunFolder(out / folder_name(values))))
+    if problems:
+        raise ConfigError(problems)
+    useless = [key for key in axes if key in PENALTY_ONLY]
+    if useless and all(candidate.settings.penalty.name == "none" for candidate in candidates):
+        raise ConfigError(
+            f"--select {useless[0]}: penalty.name is 'none', so all values would give the same "
+            "model. Choose a penalty: --set penalty.name=parameter (or attention, embedding)."
+        )
+    return candidates
+
+
+def _repeats(candidate: Candidate, trained: Iterable[Candidate]) -> str | None:
+    """Returns why a candidate would be the same model as one that is trained, if so."""
+    for other in trained:
+        reason = same_model_reason(candidate.settings, other.settings, other.folder.metric_lines())
+        if reason is not None:
+            return f"{reason}, same model as {other.title}"
+    return None
+
+
+def _score_tests(best: Candidate, data: str | Path | None) -> dict[str, Any]:
+    prepared = prepare(best.settings, data)
+    prepared.model.load_state_dict(load_file(best.folder.best / storage.WEIGHTS))
+    return finish(best.settings, prepared, best.folder, score_tests=True)

@@ -1,4 +1,4 @@
-"""The settings of a training run: what a recipe says."""
+"""The settings of a training run, as a recipe gives them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from genpool.config import (
 from genpool.data.base import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
 from genpool.errors import ConfigError, unknown_name
+from genpool.pooling import POOLINGS
 from genpool.saving.saved_model import PARTS as MODEL_PARTS
+from genpool.training.model_size import size_problems
 from genpool.training.recipe_file import read_recipe, read_toml
 
 
@@ -29,25 +31,35 @@ from genpool.training.recipe_file import read_recipe, read_toml
 class DataSettings:
     """Which rows are trained on.
 
-    dev_share    take this share of the training rows as dev set (seeded, stratified); for data
-                 that has no dev set
-    train_rows   use only so many training rows (seeded choice)
-    drop_length  leave out training rows with a side of so many tokens or more; counted
-    dev, test    names of the splits to select on and to score; None: the usual names
+    Attributes:
+        dev_share: Share of the training rows to hold out as the dev set (seeded, stratified), for
+            data without a dev set. None (default) reads the dev set.
+        train_rows: Number of training rows to draw by seed. None (default) uses all.
+        drop_length: Leave out training rows with a side of this many tokens or more. None
+            (default) keeps all.
+        drop_counts_ends: Count the tokens of `text.sentence_ends` towards `drop_length`. Default:
+            False.
+        dev: Name of the split to select on. None (default): "dev" or "dev_matched".
+        test: Names of the splits to score at the end. Empty (default): all but train and dev.
     """
 
     dev_share: float | None = field(default=None, metadata={"minimum": 0.0, "below": 1.0})
     train_rows: int | None = field(default=None, metadata={"minimum": 1})
     drop_length: int | None = field(default=None, metadata={"minimum": 2})
+    drop_counts_ends: bool = False
     dev: str | None = None
     test: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class VocabularySettings:
-    """Words of the training text that occur often enough; by option those of the vector file.
+    """Which words have an entry of their own in the word table.
 
-    lower_case: enter words in lower case, under which every spelling of them is found
+    Attributes:
+        minimum_count: Occurrences in the training text that a word needs. Default: 1.
+        vector_words: Add all words of the vector file. Default: False.
+        lower_case: Enter words in lower case, so that all capitalizations share one entry.
+            Default: False.
     """
 
     minimum_count: int = field(default=1, metadata={"minimum": 1})
@@ -57,15 +69,34 @@ class VocabularySettings:
 
 @dataclass(frozen=True)
 class VectorSettings:
-    """The word-vector file, if any, and the deviation of words that are not in it."""
+    """The pretrained word vectors.
+
+    Attributes:
+        path: File in GloVe's text format, plain or compressed. None (default): no pretrained
+            vectors.
+        std: Standard deviation of the Gaussian that words without a vector start from. Default:
+            0.01.
+        lower_case_fallback: Give a word that is not in the file the vector of its lower-case form.
+            Default: True.
+    """
 
     path: str | None = None
     std: float = field(default=0.01, metadata={"minimum": 0.0})
+    lower_case_fallback: bool = True
 
 
 @dataclass(frozen=True)
 class PenaltySettings:
-    """The term that keeps heads apart: its weight is the paper's mu, its threshold lambda."""
+    """The term that keeps heads apart.
+
+    Attributes:
+        name: What is kept apart: "parameter" matrices, "attention" matrices, sentence "embedding"s,
+            "scalar" attention (Lin et al.), or "none" (default).
+        weight: The paper's mu. Default: 1.
+        threshold: The paper's lambda. Default: 1.
+        average: One hinge per "sentence" (default, the paper), or one of the "batch" mean (the
+            released program).
+    """
 
     name: Literal["none", "parameter", "attention", "embedding", "scalar"] = "none"
     weight: float = field(default=1.0, metadata={"minimum": 0.0})
@@ -75,20 +106,35 @@ class PenaltySettings:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The loop.
+    """The training loop.
 
-    schedule        "restore-halve": when dev accuracy falls below the best, restore the best
-                    weights and halve the learning rate, stop at the 8th halving; "constant"
-    epochs          passes over the data at the most
-    patience        constant schedule: stop after so many evaluations without a better one
-    evaluate_every  steps between evaluations; None: once an epoch
-    save_minutes    minutes between checkpoints within an epoch
-    precision       "bfloat16" or "float16" where the device has it
+    Attributes:
+        seed: Decides the initial weights, the order of the rows and dropout. Default: 0.
+        epochs: Maximum number of passes over the training rows. Default: 20.
+        batch_size: Rows of a step. Default: 32.
+        buffer_batches: Batches whose rows are sorted by length together. Default: 50.
+        sort_by: Sort by the "longest" side of a row (default), or by its "second" side.
+        shuffle: "rows" (default) shuffles all rows, then all batches; "batches" keeps the order of
+            the file and shuffles the batches of each buffer.
+        learning_rate: Of Adam. Default: 4e-4.
+        clip: Maximum norm of the gradient; 0 does not clip. Default: 10.
+        schedule: "restore-halve" (default): when dev accuracy falls below the best, restore the
+            best weights and halve the learning rate; "constant" keeps the rate.
+        halvings: Stop at this halving of the rate. Default: 8.
+        patience: Of the constant schedule: stop after this many evaluations in a row below the
+            best. None (default) does not stop.
+        evaluate_every: Steps between evaluations. None (default): once an epoch.
+        save_minutes: Minutes between checkpoints within an epoch. Default: 10.
+        precision: "float32" (default), or "bfloat16" or "float16" if the device supports it.
+        tensorboard: Write the metrics for TensorBoard too. Default: False.
     """
 
     seed: int = field(default=0, metadata={"minimum": 0})
     epochs: int = field(default=20, metadata={"minimum": 1})
     batch_size: int = field(default=32, metadata={"minimum": 1})
+    buffer_batches: int = field(default=50, metadata={"minimum": 1})
+    sort_by: Literal["longest", "second"] = "longest"
+    shuffle: Literal["rows", "batches"] = "rows"
     learning_rate: float = field(default=4e-4, metadata={"minimum": 0.0})
     clip: float = field(default=10.0, metadata={"minimum": 0.0})
     schedule: Literal["restore-halve", "constant"] = "restore-halve"
@@ -102,7 +148,7 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything that decides the outcome of a run, but the data's place."""
+    """All settings of a training run: what a recipe holds, with the defaults of the rest."""
 
     reader: Part = Part("table")
     data: DataSettings = DataSettings()
@@ -119,6 +165,7 @@ class RunSettings:
 
     @property
     def model(self) -> ModelSettings:
+        """The settings of the model alone, which are saved with it."""
         return ModelSettings(
             self.text,
             self.embedding,
@@ -129,7 +176,56 @@ class RunSettings:
         )
 
 
+def read_settings(
+    text: str, overrides: Iterable[str] = (), source: str | Path | None = None
+) -> RunSettings:
+    """Returns the settings of a recipe for `genpool train`.
+
+    Args:
+        text: The recipe, in TOML; `genpool.recipes.recipe_text` returns that of a name.
+        overrides: Settings that replace those of the recipe, as "section.key=value". Default: none.
+        source: The name of the recipe, for messages. Default: None.
+
+    Raises:
+        ConfigError: with every mistake of the recipe and the overrides.
+
+    Example:
+        >>> from genpool.recipes import recipe_text
+        >>> settings = read_settings(recipe_text("rules"), ["training.epochs=2"])
+        >>> settings.training.epochs
+        2
+    """
+    if "teacher" in read_toml(text, source):
+        raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
+    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source)
+
+
+def require_trainable(settings: RunSettings, data: str | Path | None) -> None:
+    """Raises ConfigError if training needs more than the recipe and the command have given.
+
+    A recipe alone may leave both open: the place of the data and that of the word vectors.
+    """
+    problems = frozen_random_table(settings.embedding, settings.vectors)
+    if data is None and READERS[settings.reader.name].needs_path:
+        name = settings.reader.name
+        problems.append(f"the reader {name!r} needs the place of the data: --data FOLDER_OR_FILE.")
+    if problems:
+        raise ConfigError(problems)
+
+
+def frozen_random_table(embedding: EmbeddingSettings, vectors: VectorSettings) -> list[str]:
+    """Returns the problem of a word table that is random and would stay so."""
+    if not embedding.frozen or vectors.path is not None:
+        return []
+    return [
+        "embedding.frozen is true, but vectors.path names no vector file: the word table would "
+        "stay random. Give word vectors (--set vectors.path=glove.840B.300d.zip), or train the "
+        "table (--set embedding.frozen=false)."
+    ]
+
+
 def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
+    """Returns what is wrong with the options of a reader."""
     known = reader_options(name)
     problems = [
         unknown_name(f"option of {section} {name!r}", key, known)
@@ -137,45 +233,40 @@ def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[s
         if key not in known
     ]
     hints: dict[str, Any] = {}
-    for kind in READERS[name].__mro__:
-        if "__init__" in vars(kind):
-            hints = {**typing.get_type_hints(vars(kind)["__init__"]), **hints}
+    for cls in READERS[name].__mro__:
+        if "__init__" in vars(cls):
+            hints = {**typing.get_type_hints(vars(cls)["__init__"]), **hints}
     shape = make_dataclass("Options", [(key, hints[key], field(default=None)) for key in known])
     try:
         from_dict(shape, {key: options[key] for key in known if key in options}, {})
     except ConfigError as error:
         problems += [f"{section}.{problem}" for problem in error.problems]
-    chosen = options.get("bad_rows")
-    if isinstance(chosen, str) and chosen not in BAD_ROWS:
-        problems.append(unknown_name(f"{section}.bad_rows", chosen, BAD_ROWS))
+    bad_rows = options.get("bad_rows")
+    if isinstance(bad_rows, str) and bad_rows not in BAD_ROWS:
+        problems.append(unknown_name(f"{section}.bad_rows", bad_rows, BAD_ROWS))
     return problems
 
 
 PARTS = {"reader": PartKind(READERS, reader_options, _check_reader), **MODEL_PARTS}
 
 
-def read_settings(
-    text: str, overrides: Iterable[str] = (), source: str | Path | None = None
-) -> RunSettings:
-    """The settings of a recipe for `genpool train`."""
-    if "teacher" in read_toml(text, source):
-        raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
-    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source)
-
-
 def _contradictions(settings: RunSettings) -> list[str]:
-    """Settings that are right alone but not together."""
+    """Returns the problems of settings that are valid alone but not together."""
     problems = []
     penalty, pooling = settings.penalty.name, settings.pooling.name
-    needs = {
-        "parameter": ("generalized",),
-        "attention": ("generalized", "source-to-token", "scalar"),
-        "embedding": ("generalized", "scalar"),
-        "scalar": ("scalar",),
-    }
-    if penalty in needs and pooling not in needs[penalty]:
-        able = " or ".join(needs[penalty])
+    if penalty != "none" and penalty not in POOLINGS[pooling].penalties:
+        able = " or ".join(name for name, cls in POOLINGS.items() if penalty in cls.penalties)
         problems.append(f"penalty.name is {penalty!r}, which needs {able} pooling, not {pooling}.")
     if settings.vocabulary.vector_words and settings.vectors.path is None:
         problems.append("vocabulary.vector_words is true, but vectors.path names no vector file.")
-    return problems
+    if settings.vocabulary.lower_case and not settings.text.lower_case_fallback:
+        problems.append(
+            "vocabulary.lower_case is true, but text.lower_case_fallback is false: every word with "
+            "a capital letter would be unknown."
+        )
+    if settings.data.drop_counts_ends and not settings.text.sentence_ends:
+        problems.append(
+            "data.drop_counts_ends is true, but text.sentence_ends is false: there are no begin "
+            "and end tokens to count."
+        )
+    return problems + size_problems(settings.model)

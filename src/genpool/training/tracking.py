@@ -1,9 +1,8 @@
-"""What is known about a run besides its settings: versions, memory, TensorBoard."""
+"""What is recorded about a run besides its settings: versions, memory, TensorBoard."""
 
 from __future__ import annotations
 
 import platform
-import resource
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -11,23 +10,29 @@ from typing import Any
 
 import torch
 
-from genpool.errors import MissingExtraError
+from genpool.errors import require_extra
+
+try:
+    import resource
+except ModuleNotFoundError:  # not on Windows
+    resource = None  # type: ignore[assignment]
 
 PACKAGES = ("genpool", "torch", "numpy", "tokenizers", "safetensors", "accelerate", "scipy")
 
 
 def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    """Returns the versions of Python and of the installed packages that decide a result."""
+    installed = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def about_run(data: str | Path | None, processes: int, device: torch.device) -> dict[str, Any]:
-    """What `run.json` says."""
+    """Returns the content of run.json."""
     return {
         "data": None if data is None else str(data),
         "processes": processes,
@@ -38,22 +43,22 @@ def about_run(data: str | Path | None, processes: int, device: torch.device) -> 
     }
 
 
-def peak_memory_mb() -> float:
-    """The most memory that this process has had so far, in MB."""
+def peak_memory_mb() -> float | None:
+    """Returns the peak resident memory of this process in MB; None on Windows."""
+    if resource is None:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 class Tracker:
-    """Writes metrics for TensorBoard, if asked to."""
+    """Writes metrics for TensorBoard, if enabled."""
 
-    def __init__(self, folder: Path, wanted: bool) -> None:
+    def __init__(self, folder: Path, enabled: bool) -> None:
         self._writer: Any = None
-        if wanted:
-            try:
+        if enabled:
+            with require_extra("TensorBoard", "tensorboard"):
                 from torch.utils.tensorboard import SummaryWriter
-            except ImportError as error:
-                raise MissingExtraError("TensorBoard", "tensorboard") from error
             self._writer = SummaryWriter(str(folder / "tensorboard"))
 
     def log(self, line: dict[str, Any]) -> None:

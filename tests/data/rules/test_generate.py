@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from genpool.data.rules import generate as rules
 from genpool.data.rules import lexicon, scenes
-from genpool.data.rules.changes import Dice, sensible
+from genpool.data.rules.changes import Dice, Way, change, sensible
 from genpool.data.rules.generate import LABELS, RULES, Pair, ask, generate, sentences
 from genpool.data.rules.scenes import Phrase, Scene, render
 from genpool.errors import InputError
@@ -177,10 +177,8 @@ ROSE = Scene((MAN,), "hold", Phrase("rose", "a", ("small", "red")))
         (Scene((DOG,), "sprint"), "broader", "action", "The dog is running."),
     ],
 )
-def test_a_scene_is_changed_in_one_part(
-    scene: Scene, way: rules.Way, part: str, expected: str
-) -> None:
-    made = (rules.change(Dice(seed), scene, way, part) for seed in range(100))
+def test_a_scene_is_changed_in_one_part(scene: Scene, way: Way, part: str, expected: str) -> None:
+    made = (change(Dice(seed), scene, way, part) for seed in range(100))
     assert {render(new) for new in made if new} == said(expected)
 
 

@@ -1,4 +1,4 @@
-"""Scenes at random, and small changes of a scene: broader, narrower, excluded."""
+"""Random scenes, and small changes of a scene: broader, narrower, excluded."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Chance from `Random.random()` alone, the one method that Python promises never to change."""
+    """Random choices from `Random.random()` alone, which Python promises never to change."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(str(seed))  # as text: Random(-1) and Random(1) are the same
 
     def chance(self, probability: float) -> bool:
+        """Returns True with this probability."""
         return self._random.random() < probability
 
     def pick(self, options: Sequence[T]) -> T:
+        """Returns one of the options, each with the same probability."""
         return options[int(self._random.random() * len(options))]
 
 
-# --- Scenes at random ----------------------------------------------------------------------------
+# --- Random scenes -------------------------------------------------------------------------------
 
 
 def draw(dice: Dice, article: str = "a", verbs: Sequence[str] = tuple(FRAMES)) -> Scene:
-    """A sensible scene with one of these verbs."""
+    """Returns a sensible scene with one of these verbs."""
     while True:
         frame = FRAMES[verb := dice.pick(verbs)]
         scene = Scene(
@@ -51,6 +53,7 @@ def draw(dice: Dice, article: str = "a", verbs: Sequence[str] = tuple(FRAMES)) -
 
 
 def draw_phrase(dice: Dice, article: str, kinds: Sequence[str]) -> Phrase:
+    """Returns a noun of one of these kinds, perhaps with adjectives."""
     noun = dice.pick(NOUNS.under(dice.pick(kinds)))
     if dice.chance(0.25):  # broad words are few in the tree, but half of the phenomena need them
         noun = NOUNS.parent(noun) or noun
@@ -60,7 +63,7 @@ def draw_phrase(dice: Dice, article: str, kinds: Sequence[str]) -> Phrase:
 
 
 def sensible(scene: Scene) -> bool:
-    """Whether its words go together; every change of a scene has to pass."""
+    """Returns whether its words go together; every change of a scene must pass."""
     frame = lexicon.frame_of(scene.verb)
     nouns = [phrase.noun for phrase in scene.phrases]
     return (
@@ -81,7 +84,7 @@ PARTS = ("subject", "object", "action", *EXTRAS)
 
 
 def change(dice: Dice, scene: Scene, way: Way, *parts: str) -> Scene | None:
-    """The scene with one of these parts made narrower, broader or incompatible; None if none can.
+    """Returns the scene with one part narrower, broader or incompatible; None if none can be.
 
     A narrower scene entails this one, which entails a broader one; an opposed one excludes it.
     """
@@ -95,7 +98,7 @@ def change(dice: Dice, scene: Scene, way: Way, *parts: str) -> Scene | None:
 
 
 def _steps(tree: Tree, word: str, way: Way, optional: bool = False) -> list[str]:
-    """The words one step away in a tree; an optional word can also be added and dropped."""
+    """Returns the words one step away in a tree; an optional word can also be added or dropped."""
     if way == "broader":
         parent = tree.parent(word)
         return ([parent] if parent else []) + ([""] if optional and word else [])
@@ -107,9 +110,9 @@ def _steps(tree: Tree, word: str, way: Way, optional: bool = False) -> list[str]
 def _other_verbs(verb: str, way: Way) -> list[str]:
     if way != "opposed":
         return _steps(VERBS, verb, way)
-    own = {verb, VERBS.parent(verb)}
-    rivals = [rival for group in lexicon.EXCLUSIVE if own & {*group} for rival in group]
-    return [rival for rival in rivals if rival not in own]
+    same = {verb, VERBS.parent(verb)}
+    rivals = [rival for group in lexicon.EXCLUSIVE if same & {*group} for rival in group]
+    return [rival for rival in rivals if rival not in same]
 
 
 def _other_nouns(phrase: Phrase, way: Way) -> list[Phrase]:
@@ -120,19 +123,20 @@ def _other_nouns(phrase: Phrase, way: Way) -> list[Phrase]:
 
 def _other_adjectives(phrase: Phrase, way: Way) -> list[Phrase]:
     rows = lexicon.modifiers(phrase.noun)
-    found: list[list[str]] = []
+    choices: list[list[str]] = []
     for row in rows:
         said = [word for word in phrase.adjectives if word in row.words]
         rest = [word for word in phrase.adjectives if word not in row.words]
         if way == "broader" and said:
-            found.append(rest)
+            choices.append(rest)
         elif (way == "opposed" and said) or (way == "narrower" and not said):
-            found += [[*rest, word] for word in row.words if word not in said]
+            choices += [[*rest, word] for word in row.words if word not in said]
     order = [word for row in rows for word in row.words]
-    return [replace(phrase, adjectives=tuple(sorted(new, key=order.index))) for new in found]
+    return [replace(phrase, adjectives=tuple(sorted(new, key=order.index))) for new in choices]
 
 
 def _changed(scene: Scene, way: Way, part: str) -> list[Scene]:
+    """Returns every scene that differs from this one in one part, sensible or not."""
     match part:
         case "action":
             return [replace(scene, verb=verb) for verb in _other_verbs(scene.verb, way)]

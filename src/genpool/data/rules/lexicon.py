@@ -24,43 +24,44 @@ class Tree:
         self.words = [word for root in roots for word in self.under(root)]
 
     def parent(self, word: str) -> str:
-        """The next broader word, or "" where there is none that can be said."""
+        """Returns the next broader word, or "" if there is none that can be said."""
         parent = self._parent.get(word, "")
         return "" if parent.startswith("[") else parent
 
     def children(self, word: str) -> list[str]:
+        """Returns the words one step narrower."""
         return self._children.get(word, [])
 
     @cache  # noqa: B019 - the few trees live as long as the program
     def under(self, word: str) -> tuple[str, ...]:
-        """The word and all narrower words."""
+        """Returns the word and all narrower words."""
         below = [narrow for child in self.children(word) for narrow in self.under(child)]
         return tuple(below if word.startswith("[") else [word, *below])
 
     def rivals(self, word: str) -> list[str]:
-        """The words that exclude this one: its sisters, or an only child's aunts."""
+        """Returns the words that exclude this one: its sisters or, of an only child, its aunts."""
         if word not in self._parent:
             return []
         sisters = [other for other in self.children(self._parent[word]) if other != word]
         return sisters or self.rivals(self._parent[word])
 
     def related(self, word: str, other: str) -> bool:
-        """Whether the one is a kind of the other."""
+        """Returns whether one is a kind of the other."""
         return word in self.under(other) or other in self.under(word)
 
     def fits(self, word: str, kinds: tuple[str, ...]) -> bool:
-        """Whether the word is one of these kinds, narrower or broader."""
+        """Returns whether the word is one of these kinds, narrower or broader."""
         return any(self.related(word, kind) for kind in kinds)
 
     def common(self, word: str, other: str) -> str:
-        """The narrowest word for both, or "" where there is none that can be said."""
+        """Returns the narrowest word for both, or "" if there is none that can be said."""
         while word and other not in self.under(word):
             word = self.parent(word)
         return word
 
 
 def table(text: str, separator: str = ", ") -> list[list[str]]:
-    """The columns of each row; rows end with a line or a semicolon."""
+    """Returns the columns of each row; rows end with a line or a semicolon."""
     lines = filter(str.strip, text.replace(";", "\n").splitlines())
     return [[column.strip() for column in line.split(separator)] for line in lines]
 
@@ -255,7 +256,7 @@ RELATIVE = frozenset(word for row in MODIFIERS if row.relative for word in row.w
 
 @cache
 def modifiers(noun: str) -> tuple[Modifier, ...]:
-    """The adjectives that can be said of a noun."""
+    """Returns the adjectives that can be said of a noun."""
     return tuple(row for row in MODIFIERS if any(noun in NOUNS.under(kind) for kind in row.kinds))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from genpool.data.base import Reader
 from genpool.data.example import Example
@@ -15,10 +16,23 @@ SPLITS = ("train", "dev", "test")
 
 
 class RulesReader(Reader):
-    """Pairs of sentences made by rules: nothing is read, so no path is needed.
+    """Generates pairs of sentences by rules: nothing is read, so no path is needed.
 
-    sizes are those of train, dev and test; each split has a seed of its own: seed, seed + 1, ...
+    Args:
+        path: ignored. Default None.
+        sizes: pairs of train, dev and test, each 1 or more. Default (10000, 1000, 1000).
+        seed: the seed of train; dev has seed + 1 and test seed + 2. Default 0.
+        bad_rows: as every reader has it; generated rows are never bad.
+
+    Raises:
+        ConfigError: `sizes` are not three such numbers.
+
+    Example:
+        >>> next(RulesReader(sizes=(100, 10, 10)).read("dev")).label
+        'neutral'
     """
+
+    needs_path: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -30,23 +44,29 @@ class RulesReader(Reader):
     ) -> None:
         super().__init__(bad_rows=bad_rows)
         if len(sizes) != len(SPLITS) or min(sizes) < 1:
-            raise ConfigError(f"sizes is {list(sizes)}; expected three numbers of 1 or more")
+            raise ConfigError(
+                f"sizes is {list(sizes)}; expected three numbers of 1 or more "
+                "(command line: --set 'reader.sizes=[10000, 1000, 1000]')"
+            )
         self._sizes, self._seed = tuple(sizes), seed
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The labels: entailment, neutral, contradiction."""
         return LABELS
 
     @property
     def is_pair(self) -> bool:
+        """Always True: a premise and a hypothesis."""
         return True
 
     def splits(self) -> list[str]:
+        """Returns train, dev and test."""
         return list(SPLITS)
 
     def _records(self, split: str) -> Iterator[Record]:
-        place = SPLITS.index(split)
-        pairs = generate(self._sizes[place], self._seed + place)
+        index = SPLITS.index(split)
+        pairs = generate(self._sizes[index], self._seed + index)
         for line, pair in enumerate(pairs, start=1):
             yield Record(Path("rules"), line, pair._asdict())
 

@@ -1,4 +1,4 @@
-"""Scenes: who does what to whom, where and when; and how that is said in English."""
+"""Scenes: who does what to whom, where and when; and their sentences in English."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ _PLURALS = {"person": "people", "child": "children", "goose": "geese", "sheep": 
 
 
 def plural(noun: str) -> str:
+    """Returns the plural of a noun."""
     head, of, rest = noun.partition(" of ")
     if head in _PLURALS:
         return _PLURALS[head]
@@ -36,7 +37,7 @@ _DOUBLED = ("run", "jog", "sit", "swim", "cut", "chop", "drag", "hug", "sob", "s
 
 
 def conjugate(verb: str) -> tuple[str, str, str]:
-    """Past, participle and -ing form; only the first word bends ("look at", "looked at")."""
+    """Returns past, participle and -ing form; only the first word changes ("looked at")."""
     head, space, rest = verb.partition(" ")
     tail = space + rest
     stem = head + head[-1] if head in _DOUBLED else head
@@ -57,19 +58,20 @@ class Phrase:
 
     @property
     def is_sensible(self) -> bool:
-        """Whether the adjectives can be said of the noun, and are not too many."""
+        """Whether the adjectives suit the noun, and are not too many."""
         known = {word for row in modifiers(self.noun) for word in row.words}
         return known.issuperset(self.adjectives) and len(self.adjectives) < 3
 
     @property
     def is_plural(self) -> bool:
+        """Whether the determiner needs a plural."""
         singular = self.determiner in ("a", "the", "another", "only a")
         return not singular and not self.determiner.endswith("one")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Who does what to whom, where and when. Words are the lexicon's; `reworded` says synonyms."""
+    """Who does what to whom, where and when, in words of the lexicon or their synonyms."""
 
     subjects: tuple[Phrase, ...]  # none: "the dog is being chased"
     verb: str
@@ -84,17 +86,18 @@ class Scene:
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
+        """The subjects, and the object if there is one."""
         return (*self.subjects, self.object) if self.object else self.subjects
 
     @property
     def is_plain(self) -> bool:
-        """Whether it entails what is left of it when something is dropped."""
+        """Whether it entails what remains of it when something is dropped."""
         articles = all(phrase.determiner in ("a", "the", "another") for phrase in self.phrases)
         return articles and self.link == "and" and not self.negated
 
 
 def render(scene: Scene) -> str:
-    """The scene as an English sentence."""
+    """Returns the scene as an English sentence."""
 
     def say(word: str) -> str:
         return SYNONYMS.get(word, word) if scene.reworded else word
@@ -105,7 +108,7 @@ def render(scene: Scene) -> str:
         articled = part.determiner in ("a", "only a") and words[0] in "aeiou"
         return f"{part.determiner}{'n' if articled else ''} {words}"
 
-    agents = _listed([phrase(part) for part in scene.subjects], scene.link)
+    agents = _join([phrase(part) for part in scene.subjects], scene.link)
     thing = phrase(scene.object) if scene.object else ""
     if scene.passive:
         first, last = thing, f"by {agents}" if agents else ""
@@ -113,19 +116,19 @@ def render(scene: Scene) -> str:
     else:
         first, last = agents, thing
         many = scene.subjects[-1].is_plural or (len(scene.subjects) > 1 and scene.link == "and")
-    action = _inflected(scene, say(scene.verb), many)
+    action = _inflect(scene, say(scene.verb), many)
     text = " ".join(filter(None, [first, action, last, say(scene.place), say(scene.time)]))
     return text[0].upper() + text[1:] + "."
 
 
-def _listed(names: list[str], link: str) -> str:
+def _join(names: list[str], link: str) -> str:
     if len(names) < 2:
         return "".join(names)
     opening = {"and": "", "or": "either ", "nor": "neither "}[link]
     return f"{opening}{', '.join(names[:-1])} {link} {names[-1]}"
 
 
-def _inflected(scene: Scene, verb: str, many: bool) -> str:
+def _inflect(scene: Scene, verb: str, many: bool) -> str:
     past, participle, ing = conjugate(verb)
     negation = " not" if scene.negated else ""
     if scene.past and not scene.passive:

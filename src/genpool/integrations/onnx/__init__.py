@@ -1,7 +1,7 @@
-"""Models as ONNX graphs: numbers of tokens in, sentence vectors out, for onnxruntime.
+"""Models as ONNX graphs for onnxruntime: token ids in, sentence vectors out.
 
 >>> from genpool.integrations.onnx import OnnxEncoder, export
->>> export(model, "my-model-onnx")                # checked against PyTorch before it is kept
+>>> export(model, "my-model-onnx")                # compared with PyTorch before it is kept
 >>> OnnxEncoder.from_pretrained("my-model-onnx").encode(["A man sleeps."])
 
 Needs the extra `onnx`: pip install 'genpool[onnx]'

@@ -1,4 +1,4 @@
-"""Sentences of a graph, moved so that every one begins at 0."""
+"""Moving the padding of a traced batch behind every sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def left_aligned(mask: Tensor) -> Tensor:
-    """(batch, time): the positions of the real tokens in their order, then those of padding."""
+    """Returns (batch, time): the positions of the real tokens in order, then those of padding."""
     time = mask.shape[1]
     position = torch.arange(time, device=mask.device)  # (time,)
     return torch.where(mask, position, position + time).argsort(dim=1)
@@ -17,19 +17,20 @@ def left_aligned(mask: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Aligned:
-    """Padding stands behind every sentence.
+    """Where the real tokens are once every sentence starts at 0.
 
-    mask     (batch, time)   True at real tokens
-    lengths  (batch,)        tokens that a recurrent layer reads, as ONNX counts them: 32 bits
+    Attributes:
+        mask: (batch, time), True at real tokens.
+        lengths: (batch,), tokens that a recurrent operator reads, as the int32 of ONNX.
     """
 
     mask: Tensor
     lengths: Tensor
 
     @classmethod
-    def of(cls, mask: Tensor) -> Aligned:
-        """From a mask whose padding may stand anywhere."""
+    def from_mask(cls, mask: Tensor) -> Aligned:
+        """Returns the alignment of a mask (batch, time) with padding anywhere."""
         lengths = mask.sum(dim=1, keepdim=True)  # (batch, 1)
-        real = torch.arange(mask.shape[1], device=mask.device) < lengths  # (batch, time)
-        # Not every program runs a layer on no token; one of padding is hidden by the pooling.
-        return cls(real, lengths.squeeze(1).clamp(min=1).to(torch.int32))
+        aligned = torch.arange(mask.shape[1], device=mask.device) < lengths  # (batch, time)
+        # Not every runtime accepts a length of 0; one token of padding is hidden by the pooling.
+        return cls(aligned, lengths.squeeze(1).clamp(min=1).to(torch.int32))

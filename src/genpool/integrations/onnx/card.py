@@ -1,4 +1,4 @@
-"""The page that a person sees who opens an exported folder."""
+"""The README.md of an exported folder."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from genpool.model import SentenceEncoder
 
 INPUTS = {
-    "word_ids": "| `word_ids` | int64 (batch, time) | number of each token in `tokenizer.json`: as "
-    "it stands, else in lower case, else 1; with `sentence_ends` in `config.json`, 2 before and 3 "
+    "word_ids": "| `word_ids` | int64 (batch, time) | id of each token in `tokenizer.json`: of the "
+    "token as written, else{fallback} 1; with `sentence_ends` in `config.json`, 2 before and 3 "
     "after each sentence |",
-    "letters": "| `letters` | int64 (batch, time, longest word) | number of each letter: its place "
-    "in `characters` of `config.json` plus 4, 1 for any other, 0 for none; the ends are the "
-    "letters 2 and 3 |",
-    "mask": "| `mask` | bool (batch, time) | true at real tokens; padding may stand anywhere |",
-    "input_ids": "| `input_ids` | int64 (batch, time) | numbers of the tokens |",
+    "letters": "| `letters` | int64 (batch, time, longest word) | ids of the characters of each "
+    "token: the position in `characters` of `config.json` plus 4, 1 for any other character, 0 for "
+    "none; the begin and end tokens have the characters 2 and 3 |",
+    "mask": "| `mask` | bool (batch, time) | true at real tokens; padding may be anywhere |",
+    "input_ids": "| `input_ids` | int64 (batch, time) | ids of the tokens |",
     "attention_mask": "| `attention_mask` | int64 (batch, time) | 1 at real tokens, 0 at padding |",
     "token_type_ids": "| `token_type_ids` | int64 (batch, time) | 0 for single sentences |",
 }
@@ -34,41 +34,43 @@ tags: [sentence-embedding, onnx]
 ---
 # {title}
 
-The whole model as one ONNX graph, made with genpool: numbers of tokens in, sentence vectors out.
+The model as one ONNX graph, exported by genpool: token ids in, sentence vectors out.
 {use}
 ## The graph
 
-`model.onnx`, for onnxruntime or another program that runs ONNX.
+`model.onnx`, for onnxruntime or another runtime for ONNX.
 
-| input | type and shape | what |
+| input | type and shape | content |
 |---|---|---|
 {inputs}
 
-Output: `sentence_embedding`, float32 (batch, {output_dim}). A sentence without tokens gives zeros.
-Batch and length are free, from 1 on.
+Output: `sentence_embedding`, float32 (batch, {output_dim}). A sentence without tokens has a vector
+of zeros. Batch size and length are dynamic, from 1 upwards.
 
-Compared with PyTorch when it was made: {checked}.
+Compared with PyTorch at the export: {checked}.
 """
 
 
-def page(
+def export_card(
     title: str,
     inputs: Sequence[str],
     output_dim: int,
     int8: bool,
     difference: float,
     use: str = "",
+    lower_case_fallback: bool = True,
 ) -> str:
-    """difference: the largest that the check found, as `check_graph` measures it."""
+    """Returns the page; difference is the largest that the check found (`check_graph`)."""
     checked = (
         f"8-bit weights, the smallest cosine was {1 - difference:.5f}"
         if int8
         else f"the largest difference was {difference:.1e}"
     )
+    fallback = " of its lower-case form, else" if lower_case_fallback else ""
     return PAGE.format(
         title=title,
         use=use,
-        inputs="\n".join(INPUTS[each] for each in inputs),
+        inputs="\n".join(INPUTS[name] for name in inputs).format(fallback=fallback),
         output_dim=output_dim,
         checked=checked,
     )
@@ -77,8 +79,17 @@ def page(
 def sentence_card(
     model: SentenceEncoder, inputs: Sequence[str], int8: bool, difference: float
 ) -> str:
+    """Returns the page of an exported sentence encoder."""
     settings = model.settings
-    title = f"{settings.encoder.name}, {settings.pooling.name} pooling, as ONNX"
-    given = model.notes.get("title")
-    title = f"{given}, as ONNX" if given else title
-    return page(title, inputs, model.output_dim, int8, difference, USE)
+    title = model.notes.get("title") or (
+        f"{settings.encoder.name}, {settings.pooling.name} pooling"
+    )
+    return export_card(
+        f"{title}, as ONNX",
+        inputs,
+        model.output_dim,
+        int8,
+        difference,
+        USE,
+        model.text.vocabulary.lower_case_fallback,
+    )

@@ -1,4 +1,4 @@
-"""Whether a graph gives what PyTorch gives: a graph that does not is never left behind."""
+"""Comparing a graph with PyTorch: a graph that returns other vectors is never left behind."""
 
 from __future__ import annotations
 
@@ -9,69 +9,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.errors import FolderError
-from genpool.integrations.onnx.session import Graph
+from genpool.integrations.onnx.session import OnnxSession
 
-#: largest difference, for numbers up to 1; larger ones may differ by that share
-TOLERANCE = 1e-5
+#: largest difference of values up to 1; larger values may differ by this share
+MAX_DIFFERENCE = 1e-5
 #: smallest cosine between the vectors of 8-bit weights and those of the model
-COSINE = 0.99
+MIN_COSINE = 0.99
 
 
 class ExportError(FolderError):
-    """There is no graph of the model, or it differs from the model, so that it was not kept."""
+    """A model cannot be exported, or its graph differs from it; no folder was written.
+
+    Example:
+        >>> try:
+        ...     export(model, "my-model-onnx", int8=True)
+        ... except ExportError:
+        ...     export(model, "my-model-onnx")
+    """
 
 
 class Trial(NamedTuple):
-    """Inputs of a graph, and the vectors (batch, output_dim) that PyTorch makes of them."""
+    """Inputs of a graph, and the vectors (batch, output_dim) that PyTorch computes from them."""
 
     name: str
     feeds: dict[str, NDArray[Any]]
     expected: NDArray[np.float32]
 
 
-def check_graph(graph: Graph, trials: Iterable[Trial], rounded: bool = False) -> float:
-    """Raises ExportError where the graph differs from PyTorch; gives the largest difference.
+def check_graph(session: OnnxSession, trials: Iterable[Trial], int8: bool = False) -> float:
+    """Returns the largest difference between a graph and PyTorch.
 
-    rounded: the graph has 8-bit weights, and its vectors need only point the same way; the
-    difference is then 1 - cosine.
+    Args:
+        session: the graph.
+        trials: inputs and expected vectors.
+        int8: the weights are 8-bit, so that only the direction of the vectors is compared; the
+            difference is then 1 - cosine.
+
+    Raises:
+        ExportError: the difference exceeds MAX_DIFFERENCE, or with int8 1 - MIN_COSINE.
     """
-    worst = 0.0
+    largest = 0.0
     for trial in trials:
         try:
-            found = graph(trial.feeds)
+            vectors = session(trial.feeds)
         except FolderError as error:
             raise ExportError(
                 f"the graph fails for {trial.name}, and was not kept: {error}"
             ) from None
-        if found.shape != trial.expected.shape:
+        if vectors.shape != trial.expected.shape:
             raise ExportError(
-                f"the graph gives {found.shape} numbers for {trial.name}, PyTorch "
+                f"the graph returns vectors of shape {vectors.shape} for {trial.name}, PyTorch "
                 f"{trial.expected.shape}; the graph was not kept."
             )
-        measure = _one_minus_cosine if rounded else _difference
-        difference = measure(found.astype(np.float64), trial.expected.astype(np.float64))
-        limit = 1 - COSINE if rounded else TOLERANCE
+        measure = _one_minus_cosine if int8 else _difference
+        difference = measure(vectors.astype(np.float64), trial.expected.astype(np.float64))
+        limit = 1 - MIN_COSINE if int8 else MAX_DIFFERENCE
         if not difference <= limit:  # so that NaN is an error too
-            what = "1 - cosine" if rounded else "largest difference"
+            measured = "1 - cosine" if int8 else "largest difference"
             raise ExportError(
-                f"the graph does not give the vectors of the model for {trial.name}: {what} is "
-                f"{difference:.2g}, at most {limit:.2g} was expected; the graph was not kept."
-                + (" Export without int8." if rounded else "")
+                f"the graph does not return the vectors of the model for {trial.name}: {measured} "
+                f"is {difference:.2g}, expected at most {limit:.2g}; the graph was not kept."
+                + (" Export without int8." if int8 else "")
             )
-        worst = max(worst, difference)
-    return worst
+        largest = max(largest, difference)
+    return largest
 
 
-def _difference(found: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
-    """The largest difference; where numbers are larger than 1, as a share of them."""
-    return float((np.abs(found - expected) / np.maximum(1, np.abs(expected))).max(initial=0))
+def _difference(vectors: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    """The largest difference; relative where values exceed 1."""
+    return float((np.abs(vectors - expected) / np.maximum(1, np.abs(expected))).max(initial=0))
 
 
-def _one_minus_cosine(found: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
-    """The largest of the rows; zeros are like zeros, and unlike everything else."""
-    norms = np.linalg.norm(found, axis=1), np.linalg.norm(expected, axis=1)  # 2 x (batch,)
-    both = norms[0] * norms[1]
-    cosines = (found * expected).sum(axis=1) / np.where(both == 0, 1, both)
+def _one_minus_cosine(vectors: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    """The largest over the rows; two rows of zeros have cosine 1, one row of zeros cosine 0."""
+    norms = np.linalg.norm(vectors, axis=1), np.linalg.norm(expected, axis=1)  # 2 x (batch,)
+    product = norms[0] * norms[1]  # (batch,)
+    cosines = (vectors * expected).sum(axis=1) / np.where(product == 0, 1, product)  # (batch,)
     cosines = np.where((norms[0] == 0) & (norms[1] == 0), 1, cosines)
-    # The maximum of NaN is NaN only when it is asked for.
+    # `max` with `initial` would drop a NaN.
     return float((1 - cosines).max(initial=0)) if np.isfinite(cosines).all() else float("nan")

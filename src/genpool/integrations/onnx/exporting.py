@@ -11,26 +11,25 @@ from typing import Any
 import torch
 
 from genpool.integrations.onnx.card import sentence_card
-from genpool.integrations.onnx.checking import check_graph
 from genpool.integrations.onnx.folder import new_folder, write_config
-from genpool.integrations.onnx.inputs import OUTPUT, input_names
-from genpool.integrations.onnx.session import GRAPH, Graph
-from genpool.integrations.onnx.traced_model import SentenceGraph, UnspelledGraph
-from genpool.integrations.onnx.trials import (
-    example_inputs,
-    on_cpu_in_single_precision,
-    sentence_trials,
+from genpool.integrations.onnx.inputs import input_names
+from genpool.integrations.onnx.traced_model import TracedSentenceEncoder, TracedWordEncoder
+from genpool.integrations.onnx.trials import example_inputs, sentence_trials
+from genpool.integrations.onnx.writing import (
+    DynamicDims,
+    GraphSource,
+    as_float32_on_cpu,
+    write_checked_graph,
 )
-from genpool.integrations.onnx.writing import Free, round_graph, write_graph
 from genpool.model import SentenceEncoder
 from genpool.saving.quantization import dequantize_weights, quantize_weights
 from genpool.saving.storage import CARD, TOKENIZER
-from genpool.text.vocabulary import UNKNOWN
 
 KIND = "SentenceEncoder"
-#: the name under which the sizes stand in the graph's metadata
+#: the key of the sizes in the graph's metadata
 SIZES = "genpool"
-_FREE: dict[int, Free] = {
+#: the dynamic dimensions of an input, by its number of dimensions
+_DYNAMIC_DIMS: dict[int, DynamicDims] = {
     2: {0: "batch", 1: "time"},
     3: {0: "batch", 1: "time", 2: "longest_word"},
 }
@@ -38,55 +37,73 @@ _FREE: dict[int, Free] = {
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: the largest difference from PyTorch (with int8, of 1 - cosine)."""
+    """The result of an export.
+
+    Attributes:
+        path: the folder that was written.
+        difference: the largest difference from PyTorch that the check found; with int8 the largest
+            1 - cosine.
+
+    Example:
+        >>> export(model, "my-model-onnx").difference < 1e-5
+        True
+    """
 
     path: Path
     difference: float
 
 
 def export(model: SentenceEncoder, folder: str | Path, int8: bool = False) -> Export:
-    """Writes the whole model as one graph: numbers of words and letters in, vectors out.
+    """Writes a sentence encoder as one ONNX graph: word and character ids in, vectors out.
 
-    The graph is run and compared with PyTorch before the folder takes its place: single words and
-    long sentences, unknown words, sentences without tokens, padding on both sides.
+    The graph is run and compared with PyTorch before the folder is replaced: single words and long
+    sentences, unknown words, sentences without tokens, padding on both sides.
 
     Args:
-        folder: a new or empty folder, or an earlier export, which stays whole until this is done.
-        int8: matrices in 8 bits; vectors then have a cosine of at least 0.99 to the model's.
+        model: the sentence encoder; of a classifier, its `encoder`. It is not changed.
+        folder: a new or empty folder, or an earlier export, which stays complete until the new one
+            is.
+        int8: store matrices in 8 bits; the vectors then have a cosine of at least 0.99 to the
+            model's, on every CPU. Default: False.
+
+    Returns:
+        The folder, and the largest difference from PyTorch.
+
+    Raises:
+        ExportError: the model cannot be exported, or the graph returns other vectors.
+        FolderError: the folder contains something other than an ONNX export.
+        InputError: the encoder is of a class that has no form for a graph.
+        MissingExtraError: onnx or onnxruntime is not installed.
 
     Example:
         >>> export(SentenceEncoder.from_pretrained("my-model"), "my-model-onnx")
         >>> vectors = OnnxEncoder.from_pretrained("my-model-onnx").encode(["A man sleeps."])
     """
-    plain = on_cpu_in_single_precision(model)
-    graph = SentenceGraph(plain, int8)
-    spelled = graph.reads_letters
-    inputs = example_inputs(plain, spelled)
+    plain = as_float32_on_cpu(model)
+    traced = TracedSentenceEncoder(plain, int8)
+    reads_characters = traced.reads_characters
+    inputs = example_inputs(plain, reads_characters)
+    source = GraphSource(
+        traced if reads_characters else TracedWordEncoder(traced),
+        inputs,
+        input_names(reads_characters),
+        [_DYNAMIC_DIMS[tensor.dim()] for tensor in inputs],
+        {SIZES: json.dumps(export_sizes(model, reads_characters))},
+    )
     with new_folder(folder) as fresh:
-        path = fresh / ("float.onnx" if int8 else GRAPH)
-        write_graph(
-            graph if spelled else UnspelledGraph(graph),
-            inputs,
-            input_names(spelled),
-            [_FREE[each.dim()] for each in inputs],
-            OUTPUT,
-            path,
-            {SIZES: json.dumps(sizes_of(model, spelled))},
+        difference = write_checked_graph(
+            source,
+            fresh,
+            int8,
+            trials=lambda: sentence_trials(plain, reads_characters),
+            float_trials=lambda: sentence_trials(with_quantized_words(plain), reads_characters),
         )
-        exact = with_rounded_table(plain) if int8 else plain
-        difference = check_graph(Graph(path), sentence_trials(exact, spelled))
-        if int8:
-            round_graph(path, fresh / GRAPH)
-            for each in fresh.glob("float*"):
-                each.unlink()
-            rounded = Graph(fresh / GRAPH)
-            difference = check_graph(rounded, sentence_trials(plain, spelled), rounded=True)
-        _write_rest(model, fresh, spelled, int8, difference)
+        _write_other_files(model, fresh, reads_characters, int8, difference)
     return Export(Path(folder), difference)
 
 
-def with_rounded_table(model: SentenceEncoder) -> SentenceEncoder:
-    """A copy, whose word vectors are those that 8 bits can say."""
+def with_quantized_words(model: SentenceEncoder) -> SentenceEncoder:
+    """Returns a copy whose word vectors are rounded to 8 bits."""
     rounded = copy.deepcopy(model)
     words = dequantize_weights(quantize_weights({"words": rounded.embedding.words}))["words"]
     with torch.no_grad():
@@ -94,31 +111,31 @@ def with_rounded_table(model: SentenceEncoder) -> SentenceEncoder:
     return rounded
 
 
-def sizes_of(model: SentenceEncoder, spelled: bool) -> dict[str, Any]:
-    """What the graph and the files beside it must agree on."""
+def export_sizes(model: SentenceEncoder, reads_characters: bool) -> dict[str, Any]:
+    """Returns the sizes on which the graph and the files beside it must agree."""
     return {
         "words": len(model.text.vocabulary),
-        "characters": len(model.text.characters) if spelled else 0,
+        "characters": len(model.text.characters) if reads_characters else 0,
         "output_dim": model.output_dim,
     }
 
 
-def _write_rest(
-    model: SentenceEncoder, folder: Path, spelled: bool, int8: bool, difference: float
+def _write_other_files(
+    model: SentenceEncoder, folder: Path, reads_characters: bool, int8: bool, difference: float
 ) -> None:
-    text, vocabulary = model.text, model.text.vocabulary
+    text = model.text
     write_config(
         folder,
         KIND,
         {
             "int8": int8,
-            "sizes": sizes_of(model, spelled),
+            "sizes": export_sizes(model, reads_characters),
             "characters": text.characters.characters,
             "sentence_ends": text.sentence_ends,
             "max_length": text.max_length,
+            "lower_case_fallback": text.vocabulary.lower_case_fallback,
         },
     )
-    tokenizer = text.tokenizer.to_tokenizers(vocabulary.ids, vocabulary.words[UNKNOWN])
-    (folder / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
-    card = sentence_card(model, input_names(spelled), int8, difference)
+    (folder / TOKENIZER).write_text(text.to_tokenizers().to_str(pretty=True), encoding="utf-8")
+    card = sentence_card(model, input_names(reads_characters), int8, difference)
     (folder / CARD).write_text(card, encoding="utf-8")

@@ -1,11 +1,11 @@
-"""The exported folder: how it takes its place, and how its settings are read.
+"""The exported folder: how it is replaced, and how its settings are read.
 
-    config.json      format, kind, and what is needed to make numbers from text
+    config.json      format, kind, and what is needed to turn text into ids
     model.onnx       the graph (above a gigabyte, its weights are in model.onnx.data)
     tokenizer.json   rules and vocabulary
     README.md        what it is and how to run it
 
-Only JSON and the graph are read, and a graph is a description: opening the folder runs no code.
+Only JSON and the graph are read, and a graph is data: opening the folder runs no code.
 """
 
 from __future__ import annotations
@@ -16,35 +16,41 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.folders import atomic_folder, recover
+from genpool.disk.atomic_folder import atomic_folder
+from genpool.disk.folders import recover, require_version
 from genpool.errors import FolderError
-from genpool.integrations.onnx.session import GRAPH
+from genpool.integrations.onnx.session import ONNX_FILE
 from genpool.saving.storage import CARD, CONFIG, FORMAT, ONNX_FORMAT, TOKENIZER
 
 EXPORT_VERSION = 1
-OWN_FILES = (CONFIG, GRAPH, f"{GRAPH}.data", TOKENIZER, CARD)
+#: the files that a new export replaces; others in the folder stay
+EXPORTED_FILES = (CONFIG, ONNX_FILE, f"{ONNX_FILE}.data", TOKENIZER, CARD)
 
 
 def new_folder(path: str | Path) -> AbstractContextManager[Path]:
-    """Gives an empty folder beside `path` to write to; at the end it takes the place of `path`."""
-    return atomic_folder(path, "the export", _check_replaced, OWN_FILES)
+    """Yields an empty folder beside `path` to write to; at the end of the block it replaces it."""
+    return atomic_folder(path, "the export", _check_replaced, EXPORTED_FILES)
 
 
-def write_config(folder: Path, kind: str, more: Mapping[str, Any]) -> None:
-    """config.json; model_type is what other readers of such files show of a kind unknown to them"""
+def write_config(folder: Path, kind: str, settings: Mapping[str, Any]) -> None:
+    """Writes config.json; other libraries show its model_type for a kind unknown to them."""
     config = {
         "format": ONNX_FORMAT,
         "format_version": EXPORT_VERSION,
         "model_type": f"ONNX graph of a {kind}, exported by genpool",
         "kind": kind,
-        **more,
+        **settings,
     }
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     (folder / CONFIG).write_text(text, encoding="utf-8")
 
 
 def read_config(path: str | Path, kind: str) -> dict[str, Any]:
-    """The config of an export of this kind; any other folder is answered with what it is."""
+    """Returns the config of an export of this kind.
+
+    Raises:
+        FolderError: the folder is missing, incomplete, or something else; the error says what.
+    """
     folder = Path(path)
     expected = f"expected the ONNX export of a {kind}"
     with suppress(OSError):
@@ -52,45 +58,41 @@ def read_config(path: str | Path, kind: str) -> dict[str, Any]:
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; {expected}.")
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        content = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
-        raise FolderError(f"{folder} has no {CONFIG}; {expected}. It has: {there}.") from None
+        names = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
+        raise FolderError(f"{folder} has no {CONFIG}; {expected}. It contains: {names}.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise FolderError(f"{folder / CONFIG} cannot be read: {error}") from None
-    found = config if isinstance(config, dict) else {}
-    if found.get("format") == FORMAT:
+    config = content if isinstance(content, dict) else {}
+    if config.get("format") == FORMAT:
         raise FolderError(
-            f"{folder} holds a {found.get('kind')} saved by genpool; {expected}. Export it first: "
-            f"genpool export {folder} OUT."
+            f"{folder} contains a {config.get('kind')} saved by genpool; {expected}. Export it "
+            f"first: genpool export {folder} OUT."
         )
-    if found.get("format") != ONNX_FORMAT:
-        kind_found = found.get("model_type", "unknown")
-        raise FolderError(f"{folder} is of another kind (model type: {kind_found}); {expected}.")
-    version = found.get("format_version")
-    if version != EXPORT_VERSION:
-        raise FolderError(
-            f"{folder / CONFIG} has format version {version!r}; this genpool reads "
-            f"{EXPORT_VERSION}. A newer genpool wrote it: pip install --upgrade genpool."
-        )
-    if found.get("kind") != kind:
-        raise FolderError(f"{folder} holds the graph of a {found.get('kind')}; {expected}.")
-    return found
+    if config.get("format") != ONNX_FORMAT:
+        model_type = config.get("model_type", "unknown")
+        raise FolderError(f"{folder} is of another kind (model type: {model_type}); {expected}.")
+    require_version(config.get("format_version"), EXPORT_VERSION, folder / CONFIG)
+    if config.get("kind") != kind:
+        raise FolderError(f"{folder} contains the graph of a {config.get('kind')}; {expected}.")
+    return config
 
 
 def require_files(folder: Path, names: tuple[str, ...]) -> None:
+    """Raises FolderError where files are missing."""
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.")
 
 
 def _check_replaced(target: Path) -> None:
-    """Only an earlier export may be written over."""
+    """Only an earlier export may be overwritten."""
     with suppress(OSError, ValueError, AttributeError):
         config = json.loads((target / CONFIG).read_text(encoding="utf-8"))
         if config.get("format") == ONNX_FORMAT:
             return
     raise FolderError(
-        f"{target} holds something that is no ONNX export, which exporting would replace. Choose a "
-        "new or empty folder."
+        f"{target} contains something that is no ONNX export, which exporting would replace. "
+        "Choose a new or empty folder."
     )

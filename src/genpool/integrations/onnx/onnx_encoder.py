@@ -16,7 +16,7 @@ from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.integrations.onnx.exporting import KIND, SIZES
 from genpool.integrations.onnx.folder import read_config, require_files
 from genpool.integrations.onnx.inputs import (
-    LETTERS,
+    CHARACTER_IDS,
     MASK,
     OUTPUT,
     WORD_IDS,
@@ -24,119 +24,154 @@ from genpool.integrations.onnx.inputs import (
     input_names,
     padded_inputs,
 )
-from genpool.integrations.onnx.session import GRAPH, Graph
+from genpool.integrations.onnx.session import ONNX_FILE, OnnxSession
 from genpool.saving.storage import CONFIG, TOKENIZER
-from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text import TextPipeline
 
-_INPUTS = {WORD_IDS: ("int64", 2), LETTERS: ("int64", 3), MASK: ("bool", 2)}
-#: letters of one run, padding included: one very long word widens every word of its batch
-MOST_LETTERS = 1 << 18
+#: data type and number of dimensions of the inputs
+_INPUTS = {WORD_IDS: ("int64", 2), CHARACTER_IDS: ("int64", 3), MASK: ("bool", 2)}
+#: character ids of one run, padding included: one very long word pads every word of its batch
+MAX_PADDED_CHARACTERS = 1 << 18
 
 
 class OnnxEncoder(SentenceVectors):
-    """What `export` wrote: sentences in, vectors out, without PyTorch's model.
+    """A sentence encoder that `export` wrote, run by onnxruntime on the CPU.
+
+    It encodes and compares sentences as `genpool.SentenceEncoder` does (`encode`, `encode_stream`,
+    `similarity`), without PyTorch's model. Make it with `from_pretrained`.
+
+    Args:
+        text: turns sentences into ids.
+        session: the graph.
+        output_dim: dimensions of a sentence vector.
 
     Example:
         >>> model = OnnxEncoder.from_pretrained("my-model-onnx")
         >>> vectors = model.encode(["A man sleeps.", "A person rests."])   # (2, output_dim)
     """
 
-    def __init__(self, text: TextPipeline, graph: Graph, output_dim: int) -> None:
-        self.text, self.graph = text, graph
-        self.spelled = LETTERS in graph.inputs
+    def __init__(self, text: TextPipeline, session: OnnxSession, output_dim: int) -> None:
+        self.text, self.session = text, session
+        self.reads_characters = CHARACTER_IDS in session.inputs
         self._output_dim = output_dim
 
     @classmethod
     def from_pretrained(cls, path: str | Path) -> Self:
-        """Loads a folder that `export` wrote. Nothing in it is ever run as code."""
+        """Loads a folder that `export` wrote. Nothing in it is ever run as code.
+
+        Args:
+            path: the folder.
+
+        Returns:
+            The encoder.
+
+        Raises:
+            FolderError: the folder is missing, incomplete, damaged, or of another kind.
+            MissingExtraError: onnxruntime is not installed.
+
+        Example:
+            >>> model = OnnxEncoder.from_pretrained("my-model-onnx")
+        """
         folder = Path(path)
         config = read_config(folder, KIND)
-        require_files(folder, (GRAPH, TOKENIZER))
-        text = _text_of(folder, config)
-        graph = Graph(folder / GRAPH)
-        return cls(text, graph, _checked_output_dim(folder, config, text, graph))
+        require_files(folder, (ONNX_FILE, TOKENIZER))
+        text = _load_text(folder, config)
+        session = OnnxSession(folder / ONNX_FILE)
+        return cls(text, session, _checked_output_dim(folder, config, text, session))
 
     @property
     def output_dim(self) -> int:
+        """The dimension of a sentence vector."""
         return self._output_dim
 
     @property
     def device(self) -> torch.device:
+        """Always the CPU."""
         return torch.device("cpu")
 
     @property
     def dtype(self) -> torch.dtype:
+        """Always float32."""
         return torch.float32
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch.
+
+        Args:
+            sentences: the words of each sentence.
+        """
         batch = self.text.batch(sentences)
         longest = int(batch.character_counts.max()) if len(batch.character_counts) else 0
-        if self.spelled and len(sentences) > 1 and batch.mask.numel() * longest > MOST_LETTERS:
+        padded = batch.mask.numel() * longest if self.reads_characters else 0
+        if len(sentences) > 1 and padded > MAX_PADDED_CHARACTERS:
             half = len(sentences) // 2
             return torch.cat(
                 [self.encode_tokenized(sentences[:half]), self.encode_tokenized(sentences[half:])]
             )
-        return torch.from_numpy(self.graph(feeds(padded_inputs(batch, self.spelled))))
+        return torch.from_numpy(self.session(feeds(padded_inputs(batch, self.reads_characters))))
 
 
-def _text_of(folder: Path, config: dict[str, Any]) -> TextPipeline:
-    kinds: dict[str, tuple[type, ...]] = {
+def _load_text(folder: Path, config: dict[str, Any]) -> TextPipeline:
+    types: dict[str, tuple[type, ...]] = {
         "characters": (str,),
         "sentence_ends": (bool,),
         "max_length": (int, type(None)),
         "sizes": (dict,),
+        "lower_case_fallback": (bool,),
     }
-    for name, allowed in kinds.items():
+    # An export from before this setting existed has no value for it.
+    config = {"lower_case_fallback": True, **config}
+    for name, allowed in types.items():
         if not isinstance(config.get(name), allowed):
-            shown = type(config.get(name)).__name__
+            actual = type(config.get(name)).__name__
             raise FolderError(
-                f"{folder / CONFIG} is damaged: {name} is {shown}, expected {allowed[0].__name__}."
+                f"{folder / CONFIG} is damaged: {name} is {actual}, expected {allowed[0].__name__}."
             )
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
     except Exception as error:  # the library raises bare Exception for every fault of the file
         raise FolderError(f"{folder / TOKENIZER} cannot be read: {error}") from None
-    by_number = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     try:
-        return TextPipeline(
-            WordTokenizer.from_tokenizers(tokenizer),
-            Vocabulary([word for word, _ in by_number]),
-            Characters(config["characters"]),
+        return TextPipeline.from_tokenizers(
+            tokenizer,
+            config["characters"],
             config["sentence_ends"],
             config["max_length"],
+            config["lower_case_fallback"],
         )
     except (ConfigError, InputError) as error:
         raise FolderError(f"{folder} cannot be used: {error}") from error
 
 
 def _checked_output_dim(
-    folder: Path, config: dict[str, Any], text: TextPipeline, graph: Graph
+    folder: Path, config: dict[str, Any], text: TextPipeline, session: OnnxSession
 ) -> int:
-    """The width of the vectors, once graph, config and tokenizer are seen to be of one export."""
-    spelled = LETTERS in graph.inputs
-    expected = {name: _INPUTS[name] for name in input_names(spelled)}
-    shape = graph.outputs.get(OUTPUT, [])
-    if graph.inputs != expected or len(shape) != 2 or not isinstance(shape[1], int):
+    """The dimension of the vectors, once graph, config and tokenizer are known to be one export."""
+    reads_characters = CHARACTER_IDS in session.inputs
+    expected = {name: _INPUTS[name] for name in input_names(reads_characters)}
+    shape = session.outputs.get(OUTPUT, [])
+    if session.inputs != expected or len(shape) != 2 or not isinstance(shape[1], int):
         raise FolderError(
-            f"{folder / GRAPH} has the inputs {graph.inputs} and the outputs {graph.outputs}; "
-            f"expected {expected} and {OUTPUT} (batch, width). Was it exported by genpool?"
+            f"{folder / ONNX_FILE} has the inputs {session.inputs} and the outputs "
+            f"{session.outputs}; expected {expected} and {OUTPUT} (batch, width). Was it exported "
+            "by genpool?"
         )
-    found = {
+    actual = {
         "words": len(text.vocabulary),
-        "characters": len(text.characters) if spelled else 0,
+        "characters": len(text.characters) if reads_characters else 0,
         "output_dim": shape[1],
     }
-    for where, stated in ((CONFIG, config["sizes"]), (GRAPH, _noted_sizes(graph))):
-        if stated != found:
+    for file, recorded in ((CONFIG, config["sizes"]), (ONNX_FILE, _recorded_sizes(session))):
+        if recorded != actual:
             raise FolderError(
-                f"{folder}: {where} says {stated}, the files beside it {found}. Were files of two "
-                "exports mixed?"
+                f"{folder}: {file} says {recorded}, the files beside it {actual}. Were files of "
+                "two exports mixed?"
             )
     return shape[1]
 
 
-def _noted_sizes(graph: Graph) -> object:
+def _recorded_sizes(session: OnnxSession) -> object:
     try:
-        return json.loads(graph.notes.get(SIZES, "null"))
+        return json.loads(session.metadata.get(SIZES, "null"))
     except (ValueError, RecursionError):
         return None

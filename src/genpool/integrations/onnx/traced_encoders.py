@@ -1,13 +1,14 @@
-"""Every encoder in the form that a graph can hold: padded tensors and no loops over tokens."""
+"""Every encoder in the form that a graph can contain: padded tensors, no loop over tokens.
+
+The mathematics is the encoders' own; these classes only replace packed rows by aligned tensors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from genpool.encoder import (
     ENCODERS,
@@ -19,14 +20,18 @@ from genpool.encoder import (
     LSTMEncoder,
 )
 from genpool.encoder.bilstm import BiLSTMStack
-from genpool.encoder.disan import DirectionalAttention, attend
 from genpool.errors import InputError
 from genpool.integrations.onnx.alignment import Aligned
-from genpool.integrations.onnx.recurrent import BiLSTMGraph, GRUGraph, LSTMGraph, StatesAndGates
+from genpool.integrations.onnx.traced_recurrent import (
+    StatesAndGates,
+    TracedBiLSTM,
+    TracedGRU,
+    TracedLSTM,
+)
 from genpool.pooling.masking import hide_padding
 
 
-class BagOfWordsGraph(nn.Module):
+class TracedBagOfWords(nn.Module):
     """The token vectors are the states."""
 
     def __init__(self, encoder: BagOfWordsEncoder) -> None:
@@ -36,63 +41,47 @@ class BagOfWordsGraph(nn.Module):
         return vectors, None
 
 
-class CNNGraph(nn.Module):
+class TracedCNN(nn.Module):
     """Convolutions over the tokens, with zeros beyond the ends of every sentence."""
 
     def __init__(self, encoder: CNNEncoder) -> None:
         super().__init__()
-        self.widths, self.filters = encoder.widths, encoder.filters
+        self.encoder = encoder
 
     def forward(self, vectors: Tensor, aligned: Aligned, gates: bool) -> StatesAndGates:
-        tokens = hide_padding(vectors, aligned.mask).mT  # (batch, input_dim, time)
-        found = []
-        for width, convolution in zip(self.widths, self.filters, strict=True):
-            padded = functional.pad(tokens, ((width - 1) // 2, width // 2))
-            found.append(convolution(padded).relu())  # (batch, maps, time)
-        return torch.cat(found, dim=1).mT, None
+        return self.encoder.convolve(hide_padding(vectors, aligned.mask)), None
 
 
-class DiSANGraph(nn.Module):
+class TracedDiSAN(nn.Module):
     """Directional self-attention in one block: a graph cannot choose blocks by their size."""
 
     def __init__(self, encoder: DiSANEncoder) -> None:
         super().__init__()
-        self.directions = nn.ModuleList([encoder.forwards, encoder.backwards])
+        self.encoder = encoder
 
     def forward(self, vectors: Tensor, aligned: Aligned, gates: bool) -> StatesAndGates:
-        tokens = hide_padding(vectors, aligned.mask)
-        position = torch.arange(tokens.shape[1], device=tokens.device)  # (time,)
-        fused = []
-        for each in self.directions:
-            part = cast(DirectionalAttention, each)
-            own = functional.elu(part.inputs(tokens))  # (batch, time, hidden)
-            here = position.unsqueeze(1)  # (time, 1)
-            before = position > here if part.reverse else position < here  # (time, time)
-            allowed = before & aligned.mask.unsqueeze(1)  # (batch, time, time)
-            context = attend(own, part.key(own), part.query(own), allowed)
-            gate = torch.sigmoid(part.gate_own(own) + part.gate_seen(context))
-            fused.append(gate * own + (1 - gate) * context)
-        return torch.cat(fused, dim=2), None
+        tokens = hide_padding(vectors, aligned.mask)  # (batch, time, input_dim)
+        return self.encoder.attend_both_ways(tokens, aligned.mask, blockwise=False), None
 
 
-#: the form of an encoder, by its class or a class that it is made from
-FORMS: dict[type[Encoder], Callable[[Any], nn.Module]] = {
-    BiLSTMStack: BiLSTMGraph,
-    LSTMEncoder: LSTMGraph,
-    GRUEncoder: GRUGraph,
-    CNNEncoder: CNNGraph,
-    DiSANEncoder: DiSANGraph,
-    BagOfWordsEncoder: BagOfWordsGraph,
+#: the traced form of an encoder, by its class or a base class
+TRACED_ENCODERS: dict[type[Encoder], Callable[[Any], nn.Module]] = {
+    BiLSTMStack: TracedBiLSTM,
+    LSTMEncoder: TracedLSTM,
+    GRUEncoder: TracedGRU,
+    CNNEncoder: TracedCNN,
+    DiSANEncoder: TracedDiSAN,
+    BagOfWordsEncoder: TracedBagOfWords,
 }
 
 
-def graph_encoder(encoder: Encoder) -> nn.Module:
-    """The encoder as a graph can hold it: (vectors, aligned, gates) -> states and gates."""
-    for kind, form in FORMS.items():
-        if isinstance(encoder, kind):
-            return form(encoder)
-    able = [name for name, each in ENCODERS.items() if issubclass(each, tuple(FORMS))]
+def traced_encoder(encoder: Encoder) -> nn.Module:
+    """Returns the traced form: a module (vectors, aligned, gates) -> states and gates."""
+    for cls in type(encoder).__mro__:
+        if cls in TRACED_ENCODERS:
+            return TRACED_ENCODERS[cls](encoder)
+    known = [name for name, cls in ENCODERS.items() if issubclass(cls, tuple(TRACED_ENCODERS))]
     raise InputError(
         f"the encoder {type(encoder).__name__} has no form for an ONNX graph. Encoders that have "
-        f"one: {', '.join(able)}."
+        f"one: {', '.join(known)}."
     )

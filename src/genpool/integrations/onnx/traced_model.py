@@ -1,4 +1,4 @@
-"""The whole sentence encoder as one module that a graph can be made from."""
+"""A sentence encoder as one module that PyTorch's exporter can trace."""
 
 from __future__ import annotations
 
@@ -9,35 +9,44 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.embedding import CharacterCNN
+from genpool.embedding.characters import filter_reach
 from genpool.integrations.onnx.alignment import Aligned, left_aligned
-from genpool.integrations.onnx.traced_encoders import graph_encoder
-from genpool.integrations.onnx.traced_poolings import graph_pooling
+from genpool.integrations.onnx.traced_encoders import traced_encoder
+from genpool.integrations.onnx.traced_poolings import traced_pooling
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooled
 from genpool.saving.quantization import SCALE, quantize_weights
 
 
-def spelled(letters: Tensor, cnn: CharacterCNN) -> Tensor:
-    """Character vectors of padded words: letters (words, longest), 0 for none -> (words, dim)."""
-    real = (letters > 0).unsqueeze(1)  # (words, 1, longest)
-    vectors = functional.embedding(letters, cnn.letters).mT  # (words, letter_dim, longest)
-    vectors = vectors.masked_fill(~real, 0)
-    found = []
-    for each in cnn.filters:
-        width = each.shape[2]
-        padded = functional.pad(vectors, ((width - 1) // 2, width // 2))
-        # ReLU gives nothing below zero, so that zero may stand where there is no letter.
-        features = functional.conv1d(padded, each).relu().masked_fill(~real, 0)
-        found.append(features.amax(dim=2))  # (words, maps)
-    return torch.cat(found, dim=1)
+def padded_character_vectors(character_ids: Tensor, cnn: CharacterCNN) -> Tensor:
+    """Returns the character vectors (words, dim) of padded words (words, longest), 0 at padding.
+
+    The same values as `genpool.embedding.characters.character_vectors`, which joins all words in
+    one row whose length depends on the data; a graph needs shapes that depend on shapes only, so
+    here every word is padded to the longest. The check of an export compares the two.
+    """
+    mask = (character_ids > 0).unsqueeze(1)  # (words, 1, longest)
+    vectors = functional.embedding(character_ids, cnn.letters).mT  # (words, dim, longest)
+    vectors = vectors.masked_fill(~mask, 0)
+    maxima = []
+    for weights in cnn.filters:
+        padded = functional.pad(vectors, filter_reach(weights.shape[2], cnn.padding))
+        # ReLU returns nothing below zero, so that zeros at padding never change a maximum.
+        features = functional.conv1d(padded, weights).relu().masked_fill(~mask, 0)
+        maxima.append(features.amax(dim=2))  # (words, maps)
+    return torch.cat(maxima, dim=1)
 
 
-class SentenceGraph(nn.Module):
-    """Numbers of words and letters in, sentence vectors out; padding may stand anywhere.
+class TracedSentenceEncoder(nn.Module):
+    """Word and character ids in, sentence vectors out; padding may be anywhere.
 
-    It is for tracing alone (see `recurrent`), and shares the weights of the model, but for those of
-    recurrent layers, which are put in ONNX's order. int8: the word table in 8 bits, with a scale
-    for every word, because one for the whole table would be too coarse for rare words.
+    It is for tracing only (see `traced_recurrent`), and shares the weights of the model, except
+    those of recurrent layers, which are reordered for ONNX.
+
+    Args:
+        model: the sentence encoder, in single precision on the CPU.
+        int8: the word table in 8 bits, with one scale per word, because one scale for the table
+            would be too coarse for words with small values. Default: False.
     """
 
     table: Tensor
@@ -50,44 +59,47 @@ class SentenceGraph(nn.Module):
         self.register_buffer("table", parts["words"])  # (words, word_dim)
         self.register_buffer("scales", parts.get("words" + SCALE))  # (words,)
         self.embedding, self.projection = model.embedding, model.projection
-        self.encoder = graph_encoder(model.encoder)
-        self.pooling = graph_pooling(model.pooling)
+        self.encoder = traced_encoder(model.encoder)
+        self.pooling = traced_pooling(model.pooling)
         self.needs_gates = model.pooling.needs_gates
 
     @property
-    def reads_letters(self) -> bool:
+    def reads_characters(self) -> bool:
+        """Whether the model has a character CNN, and so an input of character ids."""
         return self.embedding.spelling is not None
 
-    def forward(self, word_ids: Tensor, letters: Tensor | None, mask: Tensor) -> Tensor:
+    def forward(self, word_ids: Tensor, character_ids: Tensor | None, mask: Tensor) -> Tensor:
         """(batch, time), (batch, time, longest), (batch, time) -> (batch, output_dim)"""
         order = left_aligned(mask)  # (batch, time)
-        aligned = Aligned.of(mask)
-        ids = word_ids.gather(1, order)  # (batch, time)
-        vectors = self._word_vectors(ids)  # (batch, time, word_dim)
-        if self.embedding.spelling is not None and letters is not None:
-            batch, time, longest = letters.shape
-            where = order.unsqueeze(2).expand(batch, time, longest)
-            words = letters.gather(1, where).flatten(0, 1)  # (batch * time, longest)
-            characters = spelled(words, self.embedding.spelling)
+        aligned = Aligned.from_mask(mask)
+        vectors = self.word_vectors(word_ids.gather(1, order))  # (batch, time, word_dim)
+        if self.embedding.spelling is not None and character_ids is not None:
+            batch, time, longest = character_ids.shape
+            index = order.unsqueeze(2).expand(batch, time, longest)
+            words = character_ids.gather(1, index).flatten(0, 1)  # (batch * time, longest)
+            characters = padded_character_vectors(words, self.embedding.spelling)
             characters = characters.view(batch, time, characters.shape[1])
             vectors = torch.cat([vectors, characters], dim=2)  # (batch, time, embedding)
+        vectors = self.embedding.dropout.at_inference(vectors)
         states, gates = self.encoder(vectors, aligned, self.needs_gates)
-        more = {"gates": gates} if self.needs_gates else {}
-        pooled = cast(Pooled, self.pooling(states, aligned.mask, **more))
+        extra = {"gates": gates} if self.needs_gates else {}
+        pooled = cast(Pooled, self.pooling(states, aligned.mask, **extra))
         vector = pooled.vector
         return vector if self.projection is None else cast(Tensor, self.projection(vector))
 
-    def _word_vectors(self, ids: Tensor) -> Tensor:
+    def word_vectors(self, ids: Tensor) -> Tensor:
+        """Returns the word vectors (batch, time, word_dim) of ids (batch, time)."""
         rows = functional.embedding(ids, self.table)
         return rows if self.scales is None else rows.float() * self.scales[ids].unsqueeze(2)
 
 
-class UnspelledGraph(nn.Module):
-    """The same for a model that reads no letters: its graph has no such input."""
+class TracedWordEncoder(nn.Module):
+    """The same for a model without characters, whose graph has no input for them."""
 
-    def __init__(self, graph: SentenceGraph) -> None:
+    def __init__(self, encoder: TracedSentenceEncoder) -> None:
         super().__init__()
-        self.whole = graph  # `graph` is a name that the tracer keeps for itself
+        self.encoder = encoder
 
     def forward(self, word_ids: Tensor, mask: Tensor) -> Tensor:
-        return cast(Tensor, self.whole(word_ids, None, mask))
+        """(batch, time), (batch, time) -> (batch, output_dim)"""
+        return cast(Tensor, self.encoder(word_ids, None, mask))

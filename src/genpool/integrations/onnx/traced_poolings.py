@@ -1,6 +1,9 @@
-"""Poolings in the form that a graph can hold."""
+"""Poolings in the form that a graph can contain."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,11 +13,11 @@ from genpool.pooling import GeneralizedPooling, Pooled, Pooling
 from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
 
 
-class GeneralizedGraph(nn.Module):
+class TracedGeneralizedPooling(nn.Module):
     """Generalized pooling, one head after the other: each is two multiplications by a matrix.
 
-    The pooling itself multiplies by all heads at once, in a tensor of three dimensions, whose
-    numbers onnxruntime cannot round to 8 bits with a scale for each column.
+    The pooling itself multiplies by all heads at once, in a tensor of three dimensions, which
+    onnxruntime cannot quantize to 8 bits with a scale for each column.
     """
 
     def __init__(self, pooling: GeneralizedPooling) -> None:
@@ -33,6 +36,15 @@ class GeneralizedGraph(nn.Module):
         return Pooled(heads.flatten(1), heads, weights)
 
 
-def graph_pooling(pooling: Pooling) -> nn.Module:
-    """The pooling as a graph can hold it: (states, mask) and, where it needs them, gates."""
-    return GeneralizedGraph(pooling) if isinstance(pooling, GeneralizedPooling) else pooling
+#: the traced form of a pooling, by its class or a base class; the others are traced as they are
+TRACED_POOLINGS: dict[type[Pooling], Callable[[Any], nn.Module]] = {
+    GeneralizedPooling: TracedGeneralizedPooling
+}
+
+
+def traced_pooling(pooling: Pooling) -> nn.Module:
+    """Returns the traced form: a module (states, mask) and, where the pooling needs them, gates."""
+    for cls in type(pooling).__mro__:
+        if cls in TRACED_POOLINGS:
+            return TRACED_POOLINGS[cls](pooling)
+    return pooling

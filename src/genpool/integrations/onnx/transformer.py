@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -12,44 +11,48 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.inference.batching import evaluation_mode
-from genpool.integrations.onnx.card import page
-from genpool.integrations.onnx.checking import Trial, check_graph
+from genpool.integrations.onnx.card import export_card
+from genpool.integrations.onnx.checking import Trial
 from genpool.integrations.onnx.exporting import Export
 from genpool.integrations.onnx.folder import new_folder, write_config
-from genpool.integrations.onnx.inputs import OUTPUT
-from genpool.integrations.onnx.session import GRAPH, Graph
-from genpool.integrations.onnx.traced_poolings import graph_pooling
-from genpool.integrations.onnx.writing import round_graph, write_graph
+from genpool.integrations.onnx.traced_poolings import traced_pooling
+from genpool.integrations.onnx.writing import (
+    GraphSource,
+    as_float32_on_cpu,
+    eval_mode,
+    write_checked_graph,
+)
 from genpool.pooling import Pooling
 from genpool.saving.storage import CARD
 
 KIND = "transformer"
-NAMES = ("input_ids", "attention_mask", "token_type_ids")
+INPUT_NAMES = ("input_ids", "attention_mask", "token_type_ids")
+#: tokens of the longest sentence of the check, where the model allows as many
+LONGEST_TRIAL_TOKENS = 40
 
 
-class SavesItself(Protocol):
+class SavableTokenizer(Protocol):
     """A tokenizer of the `transformers` library."""
 
     def save_pretrained(self, folder: Any) -> Any: ...
 
 
-class TransformerGraph(nn.Module):
-    """Numbers of tokens in, pooled sentences out."""
+class TracedTransformer(nn.Module):
+    """Token ids in, pooled sentences out."""
 
     def __init__(self, transformer: nn.Module, pooling: Pooling) -> None:
         super().__init__()
-        self.transformer, self.pooling = transformer, graph_pooling(pooling)
+        self.transformer, self.pooling = transformer, traced_pooling(pooling)
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
     ) -> Tensor:
         """Each (batch, time) -> (batch, output_dim)"""
-        more = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
-        found = self.transformer(
-            input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **more
+        extra = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+        output = self.transformer(
+            input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **extra
         )
-        pooled = self.pooling(found.last_hidden_state, attention_mask > 0)
+        pooled = self.pooling(output.last_hidden_state, attention_mask > 0)
         return cast(Tensor, pooled.vector)
 
 
@@ -58,56 +61,67 @@ def export_transformer(
     pooling: Pooling,
     folder: str | Path,
     int8: bool = False,
-    tokenizer: SavesItself | None = None,
+    tokenizer: SavableTokenizer | None = None,
 ) -> Export:
     """Writes a model of the `transformers` library and a pooling as one graph, and checks it.
 
-    Inputs: input_ids, attention_mask and, where the model has them, token_type_ids, each
-    (batch, time). Output: sentence_embedding (batch, output_dim).
+    The inputs of the graph are input_ids, attention_mask and, where the model has them,
+    token_type_ids, each (batch, time); its output is sentence_embedding (batch, output_dim).
 
     Args:
-        transformer: an AutoModel, whose output has `last_hidden_state`.
-        pooling: any pooling of genpool but gated pooling, as wide as the model's states.
-        folder, int8: as in `export`.
-        tokenizer: saved into the folder, where given.
+        transformer: an AutoModel, whose output has `last_hidden_state`. It is not changed.
+        pooling: any pooling of genpool except gated pooling, with the input_dim of the model's
+            states.
+        folder: a new or empty folder, or an earlier export, which stays complete until the new one
+            is.
+        int8: store matrices in 8 bits; the vectors then have a cosine of at least 0.99 to the
+            model's, on every CPU. Default: False.
+        tokenizer: saved into the folder too. Default: None, none is.
+
+    Returns:
+        The folder, and the largest difference from PyTorch.
+
+    Raises:
+        ExportError: the model cannot be exported, or the graph returns other vectors.
+        FolderError: the folder contains something other than an ONNX export.
+        InputError: model and pooling do not fit together.
+        MissingExtraError: onnx or onnxruntime is not installed.
 
     Example:
         >>> transformer = AutoModel.from_pretrained("path/to/model")
         >>> export_transformer(transformer, GeneralizedPooling(384, heads=5), "out")
     """
     vocabulary = _check_parts(transformer, pooling)
-    module = TransformerGraph(_plain(transformer), cast(Pooling, _plain(pooling)))
-    has_types = getattr(transformer.config, "type_vocab_size", 0) or 0
-    accepts = inspect.signature(transformer.forward).parameters
-    names = NAMES if has_types and NAMES[2] in accepts else NAMES[:2]
-    longest = min(40, getattr(transformer.config, "max_position_embeddings", None) or 40)
+    module = TracedTransformer(as_float32_on_cpu(transformer), as_float32_on_cpu(pooling))
+    names = _input_names(transformer)
+    allowed = getattr(transformer.config, "max_position_embeddings", None)
+    longest = min(LONGEST_TRIAL_TOKENS, allowed or LONGEST_TRIAL_TOKENS)
     trials = list(_trials(module, names, vocabulary, longest))
-    sample = [torch.from_numpy(each) for each in trials[0].feeds.values()]
+    example = [torch.from_numpy(array) for array in trials[0].feeds.values()]
+    source = GraphSource(module, example, names, [{0: "batch", 1: "time"}] * len(names))
     with new_folder(folder) as fresh:
-        path = fresh / ("float.onnx" if int8 else GRAPH)
-        free = [{0: "batch", 1: "time"}] * len(names)
-        write_graph(module, sample, names, free, OUTPUT, path, {})
-        difference = check_graph(Graph(path), trials)
-        if int8:
-            round_graph(path, fresh / GRAPH)
-            for each in fresh.glob("float*"):
-                each.unlink()
-            difference = check_graph(Graph(fresh / GRAPH), trials, rounded=True)
+        difference = write_checked_graph(source, fresh, int8, lambda: trials)
         write_config(
             fresh,
             KIND,
             {"int8": int8, "inputs": list(names), "output_dim": pooling.output_dim},
         )
         title = f"{type(transformer).__name__} with {type(pooling).__name__}, as ONNX"
-        card = page(title, names, pooling.output_dim, int8, difference)
+        card = export_card(title, names, pooling.output_dim, int8, difference)
         (fresh / CARD).write_text(card, encoding="utf-8")
         if tokenizer is not None:
             tokenizer.save_pretrained(fresh)
     return Export(Path(folder), difference)
 
 
+def _input_names(transformer: nn.Module) -> Sequence[str]:
+    has_types = getattr(transformer.config, "type_vocab_size", 0) or 0
+    accepts = inspect.signature(transformer.forward).parameters
+    return INPUT_NAMES if has_types and INPUT_NAMES[2] in accepts else INPUT_NAMES[:2]
+
+
 def _check_parts(transformer: nn.Module, pooling: Pooling) -> int:
-    """Raises InputError where the two cannot be joined; gives the size of the vocabulary."""
+    """Raises InputError where the two do not fit together; returns the size of the vocabulary."""
     config = getattr(transformer, "config", None)
     vocabulary = getattr(config, "vocab_size", None)
     if not isinstance(vocabulary, int):
@@ -129,26 +143,18 @@ def _check_parts(transformer: nn.Module, pooling: Pooling) -> int:
     return vocabulary
 
 
-def _plain(module: nn.Module) -> nn.Module:
-    """The module itself where it is in single precision on the CPU, else a copy that is."""
-    parameters = list(module.parameters())
-    if all(each.device.type == "cpu" and each.dtype is torch.float32 for each in parameters):
-        return module
-    return deepcopy(module).cpu().float()
-
-
 def _trials(
-    module: TransformerGraph, names: Sequence[str], vocabulary: int, longest: int
+    module: TracedTransformer, names: Sequence[str], vocabulary: int, longest: int
 ) -> Iterator[Trial]:
     """Random tokens: several sentences, one, one token, a long batch, one without tokens."""
-    chance = torch.Generator().manual_seed(0)
+    random = torch.Generator().manual_seed(0)
     for lengths in ((5, 2, 9), (7,), (1,), (longest, 3, longest, 20, 1), (4, 0)):
         width = max(lengths)
-        ids = torch.randint(vocabulary, (len(lengths), width), generator=chance)
+        ids = torch.randint(vocabulary, (len(lengths), width), generator=random)
         counts = torch.tensor(lengths).clamp(max=width).unsqueeze(1)  # (batch, 1)
         mask = (torch.arange(width) < counts).long()  # (batch, time)
         inputs = [ids, mask, torch.zeros_like(ids)][: len(names)]
-        with evaluation_mode(module):
+        with eval_mode(module):
             expected = module(*inputs).numpy()
-        arrays = dict(zip(names, (each.numpy() for each in inputs), strict=True))
+        arrays = dict(zip(names, (tensor.numpy() for tensor in inputs), strict=True))
         yield Trial(f"sentences of {lengths} tokens", arrays, expected)

@@ -1,112 +1,155 @@
-"""From a module to a file with its graph, and from that to one with 8-bit weights."""
+"""From a module to a file with its graph, compared with PyTorch."""
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from genpool.inference.batching import evaluation_mode
-from genpool.integrations.onnx.checking import ExportError
-from genpool.integrations.onnx.extra import onnx_extra
+from genpool.errors import require_extra
+from genpool.integrations.onnx.checking import ExportError, Trial, check_graph
+from genpool.integrations.onnx.inputs import OUTPUT
+from genpool.integrations.onnx.quantizing import quantize_graph
+from genpool.integrations.onnx.quiet import quiet
+from genpool.integrations.onnx.session import ONNX_FILE, OnnxSession
 from genpool.pooling import POOLINGS
 
-#: bytes of weights from which on they stand in a file of their own beside the graph: a protocol
-#: buffer ends at 2 GB
-LARGE = 1 << 30
-#: what 8-bit weights are made of: what onnxruntime multiplies in 8 bits
-ROUNDED = ["MatMul", "Gemm", "LSTM"]
+#: from this size on, weights go to a file beside the graph: a protocol buffer ends at 2 GB
+LARGE_BYTES = 1 << 30
+#: the graph before its weights are quantized; removed afterwards
+_FLOAT_FILE = "float.onnx"
 
-#: the dimensions of an input that may have any size, by their place, with their names
-Free = Mapping[int, str]
+#: the dynamic dimensions of an input, by position, with their names
+DynamicDims = Mapping[int, str]
+#: makes the trials of a check; called when the graph is there, because they take time
+MakeTrials = Callable[[], Iterable[Trial]]
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
-def write_graph(
-    module: nn.Module,
-    inputs: Sequence[Tensor],
-    names: Sequence[str],
-    free: Sequence[Free],
-    output: str,
-    path: Path,
-    notes: Mapping[str, str],
-) -> None:
-    """Writes the graph of `module(*inputs)`; inputs need two or more of every free dimension.
+@dataclass(frozen=True)
+class GraphSource:
+    """A module, and how to trace it.
 
-    notes: kept in the file, as its metadata.
+    Attributes:
+        module: the module; its graph is that of `module(*inputs)`.
+        inputs: example inputs, with two or more in every dynamic dimension.
+        input_names: their names in the graph.
+        dynamic_dims: their dynamic dimensions.
+        metadata: stored in the file.
     """
-    with onnx_extra("exporting to ONNX"):
-        import onnxruntime  # noqa: F401  (asked for now, rather than after the work)
+
+    module: nn.Module
+    inputs: Sequence[Tensor]
+    input_names: Sequence[str]
+    dynamic_dims: Sequence[DynamicDims]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the weights need a file of their own."""
+        parameters = self.module.parameters()
+        return sum(weight.numel() * weight.element_size() for weight in parameters) > LARGE_BYTES
+
+
+def write_checked_graph(
+    source: GraphSource,
+    folder: Path,
+    int8: bool,
+    trials: MakeTrials,
+    float_trials: MakeTrials | None = None,
+) -> float:
+    """Writes the graph into a folder and compares it with PyTorch.
+
+    Args:
+        source: the module to trace.
+        folder: where the file goes.
+        int8: quantize the weights to 8 bits.
+        trials: what the finished graph is compared with.
+        float_trials: with int8, what the graph is compared with before its weights are quantized.
+            Default: None, the same trials.
+
+    Returns:
+        The largest difference (see `check_graph`).
+
+    Raises:
+        ExportError: there is no graph of the module, or it returns other vectors.
+    """
+    path = folder / ONNX_FILE
+    if not int8:
+        write_graph(source, path)
+        return check_graph(OnnxSession(path), trials())
+    exact = folder / _FLOAT_FILE
+    write_graph(source, exact)
+    check_graph(OnnxSession(exact), (float_trials or trials)())
+    quantize_graph(exact, path, source.is_large)
+    for file in folder.glob(f"{_FLOAT_FILE}*"):
+        file.unlink()
+    return check_graph(OnnxSession(path), trials(), int8=True)
+
+
+def write_graph(source: GraphSource, path: Path) -> None:
+    """Traces the module and writes its graph."""
+    with require_extra("exporting to ONNX", "onnx"):
+        import onnxruntime  # noqa: F401  (missing packages are reported before the work)
         from onnxscript import optimizer
-    with evaluation_mode(module), _quiet():
+    with eval_mode(source.module), quiet():
         try:
             program = torch.onnx.export(
-                module,
-                tuple(inputs),
+                source.module,
+                tuple(source.inputs),
                 dynamo=True,
-                input_names=list(names),
-                output_names=[output],
-                dynamic_shapes=tuple(dict(each) for each in free),
+                input_names=list(source.input_names),
+                output_names=[OUTPUT],
+                dynamic_shapes=tuple(dict(dims) for dims in source.dynamic_dims),
                 verbose=False,
                 optimize=False,
             )
         except torch.onnx.OnnxExporterError as error:
-            raise ExportError(_no_graph(error)) from error
+            raise ExportError(_explain_failure(error)) from error
         if program is None:
-            raise ExportError("PyTorch's exporter gave no graph.")
-        # Without a limit, because a weight that is still computed in the graph cannot be rounded.
+            raise ExportError("PyTorch's exporter returned no graph.")
+        # No limit of size, because a weight that is still computed in the graph is not quantized.
         limit = 1 << 62
         optimizer.optimize_ir(program.model, input_size_limit=limit, output_size_limit=limit)
-        program.model.metadata_props.update(notes)
-        program.save(path, external_data=_is_large(module))
+        program.model.metadata_props.update(source.metadata)
+        program.save(path, external_data=source.is_large)
 
 
-def round_graph(source: Path, target: Path) -> None:
-    """The graph of `source` with 8-bit weights, their inputs rounded as they come."""
-    with onnx_extra("rounding an ONNX graph to 8 bits"):
-        import onnx
-        from onnxruntime.quantization import quantize_dynamic
-    graph = onnx.load(source)
-    # Some matrices are turned on the way, and a size that was noted for them would contradict.
-    del graph.graph.value_info[:]
-    large = sum(each.stat().st_size for each in source.parent.glob(f"{source.name}*")) > LARGE
-    with _quiet():
-        quantize_dynamic(
-            graph,
-            target,
-            op_types_to_quantize=ROUNDED,
-            per_channel=True,
-            use_external_data_format=large,
-        )
+def as_float32_on_cpu(module: Module) -> Module:
+    """Returns the module itself where it is in single precision on the CPU, else a copy that is."""
+    parameters = list(module.parameters())
+    if all(weight.device.type == "cpu" and weight.dtype is torch.float32 for weight in parameters):
+        return module
+    return deepcopy(module).cpu().float()
 
 
-def _no_graph(error: Exception) -> str:
-    """Every room of genpool has a graph; what was added to them may not have one."""
+@contextmanager
+def eval_mode(module: nn.Module) -> Iterator[None]:
+    """Puts a module of any library into eval mode without gradients; restores it afterwards.
+
+    The mode is set on the module, so that other threads see it too.
+    """
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _explain_failure(error: Exception) -> str:
+    """Everything in genpool can be traced; a class that a user has added may not."""
     cause = error.__cause__ or error
     return (
         f"PyTorch's exporter cannot make a graph of this model: {str(cause).splitlines()[0]} "
         f"Every pooling of genpool can be exported: {', '.join(POOLINGS)}."
     )
-
-
-def _is_large(module: nn.Module) -> bool:
-    return sum(each.numel() * each.element_size() for each in module.parameters()) > LARGE
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """What PyTorch's exporter and onnxruntime's rounding say of their own insides is not shown."""
-    disabled, handlers = logging.root.manager.disable, logging.root.handlers[:]
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(disabled)
-        # `logging.warning` gives a program that has no handler one, which would stay.
-        logging.root.handlers[:] = handlers

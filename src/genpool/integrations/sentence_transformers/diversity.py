@@ -1,4 +1,4 @@
-"""The paper's penalties, which keep heads apart, beside any loss of sentence-transformers."""
+"""The paper's penalties, which keep heads apart, added to any loss of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -23,25 +23,35 @@ from genpool.pooling.penalties import (
     parameter_penalty,
 )
 
-WithHeads = GeneralizedPooling | SentenceEncoderModule
+PoolingModule = GeneralizedPooling | SentenceEncoderModule
 
-#: what each penalty looks at: a feature, or None for the parameters themselves
-READS = {"parameter": None, "attention": WEIGHTS, "embedding": HEADS}
+#: the feature that each penalty compares; None: the parameters themselves
+PENALTY_FEATURES = {"parameter": None, "attention": WEIGHTS, "embedding": HEADS}
 
 
 class DiversityLoss(nn.Module):
-    """Another loss plus weight * sum over head pairs of max(threshold - distance, 0).
+    """A loss plus the paper's penalty, which keeps the heads of a pooling apart (Eq. 7-9).
+
+    The penalty is weight * sum over head pairs of max(threshold - distance, 0).
 
     Args:
-        model: the model that is trained, with genpool's GeneralizedPooling in it.
+        model: the model that is trained, with `GeneralizedPooling` or `SentenceEncoderModule` in
+            it, and two or more heads.
         loss: any loss of sentence-transformers, made with the same model.
         penalty: what is kept apart: "parameter" (Eq. 7), "attention" (Eq. 8) or "embedding"
-            (Eq. 9). The last two are added once for each column of the data.
-        weight: the paper's mu.
-        threshold: the paper's lambda.
-        average: "sentence", a hinge for each sentence, or "batch", one of the mean distance.
+            (Eq. 9). The last two are added once for each column of the data. Default: "embedding".
+        weight: the paper's mu. Default: 1.0.
+        threshold: the paper's lambda. Default: 1.0.
+        average: "sentence", the mean of one hinge per sentence, or "batch", one hinge of the mean
+            distance. Default: "sentence".
 
-    `active` is the share of hinges that were awake at the last step: at 0 the penalty does nothing.
+    Attributes:
+        active: the share of hinges that were active at the last step, a scalar tensor; at 0 the
+            penalty has no effect. None before the first step.
+
+    Raises:
+        InputError: the penalty is unknown, or the model has no pooling of genpool with two or more
+            heads.
 
     Example:
         >>> loss = DiversityLoss(model, MultipleNegativesRankingLoss(model), "embedding", 0.01)
@@ -58,64 +68,80 @@ class DiversityLoss(nn.Module):
         average: Average = "sentence",
     ) -> None:
         super().__init__()
-        if penalty not in READS:
-            raise InputError(unknown_name("penalty", penalty, READS))
+        if penalty not in PENALTY_FEATURES:
+            raise InputError(unknown_name("penalty", penalty, PENALTY_FEATURES))
         self.model, self.loss = model, loss
         self.penalty, self.average = penalty, average
         self.weight, self.threshold = weight, threshold
         self.active: Tensor | None = None
-        self._poolings()
+        self._pooling_modules()
 
     def forward(self, sentence_features: Iterable[Features], labels: Tensor | None = None) -> Any:
-        poolings = self._poolings()
-        with recorded(poolings, READS[self.penalty]) as seen:
+        """Returns the loss with the penalty added.
+
+        Args:
+            sentence_features: one dictionary of features for each column of the data.
+            labels: passed on to the loss. Default: None.
+
+        Returns:
+            A scalar tensor; where the loss returns a dictionary of terms, that dictionary with the
+            penalty as "diversity".
+
+        Raises:
+            InputError: the pooling does not write what the penalty compares, or the loss computes
+                embeddings without gradients.
+        """
+        modules = self._pooling_modules()
+        with recorded(modules, PENALTY_FEATURES[self.penalty]) as values:
             result = self.loss(sentence_features, labels)
         if self.penalty == "parameter":
-            penalties = [self._parameter_penalty(each) for each in poolings]
+            penalties = [self._parameter_penalty(module) for module in modules]
         else:
-            self._check(seen)
+            self._check(values)
             measure = attention_penalty if self.penalty == "attention" else embedding_penalty
-            penalties = [measure(each, self.threshold, self.weight, self.average) for each in seen]
-        term = torch.stack([each.term for each in penalties]).sum()  # ()
-        self.active = torch.stack([each.active for each in penalties]).mean()  # ()
+            penalties = [
+                measure(value, self.threshold, self.weight, self.average) for value in values
+            ]
+        term = torch.stack([penalty.term for penalty in penalties]).sum()  # ()
+        self.active = torch.stack([penalty.active for penalty in penalties]).mean()  # ()
         if isinstance(result, dict):  # some losses name their terms; the trainer adds them up
             return {**result, "diversity": term}
         return result + term
 
-    def _poolings(self) -> list[WithHeads]:
-        kinds = (GeneralizedPooling, SentenceEncoderModule)
-        found = [each for each in self.model.modules() if isinstance(each, kinds)]
-        if not found:
+    def _pooling_modules(self) -> list[PoolingModule]:
+        classes = (GeneralizedPooling, SentenceEncoderModule)
+        modules = [module for module in self.model.modules() if isinstance(module, classes)]
+        if not modules:
             raise InputError(
                 "the model has none of genpool's modules, so there are no heads to keep apart; "
                 f"expected GeneralizedPooling in it, got {self.model}"
             )
-        poolings = [_pooling_of(each) for each in found]
-        if all(each.output_dim == each.input_dim for each in poolings):
+        if not any(_pooling_of(module).multi_head for module in modules):
             raise InputError(
-                "the pooling has one head, which has no other to be kept apart from; expected two "
-                "or more: GeneralizedPooling(width, heads=2)."
+                "the pooling has one head, and so no pair of heads to keep apart; expected two or "
+                "more: GeneralizedPooling(width, heads=2)."
             )
-        return found
+        return modules
 
-    def _parameter_penalty(self, module: WithHeads) -> Penalty:
+    def _parameter_penalty(self, module: PoolingModule) -> Penalty:
         pooling = _pooling_of(module)
-        w1 = getattr(pooling, "w1", None)
-        if not isinstance(w1, Tensor) or w1.dim() != 3:
+        parameters = pooling.head_parameters()
+        if parameters is None:
             raise InputError(
                 f"{type(pooling).__name__} has no parameters per head; expected generalized "
                 'pooling. The penalty "embedding" is for every pooling.'
             )
-        return parameter_penalty(w1, self.threshold, self.weight)
+        return parameter_penalty(parameters, self.threshold, self.weight)
 
-    def _check(self, seen: list[Tensor]) -> None:
-        if not seen:
+    def _check(self, values: list[Tensor]) -> None:
+        if not values:
+            feature = PENALTY_FEATURES[self.penalty]
             raise InputError(
-                f"no {READS[self.penalty]!r} were written while the loss was computed; expected "
-                "the pooling to have write_weights=True (of a genpool folder: "
-                "model[0].write_weights = True), and the loss to call the model."
+                f"no {feature!r} were written while the loss was computed; expected the pooling to "
+                "have write_weights=True (of a genpool folder: model[0].write_weights = True), and "
+                "the loss to call the model."
             )
-        if torch.is_grad_enabled() and not any(each.requires_grad for each in seen):
+        if torch.is_grad_enabled() and not any(value.requires_grad for value in values):
             raise InputError(
                 f"{type(self.loss).__name__} computes embeddings without gradients first (as "
                 f'cached losses do), so the penalty "{self.penalty}" would change nothing; use '
@@ -123,29 +149,29 @@ class DiversityLoss(nn.Module):
             )
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What the model card says of this loss."""
+        """Returns the settings of this loss that a model card shows."""
         names = ("penalty", "weight", "threshold", "average")
-        own = {name: getattr(self, name) for name in names}
-        return {"loss": type(self.loss).__name__, **own}
+        settings = {name: getattr(self, name) for name in names}
+        return {"loss": type(self.loss).__name__, **settings}
 
 
-def _pooling_of(module: WithHeads) -> Pooling:
+def _pooling_of(module: PoolingModule) -> Pooling:
     return module.encoder.pooling if isinstance(module, SentenceEncoderModule) else module.pooling
 
 
 @contextmanager
 def recorded(modules: Iterable[nn.Module], feature: str | None) -> Iterator[list[Tensor]]:
-    """Every value of a feature that the modules write inside."""
-    seen: list[Tensor] = []
+    """Yields a list, to which every value of a feature that the modules write is added."""
+    values: list[Tensor] = []
 
-    def keep(module: nn.Module, given: Any, features: Features) -> None:
+    def record(module: nn.Module, inputs: Any, features: Features) -> None:
         if feature is not None and feature in features:
-            seen.append(features[feature])
+            values.append(features[feature])
 
-    hook: Callable[..., Any] = keep
+    hook: Callable[..., Any] = record
     handles = [module.register_forward_hook(hook) for module in modules]
     try:
-        yield seen
+        yield values
     finally:
         for handle in handles:
             handle.remove()

@@ -1,4 +1,4 @@
-"""Opening folders in sentence-transformers: its own with genpool's modules, and genpool's."""
+"""Loading folders into sentence-transformers: its own with genpool's modules, and genpool's."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from genpool.integrations.sentence_transformers.trust import MODULES, check_fold
 from genpool.model import SentenceEncoder, load_model
 from genpool.saving import storage
 
-#: the modules by the names that stand in modules.json
-OWN: dict[str, type[Module]] = {
-    f"{each.__module__}.{each.__name__}": each
-    for each in (GeneralizedPooling, HeadVectors, SentenceEncoderModule)
+#: genpool's modules by their names in modules.json
+GENPOOL_MODULES: dict[str, type[Module]] = {
+    f"{cls.__module__}.{cls.__name__}": cls
+    for cls in (GeneralizedPooling, HeadVectors, SentenceEncoderModule)
 }
 
-#: options that are handed on to transformers
+#: options that are passed on to transformers
 OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -37,14 +37,23 @@ def load(
     model_class: type[Model] = SentenceTransformer,  # type: ignore[assignment]
     **options: Any,
 ) -> Model:
-    """The model of a folder, with genpool's modules and without trusting the folder.
+    """Loads a model with genpool's modules into sentence-transformers, without trusting its folder.
 
     Args:
-        path: a folder that sentence-transformers saved, or one that genpool saved (the encoder of
-            a classifier is taken); None: the encoder inside genpool. No code and no pickle in it is
-            ever opened.
+        path: a folder that sentence-transformers saved, or one that genpool saved (of a classifier
+            the encoder is loaded). No code and no pickle in it is ever opened. Default: None, the
+            encoder that is part of genpool.
         model_class: SentenceTransformer, or MultiVectorEncoder for models of that kind.
+            Default: SentenceTransformer.
         options: arguments of model_class, such as device or prompts.
+
+    Returns:
+        The model, an instance of model_class.
+
+    Raises:
+        FolderError: the folder is missing, damaged, of another kind, or asks for code or a pickle.
+        InputError: the options contain trust_remote_code.
+        MissingExtraError: sentence-transformers is not installed.
 
     Example:
         >>> model = load("my-model")
@@ -53,25 +62,26 @@ def load(
     groups = [options, *(options.get(name) or {} for name in OPTION_GROUPS)]
     if any("trust_remote_code" in group for group in groups):
         raise InputError(
-            "load takes no trust_remote_code: it opens only folders that need no trust. "
+            "load takes no trust_remote_code: it loads only folders that need no trust. "
             "If you trust this one, use sentence-transformers itself."
         )
     folder = embedded_folder(SentenceEncoder.__name__) if path is None else Path(path)
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
     if (folder / MODULES).is_file():
-        return _named(_load_theirs(folder, model_class, options), path)
+        return _with_card_name(_load_saved(folder, model_class, options), path)
     if (folder / storage.CONFIG).is_file():
-        return _named(model_class(modules=_modules_of(folder, model_class), **options), path)
-    there = ", ".join(sorted(each.name for each in folder.iterdir())[:8]) or "nothing"
+        model = model_class(modules=_modules_of(folder, model_class), **options)
+        return _with_card_name(model, path)
+    names = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
     raise FolderError(
         f"{folder} has neither {MODULES} (sentence-transformers) nor {storage.CONFIG} (genpool). "
-        f"It has: {there}."
+        f"It contains: {names}."
     )
 
 
-def _named(model: Model, path: str | Path | None) -> Model:
-    """With a name on its card: mteb files results by it, those of all nameless models as one."""
+def _with_card_name(model: Model, path: str | Path | None) -> Model:
+    """Names the model on its card: mteb stores results by this name."""
     card: Any = model.model_card_data
     if card.model_name is None:
         parts = ("genpool", "embedded") if path is None else Path(path).resolve().parts[-2:]
@@ -79,25 +89,26 @@ def _named(model: Model, path: str | Path | None) -> Model:
     return model
 
 
-def _load_theirs(folder: Path, model_class: type[Model], options: dict[str, Any]) -> Model:
-    check_folder(folder, OWN)
+def _load_saved(folder: Path, model_class: type[Model], options: dict[str, Any]) -> Model:
+    """Loads a folder that sentence-transformers saved."""
+    check_folder(folder, GENPOOL_MODULES)
     config = read_json(folder / MODEL_CONFIG) if (folder / MODEL_CONFIG).is_file() else {}
     kind = config.get("model_type", "SentenceTransformer") if isinstance(config, dict) else None
-    if kind != model_class.model_type:  # it would be made over into one, without its last modules
+    if kind != model_class.model_type:  # it would be converted, without its last modules
         raise FolderError(
-            f"{folder} holds a {kind}; expected a {model_class.model_type}. Give its class: "
+            f"{folder} contains a {kind}; expected a {model_class.model_type}. Pass its class: "
             f"load(folder, {kind})."
         )
     safe = {**(options.pop("model_kwargs", None) or {}), "use_safetensors": True}
-    # The classes are handed over, so that nothing has to be trusted. The method is private, but
-    # the public way is trust_remote_code=True, which trusts everything else in the folder too.
+    # The classes are passed in, so that nothing has to be trusted. The method is private, but the
+    # public way is trust_remote_code=True, which trusts everything else in the folder too.
     return model_class._load_with_module_classes(
-        str(folder), OWN, local_files_only=True, model_kwargs=safe, **options
+        str(folder), GENPOOL_MODULES, local_files_only=True, model_kwargs=safe, **options
     )
 
 
 def _modules_of(folder: Path, model_class: type[BaseModel]) -> list[nn.Module]:
-    """The modules that make a genpool folder a model of sentence-transformers."""
+    """Returns the modules that make a genpool folder a model of sentence-transformers."""
     model = load_model(folder)
     encoder = model if isinstance(model, SentenceEncoder) else model.encoder
     modules: list[nn.Module] = [SentenceEncoderModule(encoder)]

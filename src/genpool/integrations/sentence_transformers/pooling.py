@@ -19,26 +19,33 @@ from genpool.integrations.sentence_transformers.saving import (
     name_requirement,
     write_weights,
 )
+from genpool.saving.storage import WEIGHTS as WEIGHTS_FILE
 from genpool.tensors.packing import Packing
 
 
 class GeneralizedPooling(Module):
-    """The paper's vector-based multi-head attention, behind any Transformer module.
+    """The paper's generalized pooling (vector-based multi-head attention) after any Transformer.
+
+    It reads the features "token_embeddings", "attention_mask" and "prompt_length", or concatenated
+    sentences with "cu_seq_lens_q". It writes "sentence_embedding" (batch, heads * dim),
+    "head_vectors" (batch, heads, dim) and "head_weights" (batch, heads, time, dim);
+    `encode(output_value=None)` returns all of them.
 
     Args:
-        embedding_dimension: width of the token embeddings.
-        heads: number of heads; the sentence embedding is as many times as wide.
-        hidden_dim: width of the attention network; half of embedding_dimension where not given.
-        start: "random", or "mean": every head begins as the mean of the tokens, so that a trained
-            model gives the same cosines as with mean pooling, until it is trained further. With
-            heads=1 the vectors are the same too. "max" is near max pooling of token embeddings
-            between -1 and 1.
-        include_prompt: False leaves the tokens of a prompt out.
-        write_weights: False leaves "head_weights" out, which takes less time and memory.
+        embedding_dimension: dimensions of the token embeddings.
+        heads: number of heads; the sentence embedding has heads * embedding_dimension dimensions.
+            Default: 5.
+        hidden_dim: width of the attention network. Default: None, half of embedding_dimension.
+        start: how the attention is initialized. "random"; "mean": every head starts as the mean of
+            the tokens, so that a pretrained model has the same cosines as with mean pooling until
+            it is trained further (with heads=1 the same vectors too); "max": close to max pooling
+            of token embeddings between -1 and 1. Default: "random".
+        include_prompt: whether the tokens of a prompt are pooled too. Default: True.
+        write_weights: whether "head_weights" are written; without them it takes less time and
+            memory. Default: True.
 
-    Reads token_embeddings, attention_mask and prompt_length, or sentences end to end with
-    cu_seq_lens_q. Writes sentence_embedding (batch, heads * dim), "head_vectors" (batch, heads,
-    dim) and "head_weights" (batch, heads, time, dim); `encode(output_value=None)` gives them all.
+    Raises:
+        InputError: a size is not a whole number of 1 or more, or start is unknown.
 
     Example:
         >>> transformer = Transformer("sentence-transformers/all-MiniLM-L6-v2")
@@ -46,10 +53,10 @@ class GeneralizedPooling(Module):
         >>> model = SentenceTransformer(modules=[transformer, GeneralizedPooling(width)])
     """
 
-    # The name that stands in the modules.json of saved models, wherever this file is.
+    # The name in the modules.json of saved models, wherever this file is.
     __module__ = "genpool.integrations.sentence_transformers"
 
-    config_keys = [  # noqa: RUF012 (the base class has it so)
+    config_keys = [  # noqa: RUF012 (as in the base class)
         "embedding_dimension",
         "heads",
         "hidden_dim",
@@ -77,6 +84,18 @@ class GeneralizedPooling(Module):
         self.include_prompt, self.write_weights = include_prompt, write_weights
 
     def forward(self, features: Features, **kwargs: Any) -> Features:
+        """Adds the sentence embeddings to the features of a Transformer.
+
+        Args:
+            features: a batch, as a dictionary of tensors.
+            kwargs: not used.
+
+        Returns:
+            The same dictionary.
+
+        Raises:
+            InputError: there are no token embeddings, or of another width.
+        """
         states, mask = states_and_mask(features, self.include_prompt)
         if self.write_weights:
             pooled = self.pooling(states, mask)
@@ -90,21 +109,39 @@ class GeneralizedPooling(Module):
         return features
 
     def get_embedding_dimension(self) -> int:
+        """Returns the dimension of a sentence embedding."""
         return self.pooling.output_dim
 
     def save(
         self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
     ) -> None:
-        """Writes config.json and model.safetensors, and asks for genpool in the model's config."""
+        """Writes config.json and model.safetensors, and adds genpool to the model's requirements.
+
+        Args:
+            output_path: the folder of this module.
+            args: not used.
+            safe_serialization: not used; weights are always safetensors. Default: True.
+            kwargs: not used.
+        """
         self.save_config(output_path)
         write_weights(self, output_path)
         name_requirement(output_path)
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Self:  # type: ignore[override]
-        """The inherited one would give a module of the right size with random weights."""
-        where = hub_arguments(subfolder=subfolder, **kwargs)
-        config = cls.load_config(model_name_or_path, **where)
-        weights = cls.load_file_path(model_name_or_path, filename="model.safetensors", **where)
-        place = f"{model_name_or_path}/{subfolder}"
-        return module_with_weights(lambda: cls(**config), weights, place)
+        """Loads the folder that `save` wrote, with its weights.
+
+        Args:
+            model_name_or_path: the model.
+            subfolder: the folder of this module in it. Default: "".
+            kwargs: where to look, as sentence-transformers passes it (token, revision, ...).
+
+        Raises:
+            FolderError: the weights are missing, a pickle, or do not agree with config.json.
+        """
+        # The inherited method would return a module of the right size with random weights.
+        location = hub_arguments(subfolder=subfolder, **kwargs)
+        config = cls.load_config(model_name_or_path, **location)
+        weights = cls.load_file_path(model_name_or_path, filename=WEIGHTS_FILE, **location)
+        source = f"{model_name_or_path}/{subfolder}"
+        return module_with_weights(lambda: cls(**config), weights, source)

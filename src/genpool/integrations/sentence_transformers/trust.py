@@ -1,8 +1,8 @@
-"""What a sentence-transformers folder may name: nothing in it is ever run as code.
+"""Checking the modules that a sentence-transformers folder names: nothing in it is run as code.
 
 sentence-transformers asks for trust_remote_code=True where a folder names a module of another
-package, and with it would run whatever else the folder asks for. Here the names are compared with
-a list instead, and the question is never asked.
+package, and would then run any other code that the folder asks for. Here the names are compared
+with a list instead, and no trust is needed.
 """
 
 from __future__ import annotations
@@ -18,21 +18,25 @@ from sentence_transformers.util import import_from_string
 from genpool.errors import FolderError
 
 MODULES, ROUTER = "modules.json", "router_config.json"
-THEIRS = "sentence_transformers."
+#: prefix of the modules that sentence-transformers itself contains
+LIBRARY_PREFIX = "sentence_transformers."
 
 
-def check_folder(folder: Path, own: Collection[str]) -> None:
-    """Raises FolderError unless every module is sentence-transformers' or one of `own`."""
-    for place, kind, source in _named_modules(folder):
-        inside = folder if not place else folder / place
-        if not inside.resolve().is_relative_to(folder.resolve()):
-            raise FolderError(f"{source} names the folder {place!r}, which is outside of {folder}.")
-        _check_type(kind, source, own)
-        _check_no_code(inside)
+def check_folder(folder: Path, allowed: Collection[str]) -> None:
+    """Raises FolderError unless every module is sentence-transformers' or one of `allowed`."""
+    for subfolder, module_type, source in _named_modules(folder):
+        path = folder if not subfolder else folder / subfolder
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise FolderError(
+                f"{source} names the folder {subfolder!r}, which is outside of {folder}."
+            )
+        _check_type(module_type, source, allowed)
+        _check_no_code(path)
     _check_no_pickle(folder)
 
 
 def read_json(path: Path) -> Any:
+    """Returns the content of a JSON file; raises FolderError where it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -40,44 +44,51 @@ def read_json(path: Path) -> Any:
 
 
 def _named_modules(folder: Path) -> Iterator[tuple[str, str, Path]]:
-    """Folder, type, and the file that names them, of every module; those of routers too."""
+    """Yields folder, type, and the file that names them, of every module; those of routers too."""
     source = folder / MODULES
     entries = read_json(source)
     if not isinstance(entries, list) or not entries:
         raise FolderError(f"{source} is damaged: expected a list of modules.")
     for entry in entries:
-        place, kind = (entry.get("path"), entry.get("type")) if isinstance(entry, dict) else (0, 0)
-        if not isinstance(place, str) or not isinstance(kind, str):
-            raise FolderError(f"{source} is damaged: {entry!r} has no path or no type (both text).")
-        yield place, kind, source
+        values = entry if isinstance(entry, dict) else {}
+        subfolder, module_type = values.get("path"), values.get("type")
+        if not isinstance(subfolder, str) or not isinstance(module_type, str):
+            raise FolderError(
+                f"{source} is damaged: {entry!r} has no path or no type (both strings)."
+            )
+        yield subfolder, module_type, source
     for router in sorted(folder.rglob(ROUTER)):
         config = read_json(router)
         types = config.get("types") if isinstance(config, dict) else None
-        if not isinstance(types, dict) or not all(isinstance(each, str) for each in types.values()):
+        if not isinstance(types, dict) or not all(isinstance(name, str) for name in types.values()):
             raise FolderError(f"{router} is damaged: expected types by the folders of modules.")
-        above = router.parent.relative_to(folder)
-        yield from ((str(above / place), kind, router) for place, kind in types.items())
+        parent = router.parent.relative_to(folder)
+        for subfolder, module_type in types.items():
+            yield str(parent / subfolder), module_type, router
 
 
-def _check_type(kind: str, source: Path, own: Collection[str]) -> None:
-    if kind in own:
+def _check_type(module_type: str, source: Path, allowed: Collection[str]) -> None:
+    if module_type in allowed:
         return
-    if kind.startswith(THEIRS):
+    if module_type.startswith(LIBRARY_PREFIX):
         try:
-            found = import_from_string(kind)
+            cls = import_from_string(module_type)
         except (ImportError, ValueError) as error:
-            raise FolderError(f"{source} names {kind!r}, which is not there: {error}") from None
-        if isinstance(found, type) and issubclass(found, Module):
+            raise FolderError(
+                f"{source} names {module_type!r}, which does not exist: {error}"
+            ) from None
+        if isinstance(cls, type) and issubclass(cls, Module):
             return
     raise FolderError(
-        f"{source} names a module of type {kind!r}; expected a module of sentence-transformers or "
-        f"one of {', '.join(own)}. Others could run any code and are not loaded here. If you trust "
-        "the folder: SentenceTransformer(folder, trust_remote_code=True)."
+        f"{source} names a module of type {module_type!r}; expected a module of "
+        f"sentence-transformers or one of {', '.join(allowed)}. Others could run any code and are "
+        "not loaded here. If you trust the folder: "
+        "SentenceTransformer(folder, trust_remote_code=True)."
     )
 
 
 def _check_no_code(folder: Path) -> None:
-    """transformers would import what auto_map names, if it were trusted; here it is refused."""
+    """Refuses an auto_map, whose code transformers would import from a trusted folder."""
     for path in sorted(folder.glob("*config*.json")):
         config = read_json(path)
         if isinstance(config, dict) and config.get("auto_map"):
@@ -89,9 +100,9 @@ def _check_no_code(folder: Path) -> None:
 
 def _check_no_pickle(folder: Path) -> None:
     for path in sorted(folder.rglob("*_model*.bin")):
-        # Where both are there, the safetensors are read.
-        twin = "adapter_model" if path.name.startswith("adapter_") else "model"
-        if not any(path.parent.glob(f"{twin}*.safetensors")):
+        # Where both exist, the safetensors are read.
+        stem = "adapter_model" if path.name.startswith("adapter_") else "model"
+        if not any(path.parent.glob(f"{stem}*.safetensors")):
             raise FolderError(
                 f"{path} is a pickle, which could run code; expected safetensors beside it. "
                 "It was not opened. Ask for the model in safetensors format."

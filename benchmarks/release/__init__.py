@@ -1,0 +1,1 @@
+"""What is made once for a release."""

@@ -1,0 +1,1 @@
+"""The comparisons of `genpool bench`; `comparisons.py` lists them."""

@@ -1,0 +1,63 @@
+"""genpool reproduce"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genpool.errors import InputError
+
+
+def reproduce(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            help="table1, table2, table3, table4, figure2, figure3 or all; or: status DIR, "
+            "report DIR.",
+            metavar="WHAT...",
+        ),
+    ],
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets.")] = None,
+    scale: Annotated[
+        str, typer.Option(help="paper: the official data; small: minutes a cell; tiny: seconds.")
+    ] = "small",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the reproduction; reproduction-SCALE by default.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Cells trained at once, one thread each.")] = 1,
+    only: Annotated[str | None, typer.Option(help="Title of a single row to run.")] = None,
+    sentence: Annotated[
+        str | None, typer.Option(help="Sentence of figure 3 instead of the paper's.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Train the models of the paper's tables and figures and write a report.
+
+    Finished cells are never run twice: the same command continues after any stop.
+
+    Example: genpool reproduce table1 --scale tiny --out reproduction
+    """
+    from genpool.experiments import Reproduction
+    from genpool.experiments import reproduce as run
+    from genpool.experiments.report import write_report
+    from genpool.experiments.status import status_text
+
+    if what[0] in ("status", "report"):
+        if len(what) != 2:
+            raise InputError(f"got {' '.join(what)!r}; expected: genpool reproduce {what[0]} DIR.")
+        reproduction = Reproduction(what[1])
+        if what[0] == "status":
+            typer.echo(status_text(reproduction))
+        else:
+            typer.echo(f"report: {write_report(reproduction, sentence)}")
+        return
+    folder = out or Path(f"reproduction-{scale}")
+    failures = run(what, folder, scale, data, jobs, only, sentence, not quiet)
+    typer.echo(f"report: {folder / 'report.md'}")
+    if failures:
+        typer.echo(f"{len(failures)} cells failed:", err=True)
+        for line in failures:
+            typer.echo(f"  {line}", err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,109 @@
+"""The student before training: a new encoder or an earlier one, its data, and its axes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from genpool.distillation.loss import aligned_directions, leading_directions
+from genpool.distillation.settings import DistillationSettings
+from genpool.distillation.teacher import HalfVectors
+from genpool.errors import ConfigError
+from genpool.model import SentenceEncoder
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
+from genpool.training.build_encoder import build_encoder
+
+#: sentences from which the axes of an earlier student are computed
+ALIGNED_SENTENCES = 20_000
+
+
+@dataclass
+class PreparedStudent:
+    """A student and what it is trained on.
+
+    Attributes:
+        model: the encoder.
+        table: the words of the corpus.
+        rows: the sentences, as places in the table.
+        axes: (teacher dim, student dim), by which the teacher's vectors are multiplied.
+        notes: what the model card says about the preparation.
+    """
+
+    model: SentenceEncoder
+    table: WordTable
+    rows: list[np.ndarray]
+    axes: Tensor
+    notes: dict[str, str]
+
+
+def prepare_student(
+    settings: DistillationSettings, sentences: Sequence[str], vectors: HalfVectors
+) -> PreparedStudent:
+    """Returns a student with initial weights, or the one that `training.start` names.
+
+    Args:
+        settings: the settings of the run.
+        sentences: the corpus.
+        vectors: the teacher's vectors of it, (sentences, dim).
+
+    Raises:
+        ConfigError: the student's vectors would have more dimensions than the teacher's.
+    """
+    notes = {"sentences": f"{len(sentences):,}"}
+    is_new = settings.training.start is None
+    model, words = (_new if is_new else _earlier)(settings, sentences, notes)
+    teacher_dim: int = vectors.shape[1]
+    if model.output_dim > teacher_dim:
+        raise ConfigError(
+            f"the student's vectors have {model.output_dim} dimensions, the teacher's "
+            f"{teacher_dim}; expected no more than that: --set projection.dim={teacher_dim}"
+        )
+    if is_new:
+        axes = leading_directions(vectors, model.output_dim)
+    else:
+        axes = _learned_axes(model, sentences, vectors)
+    table = model.text.table()
+    rows = [table.row(sentence, model.text.sentence_ends) for sentence in words]
+    return PreparedStudent(model, table, rows, axes, notes)
+
+
+def _new(
+    settings: DistillationSettings, sentences: Sequence[str], notes: dict[str, str]
+) -> tuple[SentenceEncoder, list[list[str]]]:
+    """Returns an encoder with initial weights, and the words of all sentences."""
+    # The student's pipeline needs the vocabulary; until then, this one splits and truncates alike.
+    splitter = TextPipeline(
+        WordTokenizer(settings.text.rules),
+        Vocabulary.build({}),
+        Characters(""),
+        max_length=settings.text.max_length,
+    )
+    words = splitter.words_batch(sentences)
+    counts = Counter(word for sentence in words for word in sentence)
+    seed = settings.training.seed
+    model = build_encoder(
+        settings.model, settings.vocabulary, settings.vectors, seed, counts, notes
+    )
+    return model, words
+
+
+def _earlier(
+    settings: DistillationSettings, sentences: Sequence[str], notes: dict[str, str]
+) -> tuple[SentenceEncoder, list[list[str]]]:
+    """Returns the student of an earlier run, and the words of all sentences."""
+    model = SentenceEncoder.from_pretrained(settings.training.start)
+    notes["started from"] = f"an earlier student ({model.notes.get('sentences', '?')} sentences)"
+    return model, model.text.words_batch(sentences)
+
+
+def _learned_axes(model: SentenceEncoder, sentences: Sequence[str], vectors: HalfVectors) -> Tensor:
+    """Returns the axes that an earlier student was trained on, from a sample of the corpus."""
+    sample = np.random.default_rng(0).permutation(len(sentences))[:ALIGNED_SENTENCES]
+    texts = [sentences[position] for position in sample]
+    student = model.encode(texts, convert_to_tensor=True)  # (sample, student dim)
+    return aligned_directions(torch.from_numpy(vectors[sample]), student)

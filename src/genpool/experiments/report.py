@@ -1,0 +1,195 @@
+"""The report of a reproduction: one Markdown page, and the same as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+from genpool.disk.atomic_file import atomic_file
+from genpool.disk.markdown import markdown_table
+from genpool.experiments.claims import CLAIMS
+from genpool.experiments.definitions import EXPERIMENTS
+from genpool.experiments.figure3 import SENTENCE
+from genpool.experiments.ledger import FAILED
+from genpool.experiments.pictures import draw_figure2, draw_figure3
+from genpool.experiments.plan import TUNED_ON
+from genpool.experiments.reproduction import Reproduction
+from genpool.experiments.results import Results
+from genpool.experiments.status import count_cells
+from genpool.experiments.tables import accuracy_table, heads_table, sweep_table
+from genpool.experiments.tasks import SEEDS, TASKS
+
+FIGURES = "figures"
+
+SMALLER = """What is smaller than in the paper, so that a cell takes minutes on one core:
+
+- models: {hidden} dimensions for each direction of the encoder (600 on SNLI and 300 elsewhere in
+  the paper), an attention network of {hidden} (600 and 300), two layers on the NLI tasks (three),
+  20 character filters of each width (100), and the start of the attention has deviation 0.1 (0.01);
+- systems of other papers have the same width as ours, not their published one;
+- data: {tasks};
+- word vectors: 33,860 words of GloVe 840B; {epochs} epochs; one seed, and {seeds} seeds for
+  generalized, max, mean and scalar pooling on SNLI.
+
+The learning rate was chosen before any comparison, once for each task and for all its systems: of
+{rates}, the one with the best mean dev accuracy of {tuned} pooling without a penalty. MultiNLI has
+that of SNLI. Everything that was chosen was chosen on a dev set; every test set was scored with the
+model of the best dev epoch."""
+
+REMARKS = """Two remarks on the paper's own figures:
+
+- Its "p < 0.00001" for Age cannot come from a paired test over its 4,000 test rows: 82.63 against
+  82.30 is a difference of 13 rows, and the smallest one-tailed p that 13 rows can give is about
+  1.5e-4 (all 13 right with one model and wrong with the other, no other difference).
+- The penalty on parameter matrices is asleep at its threshold of 1: with the released program's
+  start the squared distance of W1 between two heads is 144 at the sizes of SNLI, so its hinge is
+  zero and so is its gradient. A gain of the model that has it is not the penalty's."""
+
+
+def write_report(reproduction: Reproduction, sentence: str | None = None) -> Path:
+    """Writes report.md and report.html from the ledger, with what is there so far.
+
+    Args:
+        reproduction: the folder.
+        sentence: the sentence of figure 3; None: the paper's.
+
+    Returns:
+        The path of the Markdown page.
+    """
+    results = Results(reproduction)
+    figures = reproduction.out / FIGURES
+    figures.mkdir(parents=True, exist_ok=True)
+    drawn = {
+        "figure2": draw_figure2(results, figures / "figure2.png"),
+        "figure3": draw_figure3(results, figures / "figure3.png", sentence),
+    }
+    # A figure whose models are on another machine keeps the picture that was drawn there.
+    drawn = {name: made or (figures / f"{name}.png").is_file() for name, made in drawn.items()}
+    text = "\n\n".join(_parts(results, drawn, sentence)) + "\n"
+    page = reproduction.out / "report.md"
+    for path, content in ((page, text), (page.with_suffix(".html"), _html(text, page.parent))):
+        with atomic_file(path) as temporary:
+            temporary.write_text(content, encoding="utf-8", newline="\n")
+    return page
+
+
+def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> list[str]:
+    reproduction = results.reproduction
+    done, needed = count_cells(reproduction)
+    parts = [
+        "# The paper's tables and figures",
+        f"Scale: {reproduction.scale}. {done} of {needed} known cells are finished.",
+        f"```bash\n{_command(reproduction)}\n```",
+    ]
+    if reproduction.scale == "small":
+        parts.append(_smaller())
+    parts += ["## Claims", _claims(results), REMARKS]
+    for name, experiment in EXPERIMENTS.items():
+        parts.append(f"## {experiment.title}")
+        if experiment.kind == "table":
+            parts.append(accuracy_table(experiment, results))
+        else:
+            parts.append(_figure(name, drawn[name], sentence))
+        if name == "table4":
+            parts += [
+                "How far apart the heads are, measured on dev sentences at the end of "
+                "training (mean squared distance over pairs of heads):",
+                heads_table(experiment, results),
+            ]
+    parts += _failures(results)
+    parts += ["## Choices on the dev sets", "Dev accuracy of every cell.", sweep_table(results)]
+    parts.append(_versions(results))
+    return [part for part in parts if part]
+
+
+def _command(reproduction: Reproduction) -> str:
+    data = "" if reproduction.data is None else " --data DATA"
+    return f"genpool reproduce all --scale {reproduction.scale}{data} --out OUT --jobs 2"
+
+
+def _smaller() -> str:
+    tasks = TASKS["small"]
+    epochs = {override for task in tasks.values() for override in task.overrides}
+    numbers = sorted(each.split("=")[1] for each in epochs if each.startswith("training.epochs="))
+    return SMALLER.format(
+        hidden=tasks["snli"].hidden,
+        tasks="; ".join(f"{task.title} for {name}" for name, task in tasks.items()),
+        epochs=" or ".join(numbers),
+        seeds=SEEDS["small"],
+        rates=", ".join(tasks["snli"].learning_rates),
+        tuned=" and ".join(TUNED_ON),
+    )
+
+
+def _claims(results: Results) -> str:
+    rows = []
+    for claim in CLAIMS:
+        answer = claim.answer(results)
+        rows.append([claim.text, claim.paper, answer.measured, f"**{answer.verdict}**"])
+    return markdown_table(["claim", "paper", "measured here", "verdict"], rows, text=4)
+
+
+def _figure(name: str, drawn: bool, sentence: str | None) -> str:
+    if not drawn:
+        return "Not drawn: its models are not trained yet."
+    picture = f"![{name}]({FIGURES}/{name}.png)"
+    if name == "figure3":
+        return f"{picture}\n\nThe sentence: *{sentence or SENTENCE}*"
+    return picture
+
+
+def _failures(results: Results) -> list[str]:
+    failed = [record for record in results.ledger.records() if record.status == FAILED]
+    if not failed:
+        return []
+    rows = [[f"{record.cell['task']}: {record.cell['system']}", record.reason] for record in failed]
+    return ["## Cells that failed", markdown_table(["cell", "reason"], rows, text=2)]
+
+
+def _versions(results: Results) -> str:
+    sets = {
+        tuple(sorted(record.versions.items()))
+        for record in results.ledger.records()
+        if record.versions
+    }
+    lines = [", ".join(f"{name} {version}" for name, version in versions) for versions in sets]
+    return "Versions: " + "; ".join(sorted(lines)) + "." if lines else ""
+
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>The paper's tables and figures</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+body {{ font: 16px/1.55 system-ui, sans-serif; margin: 2.5rem auto; padding: 0 1.5rem;
+       max-width: 76rem; color: #1c2430 }}
+h1 {{ font-size: 1.7rem }} h2 {{ font-size: 1.25rem; margin-top: 2.6rem }}
+.scroll {{ overflow-x: auto }}
+table {{ border-collapse: collapse; font-size: .86rem; margin: .8rem 0 1.4rem }}
+th {{ text-align: left; border-bottom: 2px solid #1c2430; vertical-align: bottom }}
+td {{ border-bottom: 1px solid #dde2e8; vertical-align: top }}
+th, td {{ padding: .35rem .8rem .35rem 0 }}
+tr:hover td {{ background: #f3f6fa }}
+img {{ max-width: 100% }} code, pre {{ background: #f3f6fa; border-radius: .25rem }}
+pre {{ padding: .8rem 1rem; overflow-x: auto }} code {{ padding: .1rem .25rem }}
+</style></head><body>
+{body}
+</body></html>
+"""
+
+
+def _html(text: str, folder: Path) -> str:
+    """Returns the page with its pictures inside."""
+    # A dependency of rich, which genpool has anyway.
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark").enable("table").render(text)
+    body = body.replace("<table>", '<div class="scroll"><table>').replace(
+        "</table>", "</table></div>"
+    )
+
+    def inside(match: re.Match[str]) -> str:
+        data = base64.b64encode((folder / match[1]).read_bytes()).decode("ascii")
+        return f'src="data:image/png;base64,{data}"'
+
+    return PAGE.format(body=re.sub(r'src="([^":]+\.png)"', inside, body))

@@ -1,0 +1,107 @@
+"""What a reproduction has measured so far: the record behind every cell of a table, and tests."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+import numpy as np
+
+from genpool.evaluation.significance import Comparison, compare_correct
+from genpool.experiments.definition import Column, Experiment, Row
+from genpool.experiments.definitions import EXPERIMENTS
+from genpool.experiments.ledger import Record
+from genpool.experiments.plan import Choice
+from genpool.experiments.reproduction import Reproduction
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much one row is ahead of another in a column.
+
+    Attributes:
+        rows: the paired tests over the rows of the test set, of the models of seed 0.
+        points: difference of the accuracies in points; of the means over the seeds, where both
+            rows have several.
+        spread: standard deviation of a difference between single runs with different seeds, in
+            points; None where one of the rows has one seed.
+    """
+
+    rows: Comparison
+    points: float
+    spread: float | None
+
+
+class Results:
+    """The records of a reproduction, by table, row and column."""
+
+    def __init__(self, reproduction: Reproduction) -> None:
+        self.reproduction, self.plan = reproduction, reproduction.plan
+        self.ledger = reproduction.ledger
+
+    def record(self, row: Row, column: Column) -> Record | None:
+        """Returns the record that a row shows in a column, or None while there is none."""
+        return self._of(self._choice(row, column))
+
+    def seeds(self, row: Row, column: Column) -> list[Record]:
+        """Returns the records of all seeds of a row that are finished."""
+        if row.system is None:
+            return []
+        if not row.several_seeds:
+            record = self.record(row, column)
+            return [record] if record else []
+        choices = self.plan.seeds(column.task, row.system, row.penalty)
+        return [record for choice in choices if (record := self._of(choice)) is not None]
+
+    def failure(self, row: Row, column: Column) -> str | None:
+        """Returns why a cell has no result: its reason, or None where it has not been run."""
+        choice = self._choice(row, column)
+        if choice.cell is None:
+            return None
+        record = self.ledger.failed(choice.cell.key)
+        return record.reason if record else None
+
+    def split(self, column: Column) -> str:
+        """Returns the name of the split behind a column, in the files of predictions."""
+        return self.plan.task(column.task).splits[column.split]
+
+    def accuracy(self, record: Record, column: Column) -> float:
+        return record.accuracy[self.split(column)]
+
+    def difference(self, first: Row, second: Row, column: Column) -> Difference | None:
+        """Returns how much the first row is ahead, or None while one of the two is missing."""
+        one, other = self.record(first, column), self.record(second, column)
+        if one is None or other is None:
+            return None
+        split = self.split(column)
+        rows = compare_correct(
+            one.correct_rows(split).astype(np.float64),
+            other.correct_rows(split).astype(np.float64),
+        )
+        ours = [100 * self.accuracy(record, column) for record in self.seeds(first, column)]
+        theirs = [100 * self.accuracy(record, column) for record in self.seeds(second, column)]
+        if min(len(ours), len(theirs)) < 2:
+            return Difference(rows, 100 * rows.difference, None)
+        spread = (statistics.variance(ours) + statistics.variance(theirs)) ** 0.5
+        return Difference(rows, statistics.mean(ours) - statistics.mean(theirs), spread)
+
+    def _choice(self, row: Row, column: Column) -> Choice:
+        if row.system is None:
+            return Choice(None)
+        return self.plan.row(column.task, row.system, row.penalty, row.overrides)
+
+    def _of(self, choice: Choice) -> Record | None:
+        if choice.cell is None or choice.needed:
+            return None
+        return self.ledger.done(choice.cell.key)
+
+
+def find(experiment: str, title: str) -> Row:
+    """Returns a row of a table by its title."""
+    return next(row for row in EXPERIMENTS[experiment].rows if row.title == title)
+
+
+def column_of(experiment: Experiment | str, title: str) -> Column:
+    """Returns a column of a table by its title."""
+    table = EXPERIMENTS[experiment] if isinstance(experiment, str) else experiment
+    return next(column for column in table.columns if column.title == title)

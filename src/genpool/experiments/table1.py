@@ -1,0 +1,55 @@
+"""Table 1: accuracies on SNLI, of earlier systems and of four poolings on one encoder."""
+
+from __future__ import annotations
+
+from genpool.experiments.definition import Column, Experiment, Row
+
+_SNLI = "SNLI"
+
+
+def _row(title: str, system: str | None, accuracy: float) -> Row:
+    return Row(title, system, {_SNLI: accuracy})
+
+
+TABLE1 = Experiment(
+    name="table1",
+    title="Table 1: accuracies on SNLI",
+    columns=(Column(_SNLI, "snli"),),
+    rows=(
+        _row("100D LSTM", "lstm-100", 77.6),
+        _row("300D LSTM", "lstm-300", 80.6),
+        _row("1024D GRU", "gru", 81.4),
+        _row("300D Tree CNN", None, 82.1),
+        _row("600D SPINN-PI", None, 83.3),
+        _row("600D BiLSTM", "bilstm", 83.3),
+        _row("300D NTI-SLSTM-LSTM", None, 83.4),
+        _row("600D BiLSTM intra-attention", "inner-attention", 84.2),
+        _row("600D BiLSTM self-attention", "self-attention", 84.4),
+        _row("4096D BiLSTM max pooling", "bilstm-max", 84.5),
+        _row("300D NSE", None, 84.6),
+        _row("600D BiLSTM gated-pooling", "gated", 85.5),
+        _row("300D DiSAN", "disan", 85.6),
+        _row("300D Gumbel TreeLSTM", None, 85.6),
+        _row("600D residual stacked BiLSTM", "residual-600", 85.7),
+        _row("300D CAFE", None, 85.9),
+        _row("600D Gumbel TreeLSTM", None, 86.0),
+        _row("1200D residual stacked BiLSTM", "residual-1200", 86.0),
+        _row("300D ReSAN", None, 86.3),
+        # Not in the paper's table 1, but in its comparison: table 2, table 3 and figure 2.
+        Row("CBOW", "cbow"),
+        Row("Shortcut stacked BiLSTM", "shortcut"),
+        Row("CNN max pooling", "cnn"),
+        Row("BiLSTM scalar self-attention", "scalar", several_seeds=True),
+        Row("BiLSTM max pooling", "max", {_SNLI: 85.3}, several_seeds=True),
+        Row("BiLSTM mean pooling", "mean", {_SNLI: 85.0}, several_seeds=True),
+        Row("BiLSTM last pooling", "last", {_SNLI: 84.9}),
+        Row(
+            "BiLSTM generalized pooling",
+            "generalized",
+            {_SNLI: 86.6},
+            penalty="best",
+            several_seeds=True,
+        ),
+    ),
+    baseline="BiLSTM max pooling",
+)

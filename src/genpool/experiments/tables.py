@@ -1,0 +1,144 @@
+"""Tables of a reproduction as Markdown: measured figures beside the paper's."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from genpool.disk.markdown import markdown_table
+from genpool.evaluation.accuracy import accuracy_interval
+from genpool.experiments.definition import Column, Experiment, Row
+from genpool.experiments.ledger import Record
+from genpool.experiments.results import Results
+
+NOT_RUN, NOT_HERE, FAILED = "not run yet", "not in the library", "failed"
+
+
+def accuracy_table(experiment: Experiment, results: Results) -> str:
+    """Returns one table for every column of the experiment, rows as in the paper."""
+    baseline = next((row for row in experiment.rows if row.title == experiment.baseline), None)
+    parts = []
+    for column in experiment.columns:
+        heads = ["model", "accuracy", "95 % interval", "paper", "seeds", "parameters", "minutes"]
+        if baseline is not None:
+            heads += [f"points over {_short(baseline.title)}", "p (t-test)", "p (McNemar)"]
+        rows = [_row(row, column, baseline, results) for row in experiment.rows]
+        title = results.plan.task(column.task).title
+        parts.append(f"**{column.title}** ({title})\n\n{markdown_table(heads, rows)}")
+    return "\n\n".join(parts)
+
+
+def _row(row: Row, column: Column, baseline: Row | None, results: Results) -> list[str]:
+    paper = row.paper.get(column.title)
+    shown = "" if paper is None else f"{paper:.2f}".removesuffix("0")
+    rest = [""] * (3 if baseline is not None else 0)
+    record = results.record(row, column)
+    if record is None:
+        state = NOT_HERE if row.system is None else NOT_RUN
+        reason = results.failure(row, column)
+        return [row.title, state if reason is None else FAILED, "", shown, "", "", "", *rest]
+    split = results.split(column)
+    count = record.counts[split]
+    low, high = accuracy_interval(round(record.accuracy[split] * count), count)
+    if baseline is not None and row is not baseline:
+        rest = _tests(row, baseline, column, results)
+    return [
+        _title(row, record),
+        f"{100 * record.accuracy[split]:.2f}",
+        f"{100 * low:.2f} to {100 * high:.2f}",
+        shown,
+        _seeds([results.accuracy(each, column) for each in results.seeds(row, column)]),
+        f"{record.parameters:,}",
+        f"{record.seconds / 60:.1f}",
+        *rest,
+    ]
+
+
+def _title(row: Row, record: Record) -> str:
+    """Returns the title with what was chosen on the dev set."""
+    penalty = str(record.cell.get("penalty", "none"))
+    if row.penalty == "none":
+        return row.title
+    asleep = ", asleep" if record.asleep else ""
+    chosen = "no penalty" if penalty == "none" else f"{penalty}{asleep}"
+    return f"{row.title} ({chosen})"
+
+
+def _tests(row: Row, baseline: Row, column: Column, results: Results) -> list[str]:
+    difference = results.difference(row, baseline, column)
+    if difference is None:
+        return ["", "", ""]
+    comparison = difference.rows
+    return [
+        f"{difference.points:+.2f}",
+        f"{comparison.t_p_value:.2g}",
+        f"{comparison.mcnemar_p_value:.2g}",
+    ]
+
+
+def _seeds(accuracies: Sequence[float]) -> str:
+    if len(accuracies) < 2:
+        return str(len(accuracies))
+    points = [100 * accuracy for accuracy in accuracies]
+    return f"{len(points)}: {statistics.mean(points):.2f} ± {statistics.stdev(points):.2f}"
+
+
+def _short(title: str) -> str:
+    return title.removeprefix("BiLSTM ").removesuffix(" pooling")
+
+
+def heads_table(experiment: Experiment, results: Results) -> str:
+    """Returns the distances between heads of every row: redundancy as a number."""
+    names = ("parameter", "attention", "embedding")
+    heads = ["task", "model", *(f"{name} distance" for name in names)]
+    heads += [f"{name} hinges active" for name in names] + ["penalty's share of the gradient"]
+    rows = []
+    tasks = {column.task: column for column in experiment.columns}
+    for task, column in tasks.items():
+        for row in experiment.rows:
+            record = results.record(row, column)
+            if record is None:
+                continue
+            figures = record.heads
+            share = figures.get("penalty_gradient_share")
+            rows.append(
+                [
+                    task,
+                    _title(row, record),
+                    *(_figure(figures.get(f"heads_{name}_distance_mean")) for name in names),
+                    *(_share(figures.get(f"heads_{name}_active")) for name in names),
+                    "" if share is None else _share(share),
+                ]
+            )
+    return markdown_table(heads, rows, text=2) if rows else ""
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def sweep_table(results: Results) -> str:
+    """Returns the dev accuracy of every cell by which something was chosen on a dev set."""
+    rows = []
+    for record in results.ledger.records():
+        if record.status != "done":
+            continue
+        cell = record.cell
+        rate = record.settings.get("training", {}).get("learning_rate", "")
+        rows.append(
+            [
+                str(cell["task"]),
+                str(cell["system"]),
+                str(cell["penalty"]) + (" (asleep)" if record.asleep else ""),
+                f"{rate:g}" if isinstance(rate, float) else str(rate),
+                str(cell["seed"]),
+                f"{100 * record.dev:.2f}",
+            ]
+        )
+    rows.sort()
+    heads = ["task", "system", "penalty", "learning rate", "seed", "dev"]
+    return markdown_table(heads, rows, text=3)

@@ -1,0 +1,55 @@
+"""Several processes under torchrun, or one: the accelerator that knows which."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genpool.errors import TrainingError, require_extra
+
+#: our names of precisions, and accelerate's
+PRECISIONS = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
+
+
+def make_accelerator(precision: str) -> Any:
+    """Returns accelerate's `Accelerator` for this process.
+
+    Raises:
+        MissingExtraError: accelerate is not installed.
+        TrainingError: this Python process has trained in another precision before.
+    """
+    with require_extra("training", "train"):
+        from accelerate import Accelerator
+    # accelerate joins several processes on the CPU only if it is asked for the CPU.
+    kind = torch.accelerator.current_accelerator(check_available=True)
+    shared = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    cpu = kind is None or (shared and kind.type == "mps")
+    try:
+        return Accelerator(mixed_precision=PRECISIONS[precision], cpu=cpu)
+    except ValueError as error:  # its state is shared by all accelerators of a Python process
+        raise TrainingError(
+            f"training.precision is {precision!r}, but this Python process has trained in another "
+            "precision before; start a new one."
+        ) from error
+
+
+def sum_over_processes(accelerator: Any, value: float) -> float:
+    """Returns the sum of a number over all processes."""
+    local = torch.tensor(value, dtype=torch.float64, device=accelerator.device)
+    total: Tensor = accelerator.reduce(local, reduction="sum")
+    return float(total)
+
+
+def min_over_processes(accelerator: Any, value: float) -> float:
+    """Returns the smallest of a number over all processes."""
+    local = torch.tensor([value], dtype=torch.float64, device=accelerator.device)
+    return float(accelerator.gather(local).min())
+
+
+def destroy_process_group() -> None:
+    """Destroys the process group of torchrun, after the last run of a program."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

@@ -1,0 +1,296 @@
+"""Evaluate and predict on the official files of data sets, and on folders with several splits."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.cli.table_options import BadRows, ReaderName
+from genpool.data import READERS, YelpReader
+from genpool.data.base import BAD_ROWS
+from genpool.evaluation import read_predictions
+from tests.helpers.commands import Command
+
+MODEL = "runs/rules/best"
+PAIRS = [("A dog runs .", "An animal runs ."), ("An animal runs .", "A dog sleeps .")]
+PAIRS += [("A man sleeps .", "A man runs ."), ("A dog sleeps .", "A dog sleeps .")]
+LABELS = ("entailment", "neutral", "contradiction", "entailment")
+
+
+@pytest.fixture
+def model(place: Path) -> PairClassifier:
+    return PairClassifier.from_pretrained(place / MODEL)
+
+
+def write_nli(path: Path, labels: tuple[str, ...], prefix: str = "p") -> None:
+    """A file as SNLI and MultiNLI have them, with PAIRS."""
+    path.parent.mkdir(exist_ok=True)
+    rows = [
+        {
+            "gold_label": label,
+            "pairID": f"{prefix}{number}",
+            "genre": "fiction",
+            "sentence1": first,
+            "sentence2": second,
+            "sentence1_binary_parse": f"( {first} )",
+            "sentence2_binary_parse": f"( {second} )",
+        }
+        for number, (label, (first, second)) in enumerate(zip(labels, PAIRS, strict=True))
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def predicted(model: PairClassifier) -> list[str]:
+    tokenized = [[side.split() for side in pair] for pair in PAIRS]
+    return [model.labels[row.argmax()] for row in model.predict_tokenized(tokenized)]
+
+
+# --- SNLI ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def snli(place: Path) -> Path:
+    """snli_1.0 with three splits; one pair of test has no gold label."""
+    for split in ("train", "dev", "test"):
+        labels = (*LABELS[:3], "-") if split == "test" else LABELS
+        write_nli(place / "snli_1.0" / f"snli_1.0_{split}.jsonl", labels, f"{split}-")
+    return place / "snli_1.0"
+
+
+def test_pairs_without_a_gold_label_are_counted_and_not_scored(
+    genpool: Command, place: Path, snli: Path, model: PairClassifier
+) -> None:
+    said = genpool("evaluate", MODEL, snli, "--reader", "snli", "--json", "report.json")
+    assert said.code == 0, said.err
+    right = sum(a == b for a, b in zip(predicted(model), LABELS[:3], strict=False))
+    assert f"({right} of 3;" in said.out
+    assert said.err == "rows left out: 1 no gold label\n"
+    assert json.loads((place / "report.json").read_text())["accuracy"]["total"] == 3
+
+
+def test_pairs_without_a_gold_label_are_predicted(
+    genpool: Command, place: Path, snli: Path, model: PairClassifier
+) -> None:
+    asked = ("predict", MODEL, snli, "--reader", "snli", "--split", "test", "-o", "labels.tsv")
+    said = genpool(*asked)
+    assert said == (0, "4 rows: labels.tsv\n", "")
+    found = read_predictions(place / "labels.tsv")
+    assert list(found.predicted) == predicted(model)
+    assert found.gold == (*LABELS[:3], None)
+    assert found.ids[3] == "test-3"
+
+
+def test_the_test_split_is_scored_unless_another_is_named(genpool: Command, snli: Path) -> None:
+    asked = ("evaluate", MODEL, snli, "--reader", "snli")
+    assert "of 3;" in genpool(*asked).out
+    assert "of 4;" in genpool(*asked, "--split", "dev").out
+    (snli / "snli_1.0_test.jsonl").unlink()
+    assert genpool(*asked).out == genpool(*asked, "--split", "dev").out
+    said = genpool(*asked, "--split", "devel")
+    assert said.code == 2
+    assert "unknown split 'devel'. Did you mean 'dev'? Known: dev, train." in said.err
+
+
+def test_one_official_file_needs_no_split(genpool: Command, snli: Path) -> None:
+    said = genpool("evaluate", MODEL, snli / "snli_1.0_dev.jsonl", "--reader", "snli")
+    assert said.code == 0, said.err
+    assert "of 4;" in said.out
+
+
+def test_an_official_file_read_as_a_table_leads_to_its_reader(genpool: Command, snli: Path) -> None:
+    said = genpool("evaluate", MODEL, snli / "snli_1.0_test.jsonl")
+    assert said.code == 2
+    assert "the labels - are not among the model's" in said.err
+    assert "--reader" in said.err
+
+
+def test_the_options_of_a_reader_are_those_of_train(genpool: Command, snli: Path) -> None:
+    asked = ("evaluate", MODEL, snli, "--reader", "snli")
+    said = genpool(*asked, "--set", "reader.tokens=raw")
+    assert said.code == 0, said.err
+    assert said.out == genpool(*asked).out  # raw text and parse have the same tokens here
+    said = genpool(*asked, "--set", "reader.token=raw", "--set", "training.epochs=1")
+    assert said.code == 2
+    assert "Did you mean 'tokens'?" in said.err
+    assert "'training' is no section of this command; expected reader." in said.err
+
+
+def test_columns_are_options_of_tables_only(genpool: Command, snli: Path) -> None:
+    said = genpool("evaluate", MODEL, snli, "--reader", "snli", "--label", "gold_label")
+    assert said.code == 2
+    assert "unknown snli option 'label'" in said.err
+
+
+# --- MultiNLI ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def multinli(place: Path) -> Path:
+    folder = place / "multinli_1.0"
+    for split in ("train", "dev_matched", "dev_mismatched"):
+        write_nli(folder / f"multinli_1.0_{split}.jsonl", LABELS)
+    hidden = ("hidden",) * len(PAIRS)
+    write_nli(folder / "multinli_0.9_test_matched_unlabeled.jsonl", hidden, "pair-")
+    return folder
+
+
+def test_a_saved_model_writes_the_submission_file_of_multinli(
+    genpool: Command, place: Path, multinli: Path, model: PairClassifier
+) -> None:
+    asked = ("predict", MODEL, multinli, "--reader", "multinli", "--split", "test_matched", "-o")
+    said = genpool(*asked, "test_matched.csv")
+    assert said == (0, "4 rows: test_matched.csv\n", "")
+    with (place / "test_matched.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["pairID"] for row in rows] == ["pair-0", "pair-1", "pair-2", "pair-3"]
+    assert [row["gold_label"] for row in rows] == predicted(model)
+    assert genpool(*asked, "test_matched.tsv").code == 0
+    assert read_predictions(place / "test_matched.tsv").gold == (None,) * 4
+
+
+def test_a_data_set_of_several_splits_asks_for_one_and_lists_them(
+    genpool: Command, multinli: Path
+) -> None:
+    for command in (("evaluate",), ("predict", "-o", "labels.tsv")):
+        said = genpool(*command, MODEL, multinli, "--reader", "multinli")
+        assert said.code == 2
+        assert "train, dev_matched, dev_mismatched, test_matched; choose one" in said.err
+        assert "--split NAME" in said.err
+    said = genpool("evaluate", MODEL, multinli, "--reader", "multinli", "--split", "dev_matched")
+    assert said.code == 0, said.err
+    assert "| fiction |" in said.out
+
+
+def test_hidden_labels_cannot_be_scored(genpool: Command, multinli: Path) -> None:
+    said = genpool("evaluate", MODEL, multinli, "--reader", "multinli", "--split", "test_matched")
+    assert said.code == 2
+    assert "4 of 4 rows have no label, so there is nothing to score" in said.err
+    assert "predict the rows instead" in said.err
+
+
+def test_only_multinli_has_a_csv(genpool: Command, snli: Path) -> None:
+    asked = ("predict", MODEL, snli, "--reader", "snli", "--split", "test", "-o", "labels.csv")
+    said = genpool(*asked)
+    assert said.code == 2
+    assert "ends in '.csv'; with --reader snli, predictions are written as .tsv." in said.err
+
+
+# --- Yelp and Age --------------------------------------------------------------------------------
+
+
+def save_text_classifier(place: Path, labels: tuple[str, ...]) -> str:
+    encoder = SentenceEncoder.from_pretrained(place / MODEL)
+    TextClassifier(encoder, labels).save_pretrained(place / "texts")
+    return "texts"
+
+
+def test_yelp_is_scored_on_the_split_that_training_draws(genpool: Command, place: Path) -> None:
+    model = save_text_classifier(place, ("1", "2", "3", "4", "5"))
+    rows = [{"stars": 1 + at % 5, "text": "A dog runs .", "review_id": at} for at in range(30)]
+    (place / "review.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ("predict", model, ".", "--reader", "yelp", "--split", "test", "-o", "labels.tsv")
+    said = genpool(*asked)
+    assert said.code == 2
+    assert "holds 30 rows that can be used; asked for 504000" in said.err
+    sizes = """reader.sizes=["rest", 5, 7]"""
+    assert f"--set '{sizes[:22]}" in said.err  # the way out is spelled as it is given next
+    said = genpool(*asked, "--set", sizes)
+    assert said.code == 0, said.err
+    ids = read_predictions(place / "labels.tsv").ids
+    reader = cast(type[YelpReader], READERS["yelp"])
+    expected = reader(place, sizes=("rest", 5, 7)).read("test")
+    assert list(ids) == [example.id for example in expected]
+    said = genpool("evaluate", model, ".", "--reader", "yelp", "--set", sizes)
+    assert said.code == 0, said.err
+    assert "of 7;" in said.out
+
+
+def test_age_is_scored(genpool: Command, place: Path) -> None:
+    model = save_text_classifier(place, ("18-24", "25-34", "35-49", "50-64", "65+"))
+    (place / "pan").mkdir()
+    for author in "abcd":
+        text = "<author><document>A dog runs .</document></author>"
+        (place / "pan" / f"{author}.xml").write_text(text)
+    ages = ["a:::F:::18-24", "b:::M:::50-XX", "c:::M:::XX-XX", "d:::F:::65-xx"]
+    (place / "pan" / "truth.txt").write_text("\n".join(ages))
+    said = genpool("evaluate", model, "pan", "--reader", "age", "--set", "reader.sizes=[1, 1, 1]")
+    assert said.code == 0, said.err
+    assert "of 1;" in said.out
+    assert said.err == "rows left out: 1 unknown age\n"
+
+
+# --- Tables --------------------------------------------------------------------------------------
+
+
+def test_a_folder_of_tables_is_scored_on_test_and_predicted_by_name(
+    genpool: Command, place: Path
+) -> None:
+    (place / "tables").mkdir()
+    header, first, second = (place / "pairs.tsv").read_text().splitlines()
+    (place / "tables" / "test.tsv").write_text(f"{header}\n{first}\n{second}\n")
+    (place / "tables" / "dev.tsv").write_text(f"{header}\n{first}\n")
+    assert "of 2;" in genpool("evaluate", MODEL, "tables").out
+    assert "of 1;" in genpool("evaluate", MODEL, "tables", "--split", "dev").out
+    said = genpool("predict", MODEL, "tables", "-o", "labels.tsv")
+    assert said.code == 2
+    assert "has several splits: dev, test; choose one" in said.err
+    said = genpool("predict", MODEL, "tables", "-o", "labels.tsv", "--split", "dev")
+    assert said.out == "1 rows: labels.tsv\n"
+
+
+@pytest.mark.parametrize("command", [("evaluate",), ("predict", "-o", "labels.tsv")])
+def test_a_wrong_column_is_told_before_the_model_is_loaded(
+    genpool: Command, place: Path, command: tuple[str, ...]
+) -> None:
+    said = genpool(*command, "no-such-model", "pairs.tsv", "--first", "text")
+    assert said.code == 2
+    assert "pairs.tsv, line 1: unknown column 'text'" in said.err
+    said = genpool(*command, "no-such-model", "pairs.tsv")
+    assert "no-such-model: there is no such folder" in said.err
+
+
+def test_a_wrong_column_is_told_without_torch(place: Path) -> None:
+    arguments = ["genpool", "predict", "pairs.tsv", "-o", "out.tsv", "--label", "x"]
+    program = (
+        f"import sys; sys.argv = {arguments}\n"
+        "from genpool.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code, 'torch' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout == "2 False\n"
+    assert "unknown column 'x'" in run.stderr
+
+
+# --- Choices -------------------------------------------------------------------------------------
+
+
+def test_every_reader_of_files_can_be_named() -> None:
+    assert {*ReaderName} == {name for name, kind in READERS.items() if kind.needs_path}
+    assert tuple(BadRows) == BAD_ROWS
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_the_help_lists_the_choices(genpool: Command, command: str) -> None:
+    shown = genpool(command, "--help").out
+    assert "table|snli|multinli|yelp|age|hub" in "".join(shown.split())
+    assert "error|skip" in "".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "known"), [("--reader", "snil", "snli"), ("--bad-rows", "x", "skip")]
+)
+def test_another_choice_is_told_with_the_known_ones(
+    genpool: Command, place: Path, option: str, value: str, known: str
+) -> None:
+    said = genpool("evaluate", MODEL, "pairs.tsv", option, value)
+    assert said.code == 2
+    assert f"'{value}' is not one of" in said.err
+    assert f"'{known}'" in said.err

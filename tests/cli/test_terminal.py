@@ -1,0 +1,136 @@
+"""Terminals and arguments of every kind: words instead of tracebacks."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from genpool.cli.terminal import replace_unprintable
+from tests.helpers.commands import Command
+from tests.helpers.training_runs import ONE_THREAD
+
+MODEL = "runs/rules/best"
+LONG = "a" * 5000
+
+
+def run(
+    arguments: Iterable[str | bytes], encoding: str = "utf-8", closed_input: bool = False
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command in a process of its own; nothing may end in a traceback."""
+    command: list[str | bytes] = [sys.executable, "-m", "genpool", *arguments]
+    if closed_input:
+        command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env={**ONE_THREAD, "PYTHONIOENCODING": encoding},
+    )
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    return done
+
+
+@pytest.mark.parametrize("command", [("explain", "A dog runs.", "--model", MODEL), ("demo",)])
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_shades_become_ascii_where_the_terminal_has_none(
+    place: Path, command: tuple[str, ...], encoding: str
+) -> None:
+    usual, other = run(command), run(command, encoding)
+    assert (usual.returncode, other.returncode) == (0, 0)
+    shades = str.maketrans("░▒▓█", ".:*#")
+    assert other.stdout.decode(encoding) == usual.stdout.decode("utf-8").translate(shades)
+    assert "█" in usual.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ("strict", b"#. \\u4e2d \\udce9 a\n"),
+        ("ignore", b"   a\n"),  # chosen by the user, and kept
+    ],
+)
+def test_characters_that_the_terminal_lacks_are_escaped(
+    monkeypatch: pytest.MonkeyPatch, errors: str, expected: bytes
+) -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, "ascii", errors=errors, newline="\n", write_through=True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    replace_unprintable()
+    print("█░ 中 \udce9 a")
+    assert written.getvalue() == expected
+
+
+@pytest.mark.skipif(os.name != "posix", reason="arguments are bytes on POSIX only")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (b"explain", b"caf\xe9 au lait"),
+        (b"similarity", b"A dog runs.", b"caf\xe9 au lait"),
+    ],
+)
+def test_a_sentence_that_is_not_utf8_is_refused(arguments: tuple[bytes, ...]) -> None:
+    done = run(arguments)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b'error: "caf\\udce9 au lait" is not UTF-8 text, from character 4 on' in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux")
+def test_a_file_whose_name_is_not_utf8_is_read_and_printed(place: Path) -> None:
+    name = b"caf\xe9.tsv"
+    Path(os.fsdecode(name)).write_bytes((place / "pairs.tsv").read_bytes())
+    done = run(["predict", MODEL, name, "-o", b"out-" + name])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b"2 rows: out-caf\\udce9.tsv\n"
+    assert Path(os.fsdecode(b"out-" + name)).is_file()
+    done = run(["predict", MODEL, b"none-" + name, "-o", "out.tsv"])
+    assert done.returncode == 2
+    assert b"there is no such file or folder" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closed with a shell of POSIX")
+def test_closed_standard_input_is_told(place: Path) -> None:
+    done = run(["encode", MODEL, "-", "-o", "vectors.npy"], closed_input=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: standard input is closed; ")
+    assert not (place / "vectors.npy").exists()
+    done = run(["search", "index", "-"], closed_input=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: standard input is closed; ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", LONG, "pairs.tsv", "-o", "out.tsv"),
+        ("predict", MODEL, f"{LONG}.tsv", "-o", "out.tsv"),
+        ("predict", MODEL, "pairs.tsv", "-o", f"{LONG}.tsv"),
+        ("predict", MODEL, LONG, "--reader", "multinli", "-o", "out.tsv"),
+        ("evaluate", LONG, "pairs.tsv"),
+        ("evaluate", MODEL, f"{LONG}.tsv"),
+        ("evaluate", MODEL, "pairs.tsv", "--json", f"{LONG}.json"),
+        ("evaluate", "--compare", f"{LONG}.tsv", "pairs.tsv"),
+        ("explain", "A dog runs.", "--model", LONG),
+        ("explain", "A dog runs.", "--model", MODEL, "--html", f"{LONG}.html"),
+        ("explain", f"{LONG}.txt"),
+        ("similarity", "a", "b", "--model", LONG),
+        ("similarity", f"{LONG}.txt", f"{LONG}.txt"),
+        ("export", LONG, "out"),
+        ("export", MODEL, LONG),
+    ],
+    ids=lambda arguments: " ".join(each.replace(LONG, "LONG") for each in arguments),
+)
+def test_a_name_that_is_too_long_is_told(
+    genpool: Command, place: Path, arguments: tuple[str, ...]
+) -> None:
+    before = sorted(place.rglob("*"))
+    said = genpool(*arguments)
+    assert said.code == 2
+    assert said.err.startswith("error: ")
+    assert sorted(place.rglob("*")) == before

@@ -1,0 +1,103 @@
+"""Verdicts: significant over the rows, and larger than the spread over seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from genpool.evaluation.significance import compare_correct
+from genpool.experiments.claims import CLAIMS, FAILS, HOLDS, MISSING, OPEN, together, verdict
+from genpool.experiments.reproduction import Reproduction
+from genpool.experiments.results import Difference, Results, find
+from genpool.experiments.table3 import TABLE3
+from genpool.experiments.tables import accuracy_table
+
+from .records import done
+
+
+def difference(only_first: int, only_second: int, rows: int, spread: float | None) -> Difference:
+    first, second = np.zeros(rows), np.zeros(rows)
+    first[:only_first] = 1
+    second[only_first : only_first + only_second] = 1
+    comparison = compare_correct(first, second)
+    return Difference(comparison, 100 * (only_first - only_second) / rows, spread)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((60, 20, 1000, None), HOLDS),
+        ((20, 60, 1000, None), FAILS),
+        ((25, 20, 1000, None), OPEN),
+        ((60, 20, 1000, 3.0), HOLDS),  # 4 points, more than the seeds differ
+        ((60, 20, 1000, 5.0), OPEN),  # significant over rows, but no more than another seed gives
+        ((0, 0, 1000, None), OPEN),
+    ],
+)
+def test_verdict(given: tuple, expected: str) -> None:
+    assert verdict(difference(*given)) == expected
+
+
+def test_without_figures_there_is_no_verdict() -> None:
+    assert verdict(None) == MISSING
+
+
+def test_a_claim_is_as_weak_as_its_weakest_part() -> None:
+    assert together([HOLDS, HOLDS]) == HOLDS
+    assert together([HOLDS, OPEN]) == OPEN
+    assert together([HOLDS, OPEN, FAILS]) == FAILS
+    assert together([HOLDS, MISSING, FAILS]) == MISSING
+
+
+def test_the_papers_p_value_for_age_is_not_possible() -> None:
+    """82.63 against 82.30 of 4,000 rows are 13 rows: the least p is that of 13 wins, no loss."""
+    first, second = np.zeros(4000), np.zeros(4000)
+    first[:13] = 1
+    p_value = ttest_rel(first, second, alternative="greater").pvalue
+    assert p_value == pytest.approx(1.5e-4, rel=0.1)
+    assert compare_correct(first, second).t_p_value == pytest.approx(p_value)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(Reproduction(tmp_path, "tiny"))
+
+
+def enter(results: Results, system: str, correct: int, task: str = "yelp") -> None:
+    results.ledger.add(done(results.plan.cell(task, system, (), 0), correct=correct))
+
+
+def test_every_claim_is_answered_without_any_figure(results: Results) -> None:
+    answers = [claim.answer(results) for claim in CLAIMS]
+    assert {answer.verdict for answer in answers} == {MISSING}
+
+
+def test_a_claim_is_answered_from_the_rows_of_the_test_set(results: Results) -> None:
+    for system, correct in (("mean", 150), ("max", 100), ("last", 120)):
+        enter(results, system, correct)
+    claim = next(claim for claim in CLAIMS if claim.text.startswith("Yelp: mean pooling"))
+    answer = claim.answer(results)
+    assert answer.verdict == HOLDS
+    assert "+25.00 points" in answer.measured and "+15.00 points" in answer.measured
+
+
+def test_a_table_shows_figures_reasons_and_gaps(results: Results) -> None:
+    enter(results, "max", 100)
+    enter(results, "mean", 150)
+    table = accuracy_table(TABLE3, results).splitlines()
+    mean = next(line for line in table if line.startswith("| BiLSTM mean pooling |"))
+    assert "75.00" in mean and "65.3" in mean and "+25.00" in mean and "1,234" in mean
+    # Wilson's interval of 150 in 200: (150 + z²/2 ± z sqrt(200 * 0.75 * 0.25 + z²/4)) / (200 + z²)
+    z = 1.959964
+    middle, half = 150 + z**2 / 2, z * (37.5 + z**2 / 4) ** 0.5
+    low, high = (100 * end / (200 + z**2) for end in (middle - half, middle + half))
+    assert f"{low:.2f} to {high:.2f}" in mean
+    last = next(line for line in table if line.startswith("| BiLSTM last pooling |"))
+    assert "not run yet" in last
+
+
+def test_rows_are_found_by_their_titles() -> None:
+    assert find("table4", "no penalty").system == "generalized"

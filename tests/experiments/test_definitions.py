@@ -1,0 +1,79 @@
+"""Definitions are checked whole, before anything is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from genpool.errors import ConfigError
+from genpool.experiments.definition import Column, Experiment, Row
+from genpool.experiments.definitions import EXPERIMENTS, check_definitions
+from genpool.experiments.reproduction import reproduce
+from genpool.experiments.systems import SYSTEMS
+from genpool.experiments.tasks import SCALES, TASKS
+
+from .records import empty_ledger
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_definition_is_right_at_every_scale(scale: str, tmp_path: Path) -> None:
+    check_definitions(EXPERIMENTS, scale, empty_ledger(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table3", "table4"])
+def test_every_row_of_a_table_that_the_paper_has_says_the_papers_figures(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    titles = {column.title for column in experiment.columns}
+    rows = [row for row in experiment.rows if row.paper]
+    assert all(set(row.paper) == titles for row in rows)
+    assert all(50 < accuracy < 90 for row in rows for accuracy in row.paper.values())
+
+
+def test_every_system_is_in_some_table() -> None:
+    used = {row.system for experiment in EXPERIMENTS.values() for row in experiment.rows}
+    assert used - {None} == set(SYSTEMS)
+
+
+def test_all_mistakes_are_reported_together(tmp_path: Path, monkeypatch) -> None:
+    rows = (
+        Row("a", "generalised"),
+        Row("b", "max", penalty="attentive"),
+        Row("c", "mean", overrides=("training.epoch=3",)),
+    )
+    columns = (Column("SNLI", "snli", "tset"), Column("Q", "quora"))
+    broken = replace(TASKS["tiny"]["snli"], recipe="rulez")
+    wrong = Experiment("wrong", "Wrong", columns, rows)
+    with pytest.raises(ConfigError) as first:
+        check_definitions({"wrong": wrong}, "tiny", empty_ledger(tmp_path))
+    text = str(first.value)
+    for part in (
+        "unknown system 'generalised'. Did you mean 'generalized'?",
+        "unknown penalty 'attentive'",
+        "unknown setting 'training.epoch'",
+        "unknown column of the task 'snli' 'tset'. Did you mean 'test'?",
+        "unknown task 'quora'",
+    ):
+        assert part in text
+    monkeypatch.setitem(TASKS["tiny"], "snli", broken)
+    with pytest.raises(ConfigError, match=r"unknown recipe 'rulez'\. Did you mean 'rules'"):
+        check_definitions({"wrong": wrong}, "tiny", empty_ledger(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"names": ["table9"]}, "unknown table or figure 'table9'. Did you mean 'table"),
+        ({"scale": "smal"}, "unknown scale 'smal'. Did you mean 'small'"),
+        ({"only": "BiLSTM maxpooling"}, "Did you mean 'BiLSTM max pooling'"),
+    ],
+)
+def test_nothing_is_made_for_a_name_that_does_not_exist(
+    arguments: dict, message: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    given = {"names": ["table3"], "scale": "tiny", **arguments}
+    with pytest.raises(ConfigError, match=message):
+        reproduce(out=out, **given)
+    assert not out.exists()

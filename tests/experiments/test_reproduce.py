@@ -1,0 +1,134 @@
+"""Whole reproductions on the generated corpus: every cell is a real training run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from genpool.experiments.definitions import EXPERIMENTS
+from genpool.experiments.ledger import Ledger
+from genpool.experiments.reproduction import Reproduction, reproduce
+from genpool.experiments.status import status_text
+from genpool.experiments.tasks import TASKS
+
+COMMAND = [sys.executable, "-m", "genpool", "reproduce"]
+
+
+def keys(folder: Path) -> list[str]:
+    lines = (folder / "cells.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["key"] for line in lines]
+
+
+def scores(folder: Path) -> dict[str, dict[str, float]]:
+    records = Ledger(folder / "cells.jsonl").records()
+    return {record.key: dict(record.accuracy) for record in records}
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("all") / "tiny"
+    assert reproduce(["all"], folder, "tiny", jobs=2, show_progress=False) == []
+    return folder
+
+
+def test_all_cells_are_filled(everything: Path) -> None:
+    reproduction = Reproduction(everything)
+    assert reproduction.pending(list(EXPERIMENTS.values())) == []
+    report = (everything / "report.md").read_text(encoding="utf-8")
+    assert "not run yet" not in report and "not measured" not in report
+    for experiment in EXPERIMENTS.values():
+        assert f"## {experiment.title}" in report
+
+
+def test_no_cell_is_run_twice(everything: Path) -> None:
+    assert set(Counter(keys(everything)).values()) == {1}
+
+
+def test_a_finished_reproduction_trains_nothing(everything: Path) -> None:
+    before = (everything / "cells.jsonl").read_bytes()
+    assert reproduce(["all"], everything, "tiny", show_progress=False) == []
+    assert (everything / "cells.jsonl").read_bytes() == before
+
+
+def test_the_page_needs_no_other_file(everything: Path) -> None:
+    page = (everything / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 2
+    assert 'src="figures' not in page and "<table>" in page
+
+
+def test_the_status_counts_cells(everything: Path) -> None:
+    text = status_text(Reproduction(everything))
+    assert text.startswith(f"scale tiny: {len(keys(everything))} cells done, 0 failed")
+    assert "in all 0 cells left" in text
+
+
+def test_the_parameter_penalty_is_asleep_and_was_not_swept(everything: Path) -> None:
+    records = Ledger(everything / "cells.jsonl").records()
+    asleep = [record for record in records if record.cell["penalty"].startswith("parameter")]
+    assert asleep and all(record.asleep for record in asleep)
+    assert Counter(
+        record.cell["task"] for record in asleep if record.cell["seed"] == 0
+    ) == dict.fromkeys(TASKS["tiny"], 1)
+
+
+def test_heads_are_measured_in_every_run_with_several(everything: Path) -> None:
+    for record in Ledger(everything / "cells.jsonl").records():
+        if record.cell["system"] == "generalized" and "pooling.heads=1" not in str(record.cell):
+            assert record.heads["heads_attention_distance_mean"] >= 0
+            assert record.heads["heads_parameter_distance_mean"] > 0
+
+
+def test_killed_at_any_moment_it_ends_with_the_same_table(everything: Path, tmp_path: Path) -> None:
+    """kill -9 of the command, at moments that a seed decides, until it comes to its end."""
+    out = tmp_path / "killed"
+    moments = random.Random(0)
+    command = [*COMMAND, "figure3", "--scale", "tiny", "--out", str(out), "--jobs", "2"]
+    for _ in range(3):
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(moments.uniform(3, 9))
+        before = keys(out) if (out / "cells.jsonl").is_file() else []
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        if (out / "cells.jsonl").is_file():
+            assert keys(out)[: len(before)] == before
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert set(Counter(keys(out)).values()) == {1}
+    whole = scores(everything)
+    assert scores(out) == {key: whole[key] for key in keys(out)}
+
+
+def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:
+    out = tmp_path / "small"
+    command = [*COMMAND, "figure3", "--scale", "small", "--data", str(tmp_path), "--out", str(out)]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 1
+    assert "missing data" in finished.stderr and "blogs-age" in finished.stderr
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "## Cells that failed" in report and "missing data" in report
+
+
+def test_a_cell_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch) -> None:
+    from dataclasses import replace
+
+    task = TASKS["tiny"]["yelp"]
+    rate = (*task.overrides, "training.learning_rate=1e30", "training.clip=0")
+    monkeypatch.setitem(TASKS["tiny"], "yelp", replace(task, overrides=rate))
+    out = tmp_path / "out"
+    failures = reproduce(["table3"], out, "tiny", only="BiLSTM mean pooling", show_progress=False)
+    assert len(failures) == 1
+    assert failures[0].startswith("yelp: mean") and "nan" in failures[0].lower()
+    assert [record.status for record in Ledger(out / "cells.jsonl").records()] == ["failed", "done"]
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "| BiLSTM mean pooling | failed |" in report

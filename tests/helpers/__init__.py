@@ -1,0 +1,1 @@
+"""What tests of several folders share: small models, small runs, commands, the shared data."""

@@ -1,0 +1,50 @@
+"""Small indexes, and a search of them that is written as loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from genpool.search import ModelReference, SearchIndex, index_writer
+
+NO_MODEL = ModelReference("sha256:of-no-model")
+
+
+def write_index(
+    folder: Path,
+    vectors: np.ndarray,
+    sentences: Sequence[str] | None = None,
+    chunk: int = 7,
+    model: ModelReference = NO_MODEL,
+) -> Path:
+    """Writes an index of these vectors, a few rows at a time."""
+    texts = sentences or [f"row {row}" for row in range(len(vectors))]
+    with index_writer(folder, vectors.shape[1], model) as write:
+        for first in range(0, len(vectors), chunk):
+            write(list(texts[first : first + chunk]), vectors[first : first + chunk])
+    return folder
+
+
+def open_index(folder: Path, vectors: np.ndarray, block_rows: int | None = None) -> SearchIndex:
+    index = SearchIndex.open(write_index(folder, vectors))
+    index.block_rows = block_rows or index.block_rows
+    return index
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    product = math.fsum(a * b for a, b in zip(one, other, strict=True))
+    length = math.sqrt(math.fsum(a * a for a in one)) * math.sqrt(math.fsum(b * b for b in other))
+    return product / length if length else 0.0
+
+
+def by_loops(vectors: np.ndarray, query: np.ndarray, top: int) -> list[tuple[int, float]]:
+    """Returns rows and cosines, best first; where cosines tie, in the order of the rows."""
+    scored = [(row, cosine(vector, query.tolist())) for row, vector in enumerate(vectors.tolist())]
+    return sorted(scored, key=lambda pair: -pair[1])[:top]
+
+
+def random_vectors(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

@@ -1,0 +1,89 @@
+"""All forms of a model with the released program's layers return the same vectors at inference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from genpool import PairClassifier
+from genpool.config import ClassifierSettings
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.tensors.fast import fast_paths
+from tests.helpers.released_layers import (
+    SENTENCES,
+    released_encoder,
+    with_halved_embedding,
+    with_halved_hidden_layers,
+)
+from tests.helpers.small_models import LABELS, MakeEncoder, lively
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "gated", "max"])
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_vectors_are_those_of_halved_weights_without_scaling(
+    make_encoder: MakeEncoder, pooling: str, fast: bool, training: bool
+) -> None:
+    model = released_encoder(make_encoder, pooling)
+    expected = with_halved_embedding(model).encode(SENTENCES)
+    with fast_paths(fast):
+        vectors = model.train(training).encode(SENTENCES)
+    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+    assert np.abs(expected).max() > 0.1
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "gated", "max"])
+def test_the_quick_form_has_the_vectors_of_the_model(
+    make_encoder: MakeEncoder, pooling: str
+) -> None:
+    model = released_encoder(make_encoder, pooling)
+    expected = with_halved_embedding(model).encode(SENTENCES)
+    vectors = QuickEncoder(model.train()).encode(SENTENCES)
+    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+
+
+def test_the_8_bit_form_has_the_vectors_of_halved_weights(make_encoder: MakeEncoder) -> None:
+    model = released_encoder(make_encoder)
+    # Only layers behind the embedding are rounded, and those are equal.
+    expected = QuickEncoder(with_halved_embedding(model), int8=True).encode(SENTENCES)
+    vectors = QuickEncoder(model, int8=True).encode(SENTENCES)
+    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+
+
+def test_explanations_are_those_of_halved_weights(make_encoder: MakeEncoder) -> None:
+    model = released_encoder(make_encoder)
+    expected = with_halved_embedding(model).explain("the man runs").weights
+    np.testing.assert_allclose(model.explain("the man runs").weights, expected, rtol=0, atol=1e-6)
+
+
+def test_scaling_changes_the_vectors(make_encoder: MakeEncoder) -> None:
+    model = released_encoder(make_encoder)
+    scaled = model.encode(SENTENCES)
+    model.embedding.dropout.scaling = "inverted"
+    assert np.abs(scaled - model.encode(SENTENCES)).max() > 1e-2
+
+
+def test_probabilities_are_those_of_halved_hidden_layers(make_encoder: MakeEncoder) -> None:
+    encoder = released_encoder(make_encoder)
+    encoder.settings = replace(
+        encoder.settings, classifier=ClassifierSettings(5, 0.5, "gaussian", "test")
+    )
+    model = PairClassifier(encoder, LABELS)
+    assert model.mlp.initialization == "gaussian" and not model.mlp.first.bias.any()
+    lively(model)
+    pairs = [("the man sleeps.", "a man rests"), ("two dogs", ""), ("red", "not red")]
+    probabilities = model.train().predict_proba(pairs)
+    expected = with_halved_hidden_layers(model).predict_proba(pairs)
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-6)
+    model.mlp.dropout.scaling = "inverted"
+    assert np.abs(model.predict_proba(pairs) - expected).max() > 1e-3
+
+
+def test_a_word_that_is_not_an_entry_as_written_is_unknown(make_encoder: MakeEncoder) -> None:
+    model = released_encoder(make_encoder)
+    ids = model.text.batch([["dog", "DOG"]]).ids[0]
+    assert ids.tolist() == [2, model.text.vocabulary.ids["dog"], 1, 3]
+    assert not torch.equal(*model.text.batch([["dog"], ["DOG"]]).ids)

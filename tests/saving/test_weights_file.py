@@ -1,0 +1,157 @@
+"""model.safetensors: truncated, not finite; read into memory, or mapped by option."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from genpool import PairClassifier, SentenceEncoder
+from genpool.errors import FolderError
+from genpool.model import load_model
+from genpool.pooling import GeneralizedPooling
+from genpool.saving.weights_file import WeightsFile, first_not_finite
+from tests.helpers.saved_folders import PAIRS, content_of, refusal, remove_checksums
+
+BIAS = "encoder.pooling.b2"
+
+
+def change_weight(folder: Path, name: str, value: float) -> None:
+    """Sets one value of a tensor, in a folder that carries no checksums."""
+    weights = load_file(folder / "model.safetensors")
+    weights[name].view(-1)[-1] = value
+    save_file(weights, folder / "model.safetensors")
+    remove_checksums(folder)
+
+
+def test_weights_that_are_truncated_anywhere_are_refused(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    lengths = [0, 1, 7, 8, 9, header // 2, header - 1, header, header + 1, len(content) - 1]
+    for length in lengths:
+        path.write_bytes(content[:length])
+        with pytest.raises(FolderError, match="is not a complete safetensors file") as caught:
+            PairClassifier.from_pretrained(folder)
+        assert str(path) in str(caught.value)
+    path.write_bytes(content + b"\0")
+    with pytest.raises(FolderError, match="is not a complete safetensors file"):
+        PairClassifier.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", [BIAS, "encoder.embedding.words"])
+def test_weights_that_are_not_finite_are_refused_by_name(
+    folder: Path, name: str, value: float
+) -> None:
+    change_weight(folder, name, value)
+    message = refusal(folder)
+    assert str(folder / "model.safetensors") in message
+    assert f"its tensor {name} contains NaN or infinity" in message
+    with pytest.raises(FolderError, match=f"its tensor {name} contains NaN"):
+        PairClassifier.from_pretrained(folder, mmap=True)
+
+
+def test_scales_that_are_not_finite_are_refused_by_name(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    sentence_encoder.save_pretrained(tmp_path / "model", int8=True)
+    change_weight(tmp_path / "model", "embedding.words.scale", float("nan"))
+    with pytest.raises(FolderError, match=r"its tensor embedding\.words\.scale contains NaN"):
+        SentenceEncoder.from_pretrained(tmp_path / "model")
+
+
+def test_finite_weights_whose_sum_overflows_are_not_refused(folder: Path) -> None:
+    largest = torch.finfo(torch.float32).max
+    assert first_not_finite({"w": torch.full((2, 2), largest)}) is None
+    assert first_not_finite({"a": torch.ones(2), "w": torch.tensor([1.0, float("nan")])}) == "w"
+    assert first_not_finite({"w": torch.tensor([float("inf"), -float("inf")])}) == "w"
+    assert first_not_finite({"w": torch.zeros(0), "n": torch.tensor([3])}) is None
+
+
+@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_model_that_is_not_finite_is_not_saved(folder: Path, value: float, int8: bool) -> None:
+    model = PairClassifier.from_pretrained(folder)
+    pooling = model.encoder.pooling
+    assert isinstance(pooling, GeneralizedPooling)
+    before = content_of(folder)
+    with torch.no_grad():
+        pooling.b2[0, 0] = value
+    for target in (folder, folder.parent / "new"):
+        with pytest.raises(FolderError, match=f"was not saved, because its tensor {BIAS}"):
+            model.save_pretrained(target, int8=int8)
+    assert content_of(folder) == before
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_loaded_model_does_not_depend_on_its_file_any_more(folder: Path) -> None:
+    model = PairClassifier.from_pretrained(folder)
+    before = model.predict_proba(PAIRS)
+    path = folder / "model.safetensors"
+    size = path.stat().st_size
+    with path.open("rb+") as file:  # in place: a mapped file would change under the model
+        file.seek(size // 2)
+        file.write(b"\x3f" * (size - size // 2))
+    assert np.array_equal(model.predict_proba(PAIRS), before)
+    with path.open("rb+") as file:
+        file.truncate(10)
+    assert np.array_equal(model.predict_proba(PAIRS), before)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_mapped_weights_are_those_that_are_read(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, int8: bool
+) -> None:
+    sentence_encoder.save_pretrained(tmp_path / "model", int8=int8)
+    read = SentenceEncoder.from_pretrained(tmp_path / "model")
+    mapped = SentenceEncoder.from_pretrained(tmp_path / "model", mmap=True)
+    assert set(read.state_dict()) == set(mapped.state_dict())
+    for name, weight in read.state_dict().items():
+        assert torch.equal(weight, mapped.state_dict()[name])
+
+
+def test_mapped_weights_are_in_the_file_and_others_are_not(folder: Path) -> None:
+    mapped = PairClassifier.from_pretrained(folder, mmap=True).encoder.embedding.words
+    read = PairClassifier.from_pretrained(folder).encoder.embedding.words
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        pytest.skip("this system does not list what is mapped")
+    ranges = [
+        [int(bound, 16) for bound in line.split()[0].split("-")]
+        for line in maps.read_text().splitlines()
+        if line.endswith(str(folder / "model.safetensors"))
+    ]
+
+    def in_file(tensor: torch.Tensor) -> bool:
+        return any(first <= tensor.data_ptr() < last for first, last in ranges)
+
+    assert in_file(mapped) and not in_file(read)
+
+
+def test_weights_are_aligned_as_torch_aligns_its_own(folder: Path) -> None:
+    weights, _ = WeightsFile.open(folder / "model.safetensors").read()
+    assert len(weights) > 10
+    assert all(weight.data_ptr() % 64 == 0 for weight in weights.values())
+
+
+def test_a_file_that_is_exchanged_between_header_and_content_is_recognised(folder: Path) -> None:
+    file = WeightsFile.open(folder / "model.safetensors")
+    save_file({"other": torch.zeros(3)}, folder / "model.safetensors")
+    for read in (file.read, file.map):
+        with pytest.raises(FolderError, match="was changed while it was read"):
+            read()
+
+
+def test_an_empty_tensor_of_absurd_shape_lifts_no_bound(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    largest = max(side for weight in weights.values() for side in weight.shape)
+    save_file({**weights, "huge": torch.zeros(0, 10**15)}, folder / "model.safetensors")
+    file = WeightsFile.open(folder / "model.safetensors")
+    assert file.shapes["huge"] == (0, 10**15)
+    assert file.largest_side == largest
+    with pytest.raises(FolderError, match="huge is not part of it"):
+        load_model(folder)

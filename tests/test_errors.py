@@ -1,0 +1,32 @@
+"""The errors that genpool raises for a user's mistake."""
+
+import pytest
+
+from genpool.errors import GenpoolError, MissingExtraError, require_extra
+
+
+def test_a_missing_package_is_answered_with_the_pip_command_of_its_extra():
+    with (
+        pytest.raises(
+            MissingExtraError, match=r"^reading Parquet .*'genpool\[parquet\]'$"
+        ) as caught,
+        require_extra("reading Parquet", "parquet"),
+    ):
+        import no_such_package_anywhere  # type: ignore[import-not-found]  # noqa: F401
+    assert isinstance(caught.value, GenpoolError) and isinstance(caught.value, ImportError)
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+def test_an_installed_package_that_fails_to_load_keeps_its_own_message():
+    with (
+        pytest.raises(ImportError, match="no_such_name") as caught,
+        require_extra("reading Parquet", "parquet"),
+    ):
+        from json import no_such_name  # type: ignore[attr-defined]  # noqa: F401
+    assert not isinstance(caught.value, MissingExtraError)
+
+
+def test_an_import_that_succeeds_passes_through():
+    with require_extra("reading JSON", "json"):
+        import json
+    assert json.loads("[1]") == [1]

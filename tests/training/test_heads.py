@@ -1,0 +1,263 @@
+"""How far apart heads are, and how much of the gradient is the penalty's, against NumPy loops."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from genpool import PairClassifier, TextClassifier
+from genpool.config import Part
+from genpool.errors import InputError
+from genpool.text import Batch
+from genpool.training.heads import (
+    MAX_PADDED_TOKENS,
+    SAMPLE_EXAMPLES,
+    HeadDistances,
+    heads_report,
+    penalty_gradient_share,
+    sample_rows,
+)
+from genpool.training.penalty import HeadPenalty
+from genpool.training.preparation import prepare
+from genpool.training.settings import PenaltySettings
+from tests.helpers.small_models import LABELS, MakeEncoder, lively
+from tests.helpers.training_runs import metrics, run, settings
+
+SENTENCES = [
+    ["the", "man", "sleeps"],
+    ["a", "red", "dog", "runs", ",", "two", "rests"],
+    ["dog"],
+    ["not", "the", "man"],
+]
+
+
+@pytest.fixture
+def three_heads(make_encoder: MakeEncoder) -> PairClassifier:
+    pooling = Part("generalized", {"heads": 3, "hidden_dim": 4})
+    return lively(PairClassifier(make_encoder(pooling), LABELS), seed=1)
+
+
+def by_loops(values: np.ndarray, threshold: float) -> HeadDistances:
+    """values (sentences, heads, ...): every distance on its own."""
+    pairs = list(combinations(range(values.shape[1]), 2))
+    of_pairs: dict[tuple[int, int], list[float]] = {pair: [] for pair in pairs}
+    active = 0
+    for sentence in values:
+        for i, j in pairs:
+            distance = float(((sentence[i] - sentence[j]) ** 2).sum())
+            of_pairs[i, j].append(distance)
+            active += distance < threshold
+    means = [sum(distances) / len(distances) for distances in of_pairs.values()]
+    share = active / (len(pairs) * len(values))
+    return HeadDistances(sum(means) / len(means), min(means), share)
+
+
+def close(measured: HeadDistances | None, expected: HeadDistances) -> None:
+    assert measured is not None
+    assert measured.mean == pytest.approx(expected.mean, rel=1e-5)
+    assert measured.smallest == pytest.approx(expected.smallest, rel=1e-5)
+    assert measured.active == pytest.approx(expected.active, abs=1e-6)
+
+
+def pooled(model: PairClassifier, batch: Batch) -> dict[str, np.ndarray]:
+    with torch.no_grad():
+        output = model.eval()(batch, weights=True).pooled
+    parameters = model.encoder.pooling.get_parameter("w1").detach()[None]
+    return {
+        "parameters": parameters.numpy(),
+        "attention": output.weights.numpy(),
+        "embeddings": output.heads.numpy(),
+    }
+
+
+def test_distances_and_active_hinges_by_loops(three_heads: PairClassifier) -> None:
+    batch = three_heads.text.batch(SENTENCES)
+    values = pooled(three_heads, batch)
+    for name, measured in values.items():
+        # A threshold between the distances, so that some hinges are active and some are not.
+        threshold = by_loops(measured, 0.0).mean
+        report = heads_report(three_heads.train(), batch, threshold)
+        expected = by_loops(measured, threshold)
+        assert 0 < expected.active < 1, name
+        close(getattr(report, name), expected)
+    assert (report.heads, report.sentences) == (3, 4)
+
+
+def test_a_hinge_of_the_batch_mean_counts_each_side_of_pairs(three_heads: PairClassifier) -> None:
+    batch = three_heads.text.batch(SENTENCES)
+    heads = pooled(three_heads, batch)["embeddings"]
+    means = []
+    for side in (heads[:2], heads[2:]):
+        for i, j in combinations(range(3), 2):
+            means.append(float(np.mean([((row[i] - row[j]) ** 2).sum() for row in side])))
+    threshold = sorted(means)[2] * 1.0001
+    report = heads_report(three_heads, batch, threshold, average="batch")
+    assert report.embeddings.active == pytest.approx(3 / 6)
+    plain = heads_report(three_heads, batch, threshold)
+    assert report.embeddings.mean == pytest.approx(plain.embeddings.mean)
+    assert report.embeddings.smallest == pytest.approx(plain.embeddings.smallest)
+
+
+def test_dropout_and_mode_change_nothing(three_heads: PairClassifier) -> None:
+    batch = three_heads.text.batch(SENTENCES)
+    assert heads_report(three_heads.train(), batch) == heads_report(three_heads.eval(), batch)
+
+
+def test_an_encoder_can_be_measured_as_its_classifier(three_heads: PairClassifier) -> None:
+    batch = three_heads.text.batch(SENTENCES)
+    assert heads_report(three_heads.encoder, batch, 2.0) == heads_report(three_heads, batch, 2.0)
+
+
+def test_heads_that_share_their_parameters_have_no_distance_of_them(
+    make_encoder: MakeEncoder,
+) -> None:
+    encoder = make_encoder("scalar")
+    report = heads_report(encoder, encoder.text.batch(SENTENCES))
+    assert report.parameters is None
+    assert report.attention is not None
+    names = {f"heads_{kind}_{value}" for kind in ("attention", "embedding") for value in VALUES}
+    assert report.metrics().keys() == names
+
+
+VALUES = ("distance_mean", "distance_min", "active")
+
+
+def test_one_head_and_an_empty_batch_are_refused_in_words(
+    make_encoder: MakeEncoder, three_heads: PairClassifier
+) -> None:
+    single = make_encoder("max")
+    with pytest.raises(InputError, match="1 head; expected two or more"):
+        heads_report(single, single.text.batch(SENTENCES))
+    with pytest.raises(InputError, match="no sentence"):
+        heads_report(three_heads, three_heads.text.batch([]))
+
+
+# --- The share of the gradient -------------------------------------------------------------------
+
+
+def entropy_gradients(model: PairClassifier, batch: Batch, labels: Tensor) -> dict[str, np.ndarray]:
+    entropy = functional.cross_entropy(model.eval()(batch).logits, labels)
+    named = dict(model.encoder.pooling.named_parameters())
+    gradients = torch.autograd.grad(entropy, list(named.values()))
+    return {name: value.double().numpy() for name, value in zip(named, gradients, strict=True)}
+
+
+def test_the_gradient_of_the_parameter_penalty_by_its_derivative(
+    three_heads: PairClassifier,
+) -> None:
+    batch, labels = three_heads.text.batch(SENTENCES), torch.tensor([2, 0])
+    w1 = three_heads.encoder.pooling.get_parameter("w1").detach().double().numpy()
+    distances = {(i, j): ((w1[i] - w1[j]) ** 2).sum() for i, j in combinations(range(3), 2)}
+    threshold, weight = float(np.mean(list(distances.values()))), 0.01
+    of_penalty = np.zeros_like(w1)
+    for (i, j), distance in distances.items():
+        if distance < threshold:  # d/dW1_i of -||W1_i - W1_j||^2
+            of_penalty[i] -= 2 * weight * (w1[i] - w1[j])
+            of_penalty[j] += 2 * weight * (w1[i] - w1[j])
+    gradients = entropy_gradients(three_heads, batch, labels)
+    gradients["w1"] = gradients["w1"] + of_penalty
+    total = np.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))
+    expected = np.sqrt((of_penalty**2).sum()) / total
+    assert expected > 0.01
+    penalty = HeadPenalty(PenaltySettings("parameter", weight, threshold))
+    share = penalty_gradient_share(three_heads.train(), batch, labels, [penalty])
+    assert share == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["attention", "embedding"])
+def test_the_gradient_share_by_finite_differences(three_heads: PairClassifier, name: str) -> None:
+    model = three_heads.double().eval()
+    batch, labels = model.text.batch(SENTENCES), torch.tensor([2, 0])
+    penalty = HeadPenalty(PenaltySettings(name, weight=0.5, threshold=1e3))  # type: ignore[arg-type]
+
+    def losses() -> np.ndarray:
+        with torch.no_grad():
+            output = model(batch, weights=True)
+            term = sum(float(term.value) for term in penalty(model, output))
+            entropy = functional.cross_entropy(output.logits, labels)
+        return np.array([term, float(entropy) + term])
+
+    squares = np.zeros(2)
+    step = 1e-5
+    for parameter in model.encoder.pooling.parameters():
+        flat = parameter.data.view(-1)
+        for at in range(len(flat)):
+            before = float(flat[at])
+            flat[at] = before + step
+            above = losses()
+            flat[at] = before - step
+            squares += ((above - losses()) / (2 * step)) ** 2
+            flat[at] = before
+    expected = np.sqrt(squares[0] / squares[1])
+    assert penalty_gradient_share(model, batch, labels, [penalty]) == pytest.approx(
+        expected, rel=1e-3
+    )
+
+
+def test_a_sleeping_penalty_has_no_share_and_without_one_there_is_none(
+    three_heads: PairClassifier,
+) -> None:
+    batch, labels = three_heads.text.batch(SENTENCES), torch.tensor([2, 0])
+    asleep = HeadPenalty(PenaltySettings("parameter", threshold=1e-6))
+    assert penalty_gradient_share(three_heads, batch, labels, [asleep]) == 0
+    assert penalty_gradient_share(three_heads, batch, labels, []) is None
+    assert all(parameter.grad is None for parameter in three_heads.parameters())
+
+
+# --- In every run --------------------------------------------------------------------------------
+
+
+def test_the_metrics_of_a_run_are_those_of_its_model_on_a_seeded_sample(
+    tables: Path, finished: Path
+) -> None:
+    prepared = prepare(settings(), tables)
+    model = TextClassifier.from_pretrained(finished / "last")
+    rows = sample_rows(prepared.dev, seed=0)
+    assert len(rows) == 20
+    expected = heads_report(model, prepared.dev.batch(rows, prepared.table)).metrics()
+    last = metrics(finished)[-1]
+    assert len(expected) == 9
+    assert {name: last[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["scalar", "max"])
+def test_every_multi_head_model_is_measured_and_only_those(
+    tables: Path, tmp_path: Path, no_pictures: None, pooling: str
+) -> None:
+    run(tables, tmp_path / "run", f"pooling.name={pooling}", "training.epochs=1")
+    names = {name for name in metrics(tmp_path / "run")[0] if name.startswith("heads_")}
+    report = (tmp_path / "run" / "report.md").read_text()
+    if pooling == "max":
+        assert not names and "## Heads" not in report
+    else:
+        assert len(names) == 6 and "## Heads" in report
+
+
+def test_measuring_does_not_change_what_is_trained(
+    tables: Path, finished: Path, tmp_path: Path, no_pictures: None, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("genpool.training.run.Run._heads", lambda run: {})
+    run(tables, tmp_path / "run")
+    for model in ("best", "last"):
+        path = f"{model}/model.safetensors"
+        assert (tmp_path / "run" / path).read_bytes() == (finished / path).read_bytes()
+
+
+def test_the_sample_is_seeded_and_small_where_texts_are_long(tables: Path) -> None:
+    train = prepare(settings(), tables).train
+    rows = sample_rows(train, 3)
+    assert rows == sample_rows(train, 3) and rows != sample_rows(train, 4)
+    assert len(set(rows)) == len(rows) == SAMPLE_EXAMPLES
+    long = train.take(range(len(train)))
+    long.starts = train.starts * 200  # only lengths are read
+    rows = sample_rows(long, 3)
+    longest = long.lengths.max(axis=1)
+    assert 1 <= len(rows) < SAMPLE_EXAMPLES
+    assert len(rows) * longest[rows].max() <= MAX_PADDED_TOKENS
