@@ -21,8 +21,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
+from typing import NamedTuple
 
 import torch
 
@@ -69,6 +71,29 @@ LAST_STATIONS = ("integrations/onnx/checking.py",)
 UNCOUNTED_FUNCTIONS = {"__init__", "__post_init__", "extra_repr"}
 
 
+class Function(NamedTuple):
+    """How a function, known by its code, takes part in a walk."""
+
+    file: str | None  # the file that counts when the function is called
+    is_entered: bool  # what it calls counts, too
+    ends: bool  # the walk is over
+
+    @classmethod
+    @cache  # there are millions of calls, of thousands of functions
+    def of(cls, code: CodeType) -> Function:
+        path = Path(code.co_filename)
+        if not path.is_relative_to(PACKAGE):
+            return cls(None, True, code.co_name == "step" and "optim" in path.name)
+        file = path.relative_to(PACKAGE).as_posix()
+        # The code of modules and classes has no fast locals; that of functions has.
+        is_function = bool(code.co_flags & inspect.CO_OPTIMIZED)
+        is_named = code.co_name not in UNCOUNTED_FUNCTIONS
+        if not (is_function and is_named) or file.startswith(SIDE_ROOMS):
+            return cls(None, False, False)
+        counts = path.name != "__init__.py" and not file.startswith(TOOLS)
+        return cls(file if counts else None, not file.startswith(LAST_STATIONS), False)
+
+
 class Recorder:
     """A profile function that lists the files of a walk."""
 
@@ -82,26 +107,12 @@ class Recorder:
         if event == "return" and skipped is frame:
             self.thread.skipped = None
         elif event == "call" and skipped is None and not self.ended:
-            self._enter(frame)
-
-    def _enter(self, frame: FrameType) -> None:
-        code = frame.f_code
-        path = Path(code.co_filename)
-        if not path.is_relative_to(PACKAGE):
-            self.ended = code.co_name == "step" and "optim" in path.name
-            return
-        file = path.relative_to(PACKAGE).as_posix()
-        # The code of modules and classes has no fast locals; that of functions has.
-        is_function = bool(code.co_flags & inspect.CO_OPTIMIZED)
-        is_entered = (
-            is_function
-            and code.co_name not in UNCOUNTED_FUNCTIONS
-            and not file.startswith(SIDE_ROOMS)
-        )
-        if is_entered and path.name != "__init__.py" and not file.startswith(TOOLS):
-            self.files.setdefault(file)
-        if not is_entered or file.startswith(LAST_STATIONS):
-            self.thread.skipped = frame
+            function = Function.of(frame.f_code)
+            self.ended = function.ends
+            if function.file is not None:
+                self.files.setdefault(function.file)
+            if not function.is_entered:
+                self.thread.skipped = frame
 
 
 @contextlib.contextmanager

@@ -9,7 +9,16 @@ import pytest
 from scipy.stats import ttest_rel
 
 from genpool.evaluation.significance import compare_correct
-from genpool.experiments.claims import CLAIMS, FAILS, HOLDS, MISSING, OPEN, together, verdict
+from genpool.experiments.claims import (
+    CLAIMS,
+    FAILS,
+    HOLDS,
+    MISSING,
+    OPEN,
+    answers,
+    together,
+    verdict,
+)
 from genpool.experiments.reproduction import Reproduction
 from genpool.experiments.results import Difference, Results, find
 from genpool.experiments.table3 import TABLE3
@@ -71,8 +80,8 @@ def enter(results: Results, system: str, correct: int, task: str = "yelp") -> No
 
 
 def test_every_claim_is_answered_without_any_figure(results: Results) -> None:
-    answers = [claim.answer(results) for claim in CLAIMS]
-    assert {answer.verdict for answer in answers} == {MISSING}
+    verdicts = {answer.verdict for _, answer in answers(results)}
+    assert verdicts == {MISSING}
 
 
 def test_a_claim_is_answered_from_the_rows_of_the_test_set(results: Results) -> None:
@@ -81,6 +90,8 @@ def test_a_claim_is_answered_from_the_rows_of_the_test_set(results: Results) -> 
     claim = next(claim for claim in CLAIMS if claim.text.startswith("Yelp: mean pooling"))
     answer = claim.answer(results)
     assert answer.verdict == HOLDS
+    # The generated corpus of the tiny scale decides nothing, whatever came out.
+    assert dict(answers(results))[claim].verdict == OPEN
     assert "+25.00 points" in answer.measured and "+15.00 points" in answer.measured
 
 

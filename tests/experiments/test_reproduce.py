@@ -67,8 +67,8 @@ def test_the_page_needs_no_other_file(everything: Path) -> None:
 
 def test_the_status_counts_cells(everything: Path) -> None:
     text = status_text(Reproduction(everything))
-    assert text.startswith(f"scale tiny: {len(keys(everything))} cells done, 0 failed")
-    assert "in all 0 cells left" in text
+    assert text.startswith(f"scale tiny: {len(keys(everything))} models trained, 0 failed")
+    assert "in all 0 models left" in text
 
 
 def test_the_parameter_penalty_is_asleep_and_was_not_swept(everything: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from genpool import TextClassifier
-from genpool.errors import FolderError, TrainingError
+from genpool.errors import FolderError, Interrupted, Stopped, TrainingError
 from genpool.saving import storage
 from genpool.training import checkpoint
 from genpool.training.preparation import prepare
@@ -482,3 +482,29 @@ def test_what_is_printed_is_one_line_however_long(tables: Path, tmp_path: Path, 
     assert f"{out}: no checkpoint yet, starting from the beginning" in said
     assert "rows: train 48, dev 20, test 16" in said
     assert json.loads((out / "run.json").read_text())["data"] == str(tables)
+
+
+def test_ctrl_c_while_the_model_is_scored_says_how_to_continue(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "finish", interrupted)
+        with pytest.raises(Interrupted, match=r"stopped after step \d+; continue with .* --resume"):
+            run(tables, tmp_path / "run")
+    run(tables, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(finished)
+
+
+def test_ctrl_c_while_the_data_is_read_leaves_nothing(
+    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("genpool.training.loop.prepare", interrupted)
+    with pytest.raises(Stopped, match="nothing was written"):
+        run(tables, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -94,7 +94,10 @@ class NliReader(Reader):
         needed = self._sides if split in self.unlabelled else ("gold_label", *self._sides)
         for name in needed:
             if name not in names:
-                raise DataError(unknown_name("column", name, names), path, line)
+                hint = ""
+                if self._tokenized and name in self._sides:
+                    hint = " To read the raw sentences: --set reader.tokens=raw."
+                raise DataError(unknown_name("column", name, names) + hint, path, line)
         return [*needed, *(name for name in ("pairID", "genre") if name in names)]
 
     def _example(self, values: Mapping[str, object], split: str) -> Example:

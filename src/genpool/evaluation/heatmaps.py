@@ -14,8 +14,9 @@ from genpool.evaluation.pictures import new_figure, save_figure
 
 #: inches of a token's row and of a head's column
 ROW_HEIGHT, HEAD_WIDTH = 0.19, 2.3
-#: the colour scale ends where so many of the weights are below it: single peaks would darken all
-SCALE_QUANTILE = 0.995
+#: the colour scale leaves this share of the weights out at either end: single peaks would flatten
+#: everything else
+OUTLIERS = 0.005
 MAX_NAME_CHARACTERS = 18
 
 
@@ -50,7 +51,7 @@ def heatmap_picture(panels: Sequence[HeatmapPanel], path: str | Path) -> None:
     heights = [max(1.0, ROW_HEIGHT * len(panel.tokens)) for panel in panels]
     figure = new_figure(1.6 + HEAD_WIDTH * heads, sum(heights) + 0.9 * len(panels))
     grid = figure.subplots(len(panels), heads, squeeze=False, height_ratios=heights)
-    peak = max(float(np.quantile(panel.weights, SCALE_QUANTILE)) for panel in panels)
+    low, high = colour_limits(panels)
     image = None
     for row, panel in zip(grid, panels, strict=True):
         for number, axes in enumerate(row):
@@ -61,8 +62,8 @@ def heatmap_picture(panels: Sequence[HeatmapPanel], path: str | Path) -> None:
                 panel.weights[number],
                 aspect="auto",
                 cmap="magma_r",
-                vmin=0,
-                vmax=peak or 1.0,
+                vmin=low,
+                vmax=high,
                 interpolation="nearest",
             )
             axes.set_title(f"head {number + 1}", fontsize=9)
@@ -80,6 +81,13 @@ def heatmap_picture(panels: Sequence[HeatmapPanel], path: str | Path) -> None:
         bar.ax.tick_params(labelsize=7)
         bar.outline.set_visible(False)
     save_figure(figure, path)
+
+
+def colour_limits(panels: Sequence[HeatmapPanel]) -> tuple[float, float]:
+    """Returns the weights at the two ends of the colour scale that all panels share."""
+    weights = np.concatenate([panel.weights.ravel() for panel in panels])
+    low, high = np.quantile(weights, [OUTLIERS, 1 - OUTLIERS])
+    return float(low), max(float(high), float(low) + 1e-9)
 
 
 def _shortened(token: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from genpool.disk.atomic_file import atomic_file
 from genpool.disk.markdown import markdown_table
-from genpool.experiments.claims import CLAIMS
+from genpool.experiments.claims import MISSING, answers
+from genpool.experiments.definition import Experiment
 from genpool.experiments.definitions import EXPERIMENTS
 from genpool.experiments.figure3 import SENTENCE
 from genpool.experiments.ledger import FAILED
@@ -86,6 +87,9 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
         parts.append(_smaller())
     parts += ["## Claims", _claims(results), REMARKS]
     for name, experiment in EXPERIMENTS.items():
+        if not _has_results(experiment, results):
+            parts.append(f"## {experiment.title}\n\nNot run yet.")
+            continue
         parts.append(f"## {experiment.title}")
         if experiment.kind == "table":
             parts.append(accuracy_table(experiment, results))
@@ -101,6 +105,15 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
     parts += ["## Choices on the dev sets", "Dev accuracy of every cell.", sweep_table(results)]
     parts.append(_versions(results))
     return [part for part in parts if part]
+
+
+def _has_results(experiment: Experiment, results: Results) -> bool:
+    """Returns whether a row of an experiment has a result, or a reason for having none."""
+    return any(
+        results.record(row, column) is not None or results.failure(row, column) is not None
+        for row in experiment.rows
+        for column in experiment.columns
+    )
 
 
 def _command(reproduction: Reproduction) -> str:
@@ -123,11 +136,16 @@ def _smaller() -> str:
 
 
 def _claims(results: Results) -> str:
-    rows = []
-    for claim in CLAIMS:
-        answer = claim.answer(results)
-        rows.append([claim.text, claim.paper, answer.measured, f"**{answer.verdict}**"])
-    return markdown_table(["claim", "paper", "measured here", "verdict"], rows, text=4)
+    pairs = answers(results)
+    rows = [
+        [claim.text, claim.paper, answer.measured, f"**{answer.verdict}**"]
+        for claim, answer in pairs
+        if answer.verdict != MISSING
+    ]
+    left = len(pairs) - len(rows)
+    table = markdown_table(["claim", "paper", "measured here", "verdict"], rows, text=4)
+    note = f"{left} of {len(pairs)} claims are not measured yet." if left else ""
+    return "\n\n".join(part for part in (table if rows else "", note) if part)
 
 
 def _figure(name: str, drawn: bool, sentence: str | None) -> str:

@@ -49,7 +49,10 @@ class Reproduction:
         about = self._read_about()
         found = about.get("scale")
         if scale is None and found is None:
-            raise FolderError(f"{self.out} holds no reproduction; expected one, or --scale.")
+            raise FolderError(
+                f"{self.out} holds no reproduction; start one: genpool reproduce all --scale small "
+                f"--data DATA --out {self.out}"
+            )
         if scale is not None and found is not None and scale != found:
             raise FolderError(
                 f"{self.out} holds a reproduction at --scale {found}; for {scale} choose another "

@@ -30,7 +30,7 @@ def status_text(reproduction: Reproduction) -> str:
     records = reproduction.ledger.records()
     done = [record for record in records if record.status == DONE]
     failed = [record for record in records if record.status == FAILED]
-    lines = [f"scale {reproduction.scale}: {len(done)} cells done, {len(failed)} failed"]
+    lines = [f"scale {reproduction.scale}: {len(done)} models trained, {len(failed)} failed"]
     running = _running(reproduction)
     for entry in running["running"]:
         minutes = (time.time() - entry["began"]) / 60
@@ -43,18 +43,24 @@ def status_text(reproduction: Reproduction) -> str:
     for name, experiment in EXPERIMENTS.items():
         left = _left(reproduction, [experiment])
         total_of = sum(seconds.get(cell.task, seconds[""]) for cell in left) if seconds else 0.0
-        lines.append(f"  {name:8} {len(left)} cells left" + _hours(total_of))
+        lines.append(f"  {name:8} {len(left)} models left" + _duration(total_of))
     left = _left(reproduction, list(EXPERIMENTS.values()))
     if seconds:
         total = sum(seconds.get(cell.task, seconds[""]) for cell in left)
     jobs = max(1, len(running["running"]))
-    lines.append(f"in all {len(left)} cells left{_hours(total)} of one core, {jobs} at a time")
-    lines.append("Choices on dev sets may add cells, and a penalty found asleep removes some.")
+    lines.append(f"in all {len(left)} models left{_duration(total)} of one core, {jobs} at a time")
+    lines.append(
+        "Tables share models. Choices on the dev sets may add some; a penalty that is never active "
+        "is trained once."
+    )
     return "\n".join(lines)
 
 
-def _hours(seconds: float) -> str:
-    return f", about {seconds / 3600:.1f} h" if seconds else ""
+def _duration(seconds: float) -> str:
+    if not seconds:
+        return ""
+    minutes = seconds / 60
+    return f", about {minutes / 60:.1f} hours" if minutes >= 90 else f", about {minutes:.0f} min"
 
 
 def _left(reproduction: Reproduction, experiments: Sequence[Experiment]) -> list[Cell]:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from genpool.errors import Interrupted, Stopped
 from genpool.progress import progress
 from genpool.training.batches import epoch_batches
 from genpool.training.interrupt import catch_interrupts
@@ -61,7 +62,10 @@ def train(
     folder = RunFolder(out)
     if main:
         folder.check(settings, resume)
-    prepared = prepare(settings, data)
+    try:
+        prepared = prepare(settings, data)
+    except KeyboardInterrupt:
+        raise Stopped("stopped while the data was read; nothing was written") from None
     about = about_run(data, accelerator.num_processes, accelerator.device)
     # Not before the data is read: a run that cannot start leaves nothing behind.
     with folder.held(settings, resume, about) if main else nullcontext():
@@ -70,8 +74,11 @@ def train(
         run.announce()
         if resume:
             run.resume()
-        _run_epochs(run)
-        return run.finish(score_tests)
+        try:
+            _run_epochs(run)
+            return run.finish(score_tests)
+        except KeyboardInterrupt:  # while the finished model is scored; its state is saved
+            raise Interrupted(folder.path, run.state.step) from None
 
 
 def _run_epochs(run: Run) -> None:
