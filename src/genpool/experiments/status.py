@@ -59,8 +59,11 @@ def status_text(reproduction: Reproduction) -> str:
 def _duration(seconds: float) -> str:
     if not seconds:
         return ""
-    minutes = seconds / 60
-    return f", about {minutes / 60:.1f} hours" if minutes >= 90 else f", about {minutes:.0f} min"
+    if seconds < 120:
+        return f", about {seconds:.0f} s"
+    if seconds < 5400:
+        return f", about {seconds / 60:.0f} min"
+    return f", about {seconds / 3600:.1f} h"
 
 
 def _left(reproduction: Reproduction, experiments: Sequence[Experiment]) -> list[Cell]:
