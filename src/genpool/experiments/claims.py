@@ -62,7 +62,7 @@ def verdict(difference: Difference | None) -> str:
 
 def together(verdicts: Sequence[str]) -> str:
     """Returns the verdict on a claim of several parts: as weak as its weakest part."""
-    return next(each for each in (MISSING, FAILS, OPEN, HOLDS) if each in verdicts)
+    return next(verdict for verdict in (MISSING, FAILS, OPEN, HOLDS) if verdict in verdicts)
 
 
 def better(table: str, column: str, first: str, *others: str) -> Callable[[Results], Answer]:

@@ -124,7 +124,9 @@ def _command(reproduction: Reproduction) -> str:
 def _smaller() -> str:
     tasks = TASKS["small"]
     epochs = {override for task in tasks.values() for override in task.overrides}
-    numbers = sorted(each.split("=")[1] for each in epochs if each.startswith("training.epochs="))
+    numbers = sorted(
+        override.split("=")[1] for override in epochs if override.startswith("training.epochs=")
+    )
     return SMALLER.format(
         hidden=tasks["snli"].hidden,
         tasks="; ".join(f"{task.title} for {name}" for name, task in tasks.items()),

@@ -47,7 +47,7 @@ def _row(row: Row, column: Column, baseline: Row | None, results: Results) -> li
         f"{100 * record.accuracy[split]:.2f}",
         f"{100 * low:.2f} to {100 * high:.2f}",
         shown,
-        _seeds([results.accuracy(each, column) for each in results.seeds(row, column)]),
+        _seeds([results.accuracy(seed, column) for seed in results.seeds(row, column)]),
         f"{record.parameters:,}",
         f"{record.seconds / 60:.1f}",
         *rest,
