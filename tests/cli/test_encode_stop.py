@@ -35,6 +35,11 @@ def has_written(folder: Path) -> bool:
     return max(sizes, default=0) > 4096
 
 
+def is_of_torch(path: Path) -> bool:
+    """Whether PyTorch made a temporary folder: up to 2.9, importing it does."""
+    return any(path.glob("_remote_module*.py"))
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
     ("output", "number"), [("v.npy", signal.SIGINT), ("index/", signal.SIGTERM)]
@@ -67,4 +72,5 @@ def test_a_stopped_run_says_how_far_it_was_and_leaves_nothing(
     message = re.escape("of 500,000 sentences; nothing was written to " + out)
     found = re.search(rf"stopped after ([\d,]+) {message}; run the command again", complaint)
     assert found and 0 < int(found[1].replace(",", "")) < 500_000, complaint
-    assert list(folder.iterdir()) == [] and list(temporary.iterdir()) == []
+    assert list(folder.iterdir()) == []
+    assert [path for path in temporary.iterdir() if not is_of_torch(path)] == []

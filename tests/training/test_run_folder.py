@@ -149,5 +149,6 @@ def test_where_the_data_is_and_the_versions_are_written(finished: Path, tables: 
     about_run = json.loads((finished / "run.json").read_text())
     assert about_run["data"] == str(tables)
     assert about_run["processes"] == 1
-    assert about_run["versions"]["torch"] == torch.__version__
+    # A build may name itself 2.9.0+cu128 and be installed as 2.9.0.
+    assert torch.__version__.startswith(about_run["versions"]["torch"])
     assert about_run["versions"].keys() >= {"python", "genpool", "numpy", "accelerate"}
