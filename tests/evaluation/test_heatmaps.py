@@ -53,7 +53,7 @@ def test_all_models_have_one_colour_scale_that_fits_the_weights(
     tmp_path: Path, figures: list[Figure]
 ) -> None:
     low, high = panel(2, 40, 30, seed=1), panel(2, 40, 30, seed=2)
-    low = HeatmapPanel("low", low.tokens, low.weights / 100)
+    low = HeatmapPanel("low", low.tokens, low.weights / np.float32(100))
     heatmap_picture([low, high], tmp_path / "heads.png")
     limits = {image.get_clim() for axes in figures[0].axes for image in axes.images}
     assert len(limits) == 1
