@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from genpool.experiments.definition import short_title
 from genpool.experiments.figure2 import FAMILIES, FIGURE2
 from genpool.experiments.results import Difference, Results, column_of, find
 
@@ -74,7 +75,7 @@ def better(table: str, column: str, first: str, *others: str) -> Callable[[Resul
         for other in others:
             difference = results.difference(find(table, first), find(table, other), where)
             verdicts.append(verdict(difference))
-            parts.append(f"{_points(difference)} over {_short(other)}")
+            parts.append(f"{_points(difference)} over {short_title(other)}")
         return Answer("; ".join(parts), together(verdicts))
 
     return answer
@@ -89,10 +90,6 @@ def every(*answers: Callable[[Results], Answer]) -> Callable[[Results], Answer]:
         return Answer(measured, together([part.verdict for part in parts]))
 
     return answer
-
-
-def _short(title: str) -> str:
-    return title.removeprefix("BiLSTM ").removesuffix(" pooling")
 
 
 def _points(difference: Difference | None) -> str:

@@ -53,3 +53,8 @@ class Experiment:
     rows: tuple[Row, ...]
     kind: Literal["table", "figure"] = "table"
     baseline: str | None = None
+
+
+def short_title(title: str) -> str:
+    """Returns the title of a row without the words that most rows share."""
+    return title.removeprefix("BiLSTM ").removesuffix(" pooling")

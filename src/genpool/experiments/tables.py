@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from genpool.disk.markdown import markdown_table
 from genpool.evaluation.accuracy import accuracy_interval
-from genpool.experiments.definition import Column, Experiment, Row
+from genpool.experiments.definition import Column, Experiment, Row, short_title
 from genpool.experiments.ledger import Record
 from genpool.experiments.results import Results
 
@@ -21,7 +21,7 @@ def accuracy_table(experiment: Experiment, results: Results) -> str:
     for column in experiment.columns:
         heads = ["model", "accuracy", "95 % interval", "paper", "seeds", "parameters", "minutes"]
         if baseline is not None:
-            heads += [f"points over {_short(baseline.title)}", "p (t-test)", "p (McNemar)"]
+            heads += [f"points over {short_title(baseline.title)}", "p (t-test)", "p (McNemar)"]
         rows = [_row(row, column, baseline, results) for row in experiment.rows]
         title = results.plan.task(column.task).title
         parts.append(f"**{column.title}** ({title})\n\n{markdown_table(heads, rows)}")
@@ -81,10 +81,6 @@ def _seeds(accuracies: Sequence[float]) -> str:
         return str(len(accuracies))
     points = [100 * accuracy for accuracy in accuracies]
     return f"{len(points)}: {statistics.mean(points):.2f} ± {statistics.stdev(points):.2f}"
-
-
-def _short(title: str) -> str:
-    return title.removeprefix("BiLSTM ").removesuffix(" pooling")
 
 
 def heads_table(experiment: Experiment, results: Results) -> str:

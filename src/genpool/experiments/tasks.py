@@ -46,10 +46,6 @@ class Task:
     rate_of: str | None = None
     prepare: Callable[[Path, Path], None] | None = None
 
-    def missing(self, data: Path) -> list[str]:
-        """Returns the paths below the folder of the data that are not there."""
-        return [name for name in self.needs if not (data / name).exists()]
-
 
 #: word vectors by scale, below --data
 VECTORS = {
