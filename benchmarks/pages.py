@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from benchmarks.data import REPOSITORY
 from genpool.disk.markdown import markdown_table
 from genpool.training.tracking import versions
 
-__all__ = ["markdown_table", "one_line", "page_path", "versions_line", "write_page"]
+__all__ = [
+    "markdown_table",
+    "one_line",
+    "page_path",
+    "versions_line",
+    "write_page",
+    "write_section",
+]
 
 
 def versions_line() -> str:
@@ -31,3 +39,17 @@ def write_page(name: str, parts: list[str]) -> None:
     text = "\n\n".join(part.strip("\n") for part in parts) + "\n"
     print(text)
     page_path(name).write_text(text, encoding="utf-8")
+
+
+def write_section(name: str, heading: str, parts: list[str]) -> None:
+    """Writes one section of a page, in the place of an earlier one or at the end; prints it."""
+    path = page_path(name)
+    page = path.read_text(encoding="utf-8") if path.is_file() else f"# {name.capitalize()}\n"
+    section = "\n\n".join([f"## {heading}", *(part.strip("\n") for part in parts)]) + "\n"
+    print(section)
+    pattern = re.compile(rf"^## {re.escape(heading)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    if pattern.search(page):
+        followed = pattern.sub(lambda _: section + "\n", page, count=1)
+    else:
+        followed = f"{page.rstrip()}\n\n{section}"
+    path.write_text(followed.rstrip() + "\n", encoding="utf-8")

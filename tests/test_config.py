@@ -76,6 +76,8 @@ def test_a_part_is_its_name_and_its_options_side_by_side() -> None:
         "sentence_ends": True,
         "max_length": 40,
         "lower_case_fallback": False,
+        "parser": None,
+        "folding": False,
     }
 
 
@@ -131,10 +133,11 @@ def test_all_mistakes_are_reported_at_once() -> None:
     assert problems == [
         "unknown setting 'txet'. Did you mean 'text'? "
         "Known: classifier, embedding, encoder, pooling, projection, text.",
-        "unknown text.rules 'pen'. Did you mean 'penn'? Known: penn, whitespace.",
+        "unknown text.rules 'pen'. Did you mean 'penn'? Known: parts, penn, whitespace.",
         "text.max_length is 0; expected 1 or more.",
         "unknown setting 'text.sentence_end'. Did you mean 'text.sentence_ends'? "
-        "Known: text.lower_case_fallback, text.max_length, text.rules, text.sentence_ends.",
+        "Known: text.folding, text.lower_case_fallback, text.max_length, text.parser, text.rules, "
+        "text.sentence_ends.",
         "embedding.word_dim is '300'; expected a whole number.",
         "embedding.dropout is 1; expected a number below 1.0.",
         "embedding.character_widths is [1, 0]; expected 1 or more.",
@@ -237,7 +240,7 @@ def test_a_name_near_to_none_is_answered_with_all_of_them() -> None:
         ("pooling", "heads", -1, "expected a whole number of 1 or more"),
         ("pooling", "hidden_dim", "4", "expected a whole number or none"),
         ("pooling", "hidden_dim", 0, "hidden_dim is 0; expected a whole number of 1 or more"),
-        ("encoder", "layers", 0, "expected 1 or more"),
+        ("encoder", "layers", 0, "expected 1 to 1,000"),
         ("encoder", "hidden_dim", 10**30, "a tensor would be too large"),
         ("pooling", "heads", 10**18, "a tensor would be too large"),
     ],
@@ -380,3 +383,12 @@ def test_options_are_tried_without_taking_memory() -> None:
     )
     assert settings.tool == Part("vast", {"size": 10**12})
     assert places == ["meta"]
+
+
+@pytest.mark.parametrize("encoder", ["stacked-bilstm", "bilstm", "residual-stacked", "gru"])
+def test_layers_without_end_are_refused_before_they_are_made(encoder: str) -> None:
+    values = {"encoder": {"name": encoder, "layers": 10**9}}
+    with pytest.raises(ConfigError, match="encoder: layers is 1000000000; expected 1 to 1,000"):
+        from_dict(ModelSettings, values, PARTS)
+    few = from_dict(ModelSettings, {"encoder": {"name": encoder, "layers": 100}}, PARTS)
+    assert few.encoder.options["layers"] == 100

@@ -107,10 +107,21 @@ def test_same_vector_with_padding_in_the_batch_itself(make_encoder, pooling, enc
             batch,
             index=torch.cat([before, after], dim=1),
             mask=torch.cat([mask_before, mask_after], dim=1),
+            trees=None if batch.trees is None else moved_trees(batch, mask_after is batch.mask),
         )
         with torch.no_grad():
             assert difference(model(padded).vector, expected) <= TOLERANCE
             assert difference(model(padded, weights=True).vector, expected) <= TOLERANCE
+
+
+def moved_trees(batch: Batch, right: bool) -> Tensor:
+    """The trees of a batch with four positions of padding, on the left if they move to the right.
+
+    Padding has values that are no tree.
+    """
+    assert batch.trees is not None
+    empty = torch.full_like(batch.trees[:, :1], 77).expand(-1, 4, -1)
+    return torch.cat([empty, batch.trees] if right else [batch.trees, empty], dim=1)
 
 
 PATHS = {
@@ -144,6 +155,7 @@ def vectors_and_gradients(
     random = torch.Generator().manual_seed(5)
     probe = torch.randn(len(SENTENCES), model.output_dim, generator=random)
     model.zero_grad()
+    torch.manual_seed(0)  # for encoders that draw at random
     pooled = model(model.text.batch(words_of(model)), weights=weights)
     assert torch.equal(pooled.heads.flatten(1), pooled.vector)
     (pooled.vector * probe).sum().backward()
@@ -152,7 +164,9 @@ def vectors_and_gradients(
         for name, parameter in model.named_parameters()
         if parameter.grad is not None
     }
-    assert len(gradients) == sum(parameter.requires_grad for parameter in model.parameters())
+    trained = sum(parameter.requires_grad for parameter in model.parameters())
+    # In evaluation mode what only decides a hard choice has no gradient.
+    assert len(gradients) == trained - model.encoder.stochastic
     return pooled.vector.detach(), gradients
 
 
@@ -223,8 +237,8 @@ def test_saved_model_comes_back_bit_for_bit(make_encoder, pooling, encoder, tmp_
     assert list(loaded.state_dict()) == list(model.state_dict())
     for name, tensor in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], tensor), name
-    assert [each.requires_grad for each in loaded.parameters()] == [
-        each.requires_grad for each in model.parameters()
+    assert [parameter.requires_grad for parameter in loaded.parameters()] == [
+        parameter.requires_grad for parameter in model.parameters()
     ]
     assert np.array_equal(loaded.encode(SENTENCES), model.encode(SENTENCES))
 
@@ -234,7 +248,7 @@ def test_saved_model_keeps_its_number_type(sentence_encoder, tmp_path: Path, dty
     model = sentence_encoder.to(dtype)
     model.save_pretrained(tmp_path / "model")
     loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
-    assert {each.dtype for each in loaded.parameters()} == {dtype}
+    assert {parameter.dtype for parameter in loaded.parameters()} == {dtype}
     one = loaded.encode(SENTENCES, convert_to_tensor=True)
     assert torch.equal(one, model.encode(SENTENCES, convert_to_tensor=True))
 
@@ -282,7 +296,9 @@ def test_a_loaded_model_can_be_saved_again_without_change(sentence_encoder, tmp_
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-@pytest.mark.parametrize("encoder", [name for name, each in ENCODERS.items() if not each.has_gates])
+@pytest.mark.parametrize(
+    "encoder", [name for name, encoder_class in ENCODERS.items() if not encoder_class.has_gates]
+)
 def test_gated_pooling_without_gates_is_refused_and_says_who_has_them(
     make_text, make_settings, encoder: str
 ) -> None:
@@ -357,19 +373,19 @@ def test_dropout_of_the_classifier_works_in_training_only(pair_classifier) -> No
     torch.manual_seed(0)
     pair_classifier.train()
     moving = [pair_classifier(batch).logits.detach() for _ in range(5)]
-    assert max(difference(each, moving[0]) for each in moving[1:]) > 1e-3
+    assert max(difference(vectors, moving[0]) for vectors in moving[1:]) > 1e-3
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_using_a_model_leaves_its_mode_as_it_was(make_encoder, training: bool) -> None:
     model = PairClassifier(make_encoder(), ["yes", "no"]).train(training)
     model.encoder.pooling.eval()
-    before = {name: each.training for name, each in model.named_modules()}
+    before = {name: module.training for name, module in model.named_modules()}
     vectors = model.encoder.encode(SENTENCES)
     assert np.array_equal(model.encoder.encode(SENTENCES), vectors)  # no dropout inside
     model.encoder.explain("a dog runs")
     model.predict([("a dog", "a man")])
-    assert {name: each.training for name, each in model.named_modules()} == before
+    assert {name: module.training for name, module in model.named_modules()} == before
 
 
 def test_the_mode_comes_back_after_an_error_too(sentence_encoder) -> None:
@@ -432,7 +448,7 @@ def test_probabilities_have_a_row_per_sentence_and_a_column_per_label(text_class
 def test_same_probabilities_alone_and_in_any_batch(pair_classifier, text_classifier) -> None:
     pairs = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
     for model, examples in ((pair_classifier, pairs), (text_classifier, SENTENCES)):
-        alone = np.concatenate([model.predict_proba([each]) for each in examples])
+        alone = np.concatenate([model.predict_proba([example]) for example in examples])
         assert np.ptp(alone, axis=0).max() > 1e-3
         for batch_size in (1, 2, 7, 64):
             assert difference(model.predict_proba(examples, batch_size), alone) <= TOLERANCE
@@ -555,7 +571,9 @@ def test_saved_classifier_comes_back_bit_for_bit(request, tmp_path: Path, kind: 
     assert not loaded.training
     for name, tensor in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], tensor), name
-    examples = SENTENCES if kind == "text_classifier" else [(each, "dog") for each in SENTENCES]
+    examples = (
+        SENTENCES if kind == "text_classifier" else [(sentence, "dog") for sentence in SENTENCES]
+    )
     assert np.array_equal(loaded.predict_proba(examples), model.predict_proba(examples))
     assert type(load_model(tmp_path / "model")) is type(model)
 

@@ -28,8 +28,11 @@ PACKAGES = [
     "genpool.inference",
     "genpool.integrations.onnx",
     "genpool.integrations.sentence_transformers",
+    "genpool.integrations.sklearn",
     "genpool.pooling",
+    "genpool.probing",
     "genpool.search",
+    "genpool.service",
     "genpool.text",
     "genpool.training",
 ]
@@ -52,9 +55,9 @@ def arguments(function: Callable[..., object]) -> dict[str, object]:
     parameters = inspect.signature(function).parameters.values()
     empty = inspect.Parameter.empty
     return {
-        each.name: ... if each.default is empty else each.default
-        for each in parameters
-        if each.name != "self"
+        parameter.name: ... if parameter.default is empty else parameter.default
+        for parameter in parameters
+        if parameter.name != "self"
     }
 
 
@@ -63,8 +66,8 @@ def test_all_and_reality_agree(name: str) -> None:
     module = importlib.import_module(name)
     listed = module.__all__
     assert len(listed) == len(set(listed))
-    assert all(hasattr(module, each) for each in listed)
-    modules = {each for each in listed if isinstance(getattr(module, each), ModuleType)}
+    assert all(hasattr(module, name) for name in listed)
+    modules = {name for name in listed if isinstance(getattr(module, name), ModuleType)}
     assert set(listed) - modules - {"__version__"} == public_names(module)
 
 
@@ -107,7 +110,7 @@ def test_every_model_loads_and_saves_by_path(
     assert arguments(kind.from_pretrained) == {"path": None, "mmap": False}
     mmap = inspect.signature(kind.from_pretrained).parameters["mmap"]
     assert mmap.kind is inspect.Parameter.KEYWORD_ONLY
-    assert arguments(kind.save_pretrained) == {"path": ..., "int8": False}
+    assert arguments(kind.save_pretrained) == {"path": ..., "int8": False, "int4_tables": False}
 
 
 def test_encode_has_its_frozen_arguments() -> None:
@@ -145,12 +148,14 @@ def test_generalized_pooling_has_its_frozen_arguments_first() -> None:
     frozen = {"input_dim": ..., "heads": 5, "hidden_dim": None}
     assert list(arguments(GeneralizedPooling).items())[:3] == list(frozen.items())
     # Whatever is added must not be in the way of arguments given by place.
-    assert all(each.kind is each.KEYWORD_ONLY for each in list(parameters.values())[3:])
+    assert all(
+        parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[3:]
+    )
 
 
 def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
     pooling = GeneralizedPooling(6, heads=2, hidden_dim=4)
-    assert {name: tuple(each.shape) for name, each in pooling.named_parameters()} == {
+    assert {name: tuple(parameter.shape) for name, parameter in pooling.named_parameters()} == {
         "w1": (2, 4, 6),
         "b1": (2, 4),
         "w2": (2, 6, 4),
@@ -165,7 +170,7 @@ def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
 
 
 def test_the_commands_have_their_frozen_names() -> None:
-    frozen = "train evaluate predict encode similarity explain export bench recipes demo"
+    frozen = "train evaluate predict encode similarity explain export serve bench recipes demo"
     command = typer.main.get_command(app)
     assert isinstance(command, typer.core.TyperGroup)
     assert set(frozen.split()) <= set(command.commands)

@@ -70,13 +70,20 @@ def test_the_wheel_has_all_that_the_package_has(wheel: zipfile.ZipFile) -> None:
         "genpool/recipes/snli.toml",
         "genpool/embedded/encoder/model.safetensors",
         "genpool/embedded/nli/model.safetensors",
+        "genpool/service/page/index.html",
+        "genpool/service/page/main.js",
+        "genpool/service/page/theme.css",
+        "genpool/service/page/icon.svg",
     ):
         assert needed in names
 
 
 def test_the_wheel_has_no_tests_and_no_data_sets(wheel: zipfile.ZipFile) -> None:
     kinds = {Path(name).suffix for name in wheel.namelist() if ".dist-info/" not in name}
-    assert kinds <= {".py", ".typed", ".toml", ".json", ".safetensors", ".md", ".txt", ".html"}
+    assert kinds <= {
+        *(".py", ".typed", ".toml", ".json", ".safetensors", ".md", ".txt"),
+        *(".html", ".css", ".js", ".svg"),  # the page of the service
+    }
     assert not [name for name in wheel.namelist() if re.search(r"test|golden|bench\w*/", name)]
     assert sum(info.compress_size for info in wheel.infolist()) < 25e6
 
@@ -100,7 +107,7 @@ def requirements() -> dict[str, Requirement]:
     extras = PROJECT["optional-dependencies"]
     lines = [*PROJECT["dependencies"]]
     for extra, wanted in extras.items():
-        if extra not in ("test", "dev", "all"):
+        if extra not in ("test", "dev", "docs", "all"):
             lines += wanted
     parsed = [Requirement(line) for line in lines]
     return {canonicalize_name(requirement.name): requirement for requirement in parsed}

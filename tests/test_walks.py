@@ -31,6 +31,7 @@ import torch
 import genpool
 from genpool import SentenceEncoder, config
 from genpool.cli import main
+from genpool.errors import MissingExtraError
 from genpool.pooling import MeanPooling
 from tests.helpers.training_runs import SMALL_RULES, sets
 
@@ -41,19 +42,21 @@ GUIDE = ROOT / "CONTRIBUTING.md"
 LISTS = re.compile(r"^### One sentence .*?(?=\n## )", re.MULTILINE | re.DOTALL)
 #: the most files that a walk may pass through
 LIMITS = {
-    "One sentence through `SentenceEncoder.encode`": 14,
+    "One sentence through `SentenceEncoder.encode`": 12,
     "One row through `genpool train`": 26,
-    "One file through `genpool encode FILE -o index/`": 30,
-    "One model through `genpool export`": 22,
+    "One file through `genpool encode FILE -o index/`": 21,
+    "One model through `genpool export`": 19,
 }
 #: tools of every file: they do not count, what they call does
-TOOLS = ("errors.py", "progress.py", "tensors/")
+TOOLS = ("errors.py", "progress.py", "tensors/", "text/limits.py")
 #: what is opened before or closed after: neither they nor what they call counts
 SIDE_ROOMS = (
     "config.py",
     "disk/",
     "saving/",
     "cli/terminal.py",
+    "text/tree_cache.py",
+    "integrations/load_encoder.py",
     "data/rules/changes.py",
     "data/rules/generate.py",
     "data/rules/lexicon.py",
@@ -62,7 +65,9 @@ SIDE_ROOMS = (
     "training/processes.py",
     "training/run_folder.py",
     "training/run_lock.py",
+    "training/schedule.py",
     "training/settings.py",
+    "training/start_model.py",
     "training/state.py",
     "training/tracking.py",
 )
@@ -134,7 +139,8 @@ def import_everything() -> None:
     """Imports all modules first, so that no walk has the code that runs at an import."""
     for module in pkgutil.walk_packages([str(PACKAGE)], "genpool."):
         if module.name != "genpool.__main__":
-            importlib.import_module(module.name)
+            with contextlib.suppress(MissingExtraError):  # of an adapter that no walk passes
+                importlib.import_module(module.name)
 
 
 def run_command(*arguments: object) -> None:
@@ -212,8 +218,9 @@ def test_a_walk_has_the_files_whose_functions_are_called() -> None:
 
 
 if __name__ == "__main__":
+    should_write = "--write" in sys.argv[1:]  # before the walks, which replace the arguments
     text = as_text(walked_files())
     print(text, end="")
-    if "--write" in sys.argv:
+    if should_write:
         guide = GUIDE.read_text(encoding="utf-8")
         GUIDE.write_text(guide.replace(written_lists(), text), encoding="utf-8")

@@ -17,10 +17,22 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from benchmarks.data import data_path
-from benchmarks.pages import markdown_table, versions_line, write_page
+from benchmarks.pages import markdown_table, one_line, versions_line, write_page
+from benchmarks.results_pages.embedded_words import (
+    FORMS,
+    HELD_OUT,
+    UNKNOWN_WORDS,
+    cosines_of_forms,
+    held_out_sentences,
+    mean_cosine,
+    mean_cosine_of_random_pairs,
+    share_without_entry,
+    unknown_words,
+)
 from benchmarks.speed.others import MINILM
 from genpool import SentenceEncoder
 from genpool.data import TableReader
+from genpool.distillation.agreement import agreement_by_source
 from genpool.distillation.teacher import load_teacher
 from genpool.evaluation.similarity import cosine_pairs
 from genpool.text import WordTokenizer, read_vectors
@@ -66,6 +78,36 @@ def mean_of_glove(path: Path) -> Encode:
     return encode
 
 
+def word_table(
+    encoder: SentenceEncoder, encoders: dict[str, Encode], held_out: dict[str, list[str]]
+) -> str:
+    """Returns what each encoder makes of unknown words and other ways of writing."""
+    sentences = [text for texts in held_out.values() for text in texts]
+    words = unknown_words(encoder, sentences, UNKNOWN_WORDS)
+    share = f"{100 * share_without_entry(encoder, sentences):.2f} %"
+    rows = []
+    for name, encode in encoders.items():
+        cosines = [mean_cosine(encode, words), mean_cosine_of_random_pairs(encode, sentences)]
+        cosines += cosines_of_forms(encode).values()
+        entry = share if name == "embedded" else ""
+        rows.append([name, entry, *(f"{cosine:.2f}" for cosine in cosines)])
+    titles = ["encoder", "without entry", "unknown words", "random pairs", *FORMS]
+    return markdown_table(titles, rows)
+
+
+def agreement_table(
+    encoder: SentenceEncoder, teacher: Encode, held_out: dict[str, list[str]]
+) -> str:
+    """Returns the agreement with the teacher and the words without an entry, by source."""
+    targets = np.concatenate([teacher(texts) for texts in held_out.values()]).astype(np.float16)
+    agreement = agreement_by_source(encoder.encode, held_out, targets)
+    rows = [
+        [source, f"{score:.3f}", f"{100 * share_without_entry(encoder, held_out[source]):.2f} %"]
+        for source, score in sorted(agreement.items(), key=lambda item: -item[1])
+    ]
+    return markdown_table(["source", "agreement", "without entry"], rows)
+
+
 def quality_row(name: str, encode: Encode) -> list[str]:
     cells = [name, *(f"{correlation:.4f}" for correlation in spearmans(encode))]
     print(*cells, flush=True)
@@ -82,11 +124,17 @@ def main() -> None:
     options = parser.parse_args()
     encoder = SentenceEncoder.from_pretrained()
     teacher = load_teacher(MINILM)
+
+    def teacher_encode(texts: list[str]) -> Array:
+        vectors: Array = teacher.encode(texts, show_progress_bar=False)
+        return vectors
+
     encoders: dict[str, Encode] = {
         "embedded": encoder.encode,
-        "its teacher, MiniLM-L6": lambda texts: teacher.encode(texts, show_progress_bar=False),
+        "its teacher, MiniLM-L6": teacher_encode,
         "mean of its GloVe vectors": mean_of_glove(options.glove),
     }
+    held_out = held_out_sentences()
     truncated: dict[str, Encode] = {
         str(dim): partial(encoder.encode, truncate_dim=dim) for dim in DIMENSIONS
     }
@@ -101,6 +149,16 @@ def main() -> None:
             quality_table("encoder", [quality_row(*item) for item in encoders.items()]),
             "Truncated vectors (`truncate_dim`):",
             quality_table("dimensions", [quality_row(*item) for item in truncated.items()]),
+            "## Words",
+            one_line(
+                f"On {sum(map(len, held_out.values())):,} sentences of english/ that are not "
+                f"learned, {HELD_OUT} of each source. Cosines: of {UNKNOWN_WORDS} single words "
+                "without an entry, of random pairs of sentences, and of other ways of writing a "
+                "sentence with the plain one. Agreement is Spearman's correlation with the cosines "
+                "of the teacher, over all pairs of sentences of one source."
+            ),
+            word_table(encoder, encoders, held_out),
+            agreement_table(encoder, teacher_encode, held_out),
             "Other poolings, trained the same way: [embedded_poolings.md](embedded_poolings.md).",
         ],
     )

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.pages import markdown_table, page_path
+from benchmarks.results_pages.search_engines_page import HEADING
 from benchmarks.speed.harness import interleaved, ratios
 from genpool import __version__
 from genpool.search import ModelReference, SearchIndex, index_writer
@@ -148,7 +149,9 @@ def main() -> None:
     text = report()
     print(text)
     if options.write:
-        page_path("search").write_text(text, encoding="utf-8")
+        page = page_path("search")
+        engines = page.read_text(encoding="utf-8").partition(HEADING)  # of another script
+        page.write_text(text + "\n" + "".join(engines[1:]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ REVIEWS = Size("reviews", 300, 1, 300, 32, 1, 5, ((105.0, 26.0),), (60, 150), Fa
 SNLI_SORTED = replace(SNLI, name="snli-sorted", lengths=((14.1, 3.0), (8.3, 1.6)))
 
 
-def make_model(size: Size, dropout: float = 0.5) -> Classifier:
-    """Returns the released program's form of the model, which the textbook can compute too."""
+def make_text() -> TextPipeline:
+    """Returns the text pipeline of all models: 20,000 words drawn at random."""
     random = np.random.default_rng(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     spelled = {
@@ -53,9 +53,13 @@ def make_model(size: Size, dropout: float = 0.5) -> Classifier:
         for length in random.integers(2, 11, size=3 * WORDS)
     }
     words = sorted(spelled)[:WORDS]
-    text = TextPipeline(
-        WordTokenizer("whitespace"), Vocabulary.build(dict.fromkeys(words, 1)), Characters(letters)
-    )
+    vocabulary = Vocabulary.build(dict.fromkeys(words, 1))
+    return TextPipeline(WordTokenizer("whitespace"), vocabulary, Characters(letters))
+
+
+def make_model(size: Size, dropout: float = 0.5) -> Classifier:
+    """Returns the released program's form of the model, which the textbook can compute too."""
+    text = make_text()
     settings = ModelSettings(
         embedding=EmbeddingSettings(frozen=size.frozen, dropout=dropout),
         encoder=Part(

@@ -27,6 +27,8 @@ from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.tensors.dropout import DropoutScaling
 from genpool.tensors.initialization import Initialization
 from genpool.tensors.meta import on_meta_device
+from genpool.text.ngrams import CharacterNgrams
+from genpool.text.tree_source import ParserName
 
 Settings = TypeVar("Settings")
 
@@ -36,18 +38,24 @@ class TextSettings:
     """How a sentence becomes tokens.
 
     Attributes:
-        rules: "penn" splits words from punctuation; "whitespace" is for tokenized text.
-            Default: "penn".
+        rules: "penn" splits words from punctuation; "parts" also splits `well-known` and
+            `his/her`; "whitespace" is for tokenized text. Default: "penn".
         sentence_ends: add a begin and an end token to every sentence. Default: False.
         max_length: keep at most this many tokens. Default: None, which keeps all.
         lower_case_fallback: look a word that is not in the vocabulary as written up in lower case.
             Default: True.
+        parser: what parses text for an encoder that reads syntax trees: "spacy" (the extra
+            `parse`). Default: None: text without a parse gets balanced trees.
+        folding: words that differ in capitals, accents, the kind of their apostrophe, full-width
+            or characters without width are the same word. Default: False.
     """
 
-    rules: Literal["penn", "whitespace"] = "penn"
+    rules: Literal["penn", "parts", "whitespace"] = "penn"
     sentence_ends: bool = False
     max_length: int | None = field(default=None, metadata={"minimum": 1})
     lower_case_fallback: bool = True
+    parser: ParserName | None = None
+    folding: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,11 @@ class EmbeddingSettings:
             with standard deviation 0.01 as the released program. Default: "torch".
         character_padding: "both" centres a filter on a character; "right" starts it there, as the
             released program does. Default: "both".
+        ngram_buckets: rows of a table of character n-grams, from which a word without an entry
+            gets its vector; it takes the place of the character CNN. Default: 0, no such table.
+        ngram_sizes: characters of an n-gram. Default: (3, 4, 5).
+        hidden_words: probability that a known word of a batch is represented by its n-grams in
+            training. Default: 0.
     """
 
     word_dim: int = field(default=300, metadata={"minimum": 1})
@@ -82,6 +95,9 @@ class EmbeddingSettings:
     dropout_scaling: DropoutScaling = "inverted"
     character_initialization: Initialization = "torch"
     character_padding: CharacterPadding = "both"
+    ngram_buckets: int = field(default=0, metadata={"minimum": 0})
+    ngram_sizes: tuple[int, ...] = field(default=(3, 4, 5), metadata={"minimum": 1})
+    hidden_words: float = field(default=0.0, metadata={"minimum": 0.0, "below": 1.0})
 
 
 @dataclass(frozen=True)
@@ -136,6 +152,13 @@ class ModelSettings:
     pooling: Part = Part("generalized")
     projection: ProjectionSettings = ProjectionSettings()
     classifier: ClassifierSettings = ClassifierSettings()
+
+
+def ngrams_of(settings: EmbeddingSettings) -> CharacterNgrams | None:
+    """Returns the n-grams that the settings ask for; None where they have a character CNN."""
+    if not settings.ngram_buckets:
+        return None
+    return CharacterNgrams(settings.ngram_buckets, settings.ngram_sizes)
 
 
 def to_dict(settings: Any) -> dict[str, Any]:

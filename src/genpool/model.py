@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.classifier import MLP, pair_features
+from genpool.classifier import MLP, FitPairs, FitTexts, ScoreMethods, pair_features
 from genpool.config import ModelSettings
 from genpool.errors import FolderError, InputError
 from genpool.inference.batching import evaluation_mode, map_by_length
+from genpool.inference.explanation import Explanation, LabelExplanation, PairExplanation
 from genpool.inference.sentence_vectors import require_iterable, require_text, require_texts
 from genpool.pooling import Pooled
 from genpool.progress import progress
@@ -43,13 +45,15 @@ class Classified(NamedTuple):
     pooled: Pooled
 
 
-class Classifier(SavedModel):
+class Classifier(SavedModel, ScoreMethods):
     """What the two classifiers share: an encoder, the MLP, and labels by name."""
 
     #: 1 or 2
     sentences_per_example: int
     #: the width of the MLP's input, in sentence vectors
     vectors_per_example: int
+    #: after `fit`, how the training went and the scores on dev; None for a model that was loaded
+    report: Any = None
 
     def __init__(self, encoder: SentenceEncoder, labels: Sequence[str]) -> None:
         super().__init__(encoder.text, encoder.settings)
@@ -129,11 +133,27 @@ class Classifier(SavedModel):
             chunks = list(map_by_length(examples, longest, run, batch_size, done))
         return torch.cat(chunks).numpy() if chunks else np.zeros((0, len(self.labels)), np.float32)
 
+    def explain_label(self, *sides: Explanation) -> LabelExplanation:
+        """Returns the label of one example, and the influence of every token on it.
+
+        Args:
+            sides: what the encoder of this model explained: one sentence, or the two of a pair.
+        """
+
+        def classify(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+            rows = torch.from_numpy(vectors).flatten(0, 1)  # (sides * examples, output_dim)
+            with evaluation_mode():
+                logits: Tensor = self.mlp(self.features(rows.to(self.device, self.dtype)))
+            probabilities: NDArray[np.float64] = logits.double().softmax(dim=1).cpu().numpy()
+            return probabilities  # (examples, labels)
+
+        return LabelExplanation.of(self.labels, [side.vectors for side in sides], classify)
+
     def _top_labels(self, probabilities: Vectors) -> list[str]:
         return [self.labels[place] for place in probabilities.argmax(axis=1)]
 
 
-class TextClassifier(Classifier):
+class TextClassifier(FitTexts, Classifier):
     """A model that predicts a label for each sentence.
 
     Prediction can run in several threads at once and in any mode: dropout is off inside.
@@ -207,8 +227,27 @@ class TextClassifier(Classifier):
         """
         return self._top_labels(self.predict_proba(sentences, batch_size, show_progress_bar))
 
+    def explain(self, sentence: str) -> Explanation:
+        """Returns the label of a sentence, its probabilities, and the words that decide it.
 
-class PairClassifier(Classifier):
+        Args:
+            sentence: one sentence. Tokens beyond `text.max_length` are left out.
+
+        Returns:
+            An `Explanation` with its `prediction`; print it, or write `to_html()` to a file.
+
+        Raises:
+            InputError: the sentence is not a string.
+
+        Example:
+            >>> explanation = model.explain("The food was good.")
+            >>> explanation.prediction.label, explanation.prediction.influence
+        """
+        explanation = self.encoder.explain(sentence)
+        return replace(explanation, prediction=self.explain_label(explanation))
+
+
+class PairClassifier(FitPairs, Classifier):
     """A model that predicts a label for each pair of sentences, such as premise and hypothesis.
 
     Prediction can run in several threads at once and in any mode: dropout is off inside.
@@ -296,6 +335,26 @@ class PairClassifier(Classifier):
             InputError: not a list of pairs of strings, or batch_size is below 1.
         """
         return self._top_labels(self.predict_proba(pairs, batch_size, show_progress_bar))
+
+    def explain(self, first: str, second: str) -> PairExplanation:
+        """Returns the label of a pair, its probabilities, and the words of both sides that decide.
+
+        Args:
+            first: the first sentence, such as a premise.
+            second: the second sentence, such as a hypothesis.
+
+        Returns:
+            A `PairExplanation` with its `prediction`; print it, or write `to_html()` to a file.
+
+        Raises:
+            InputError: a sentence is not a string.
+
+        Example:
+            >>> pair = model.explain("A man sleeps.", "A person rests.")
+            >>> pair.prediction.label, pair.prediction.influence
+        """
+        pair = self.encoder.explain_pair(first, second)
+        return replace(pair, prediction=self.explain_label(*pair.sentences))
 
 
 #: the kinds of folder that hold a classifier

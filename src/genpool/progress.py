@@ -46,7 +46,7 @@ def progress(
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not (console.is_terminal or console.is_jupyter):
         yield _plain_lines(console, what, total, unit, earlier)
         return
     with _bar(console) as bar:

@@ -16,13 +16,15 @@ from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoder
 from genpool.errors import ConfigError
 from genpool.inference.batching import evaluation_mode
-from genpool.inference.explanation import Explanation, pooling_weights
+from genpool.inference.explanation import Explanation, PairExplanation
+from genpool.inference.influence import LeaveOneOut, pooling_weights
 from genpool.inference.quick_cache import QuickEncoderCache
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.inference.sentence_vectors import (
     SentenceVectors,
     StreamEncoder,
     ignore_progress,
+    require_iterable,
     require_text,
 )
 from genpool.inference.workers import WorkerPool
@@ -33,6 +35,7 @@ from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
 from genpool.text.vocabulary import BEGIN, END
+from genpool.trees import to_brackets
 
 #: below this number of sentences the quick form is not worth making
 QUICK_MIN_SENTENCES = 64
@@ -50,6 +53,24 @@ def set_pooling_direction(settings: ModelSettings) -> ModelSettings:
         return settings
     options = {"bidirectional": encoder.bidirectional, **pooling.options}
     return replace(settings, pooling=Part(pooling.name, options))
+
+
+def with_needed_trees(text: TextPipeline, settings: ModelSettings) -> TextPipeline:
+    """Returns the text pipeline, which makes syntax trees where the encoder reads them."""
+    encoder = ENCODERS.get(settings.encoder.name)
+    # An unknown name is reported by the model, with the nearest one.
+    return text if encoder is None else text.with_trees(encoder.tree_kind, settings.text.parser)
+
+
+def require_matching_ngrams(text: TextPipeline, settings: ModelSettings) -> None:
+    """Raises ConfigError if the text pipeline makes other n-grams than the settings say."""
+    buckets = settings.embedding.ngram_buckets
+    if text.characters.buckets != buckets:
+        raise ConfigError(
+            f"embedding.ngram_buckets is {buckets}, but the text pipeline has "
+            f"{text.characters.buckets}; create it "
+            "with genpool.config.ngrams_of(settings.embedding)."
+        )
 
 
 def build_pooling(settings: ModelSettings, encoder: Encoder) -> Pooling:
@@ -78,8 +99,10 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     Attributes:
         text: the text pipeline; `text.cut` counts the tokens beyond `text.max_length`.
         settings: the settings, with every default filled in.
-        embedding, encoder, pooling, projection: the parts, PyTorch modules; `projection` is None
-            where the settings have none.
+        embedding: the part that gives every token its vector, a PyTorch module.
+        encoder: the part that gives every token its state.
+        pooling: the part that makes one vector of the states.
+        projection: a linear map of this vector; None where the settings have none.
         output_dim: the dimension of a sentence vector.
 
     Raises:
@@ -96,13 +119,15 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     holders: ClassVar[dict[str, Callable[[storage.SavedFolder], SentenceEncoder]]] = {}
 
     def __init__(self, text: TextPipeline, settings: ModelSettings | None = None) -> None:
-        super().__init__(text, set_pooling_direction(settings or ModelSettings()))
+        settings = set_pooling_direction(settings or ModelSettings())
+        require_matching_ngrams(text, settings)
+        super().__init__(with_needed_trees(text, settings), settings)
         embedding = self.settings.embedding
         self.embedding = TokenEmbedding(
             len(text.vocabulary),
             embedding.word_dim,
             embedding.frozen,
-            len(text.characters) if embedding.characters else 0,
+            len(text.characters) if embedding.characters and not embedding.ngram_buckets else 0,
             embedding.character_dim,
             embedding.character_widths,
             embedding.character_maps,
@@ -110,6 +135,8 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             embedding.dropout_scaling,
             embedding.character_initialization,
             embedding.character_padding,
+            len(text.characters) if embedding.ngram_buckets else 0,
+            embedding.hidden_words,
         )
         encoder = self.settings.encoder
         self.encoder = ENCODERS[encoder.name](self.embedding.output_dim, **encoder.options)
@@ -174,7 +201,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             `Pooled`: vector (batch, output_dim), heads (batch, heads, dim), and weights
             (batch, heads, time, dim or 1) or None.
         """
-        packing = Packing.from_mask(batch.mask)
+        packing = Packing.from_mask(batch.mask, batch.trees)
         states, gates = self._states(batch, packing)
         return self.project(self._pool(states, gates, packing, weights))
 
@@ -188,8 +215,8 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     ) -> Pooled:
         if not weights and fast():
             return self.pooling.pool_rows(states, packing, gates)
-        padded_gates = {} if gates is None else {"gates": packing.unpack(gates)}
-        pooled: Pooled = self.pooling(packing.unpack(states), packing.mask(), **padded_gates)
+        padded_gates = _padded(gates, packing)
+        pooled: Pooled = self.pooling(packing.unpack(states), packing.mask(), *padded_gates)
         return pooled
 
     def project(self, pooled: Pooled) -> Pooled:
@@ -231,7 +258,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         Raises:
             InputError: one of them is not a string, or batch_size is below 1.
         """
-        texts = iter(sentences)
+        texts = iter(require_iterable(sentences))
         first = list(islice(texts, QUICK_MIN_SENTENCES))
         stream = chain(first, texts)
         if len(first) < QUICK_MIN_SENTENCES or not fast() or self.device.type != "cpu":
@@ -261,7 +288,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
                 yield pool
 
     def explain(self, sentence: str) -> Explanation:
-        """Returns what each head of the pooling looked at: weights per token and dimension.
+        """Returns what each head of the pooling looked at: influence and weights of every token.
 
         Args:
             sentence: one sentence. Tokens beyond `text.max_length` are left out.
@@ -274,17 +301,52 @@ class SentenceEncoder(SavedModel, SentenceVectors):
 
         Example:
             >>> explanation = model.explain("A man sleeps.")
-            >>> explanation.token_weights.shape   # (heads, tokens)
+            >>> explanation.head_influence.shape   # (heads, tokens)
         """
         tokens = self.text.tokens(require_text(sentence))
+        truncated = self.text.is_truncated(sentence)
         batch = self.text.batch([[token.text for token in tokens]]).to(self.device)
         if self.text.sentence_ends:
             names = self.text.vocabulary.words
             tokens = [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
-        packing = Packing.from_mask(batch.mask)
+        packing = Packing.from_mask(batch.mask, batch.trees)
         with evaluation_mode():
             states, gates = self._states(batch, packing)
             weights = pooling_weights(
                 states, packing, lambda rows: self._pool(rows, gates, packing, weights=True)
             )  # (1, heads, tokens, dim or 1)
-        return Explanation(sentence, tokens, weights[0].float().cpu().numpy())
+            pooled = self._pool(states, gates, packing, weights=False)
+            without = self.pooling.heads_without(
+                packing.unpack(states), packing.mask(), *_padded(gates, packing)
+            )  # (1, heads, tokens, dim)
+            vectors = LeaveOneOut.of(pooled, without, self.project)
+            trees = self.encoder.binary_trees(self.embedding.rows(batch, packing), packing)
+        weights = weights[0].float().cpu()  # (heads, tokens, dim or 1)
+        # A single sentence: packed rows are its tokens in order.
+        words = [token.text for token in tokens]
+        tree = None if trees is None else to_brackets(words, trees.cpu().numpy())
+        return Explanation(sentence, tokens, weights.numpy(), vectors, truncated, tree=tree)
+
+    def explain_pair(self, first: str, second: str) -> PairExplanation:
+        """Returns which words two sentences are alike by, and how alike they are in each head.
+
+        Args:
+            first: a sentence.
+            second: another sentence.
+
+        Returns:
+            A `PairExplanation`; print it, or write `to_html()` to a file.
+
+        Raises:
+            InputError: a sentence is not a string.
+
+        Example:
+            >>> pair = model.explain_pair("A man sleeps.", "A person rests.")
+            >>> pair.similarity, pair.similarity_influence
+        """
+        return PairExplanation(self.explain(first), self.explain(second))
+
+
+def _padded(gates: Tensor | None, packing: Packing) -> list[Tensor]:
+    """The gates (batch, time, width) as further arguments of a pooling; none where it has none."""
+    return [] if gates is None else [packing.unpack(gates)]

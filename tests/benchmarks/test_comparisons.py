@@ -33,7 +33,7 @@ def test_sides_take_turns() -> None:
     calls: list[str] = []
     seconds = interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 3)
     assert calls == ["a", "b"] * 4  # one turn to warm up
-    assert {name: len(each) for name, each in seconds.items()} == {"a": 3, "b": 3}
+    assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
 
 
 def test_a_ratio_is_the_median_of_the_rounds() -> None:
@@ -76,12 +76,12 @@ def test_a_comparison_is_printed_and_written(
     rows = comparisons.run(name, 1, tmp_path / "rows.json", tmp_path / "page.md")
     assert rows[0].name == name and rows[0].ratio > 0
     listed = json.loads((tmp_path / "rows.json").read_text())
-    assert [each["ratio"] for each in listed] == [row.ratio for row in rows]
+    assert [row["ratio"] for row in listed] == [row.ratio for row in rows]
     assert listed[0]["versions"]["torch"]
     page = (tmp_path / "page.md").read_text()
     printed = capsys.readouterr().out
     for row in rows:
-        line = next(each for each in page.splitlines() if each.startswith(f"| {row.name} |"))
+        line = next(line for line in page.splitlines() if line.startswith(f"| {row.name} |"))
         assert f"| {'yes' if row.met else 'no'} |" in line
         assert row.name in printed
 

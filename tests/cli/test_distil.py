@@ -53,7 +53,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "words.txt").write_text("\n".join(vectors) + "\n")
     write_tables(tmp_path)
     (tmp_path / "mine.toml").write_text(RECIPE)
-    monkeypatch.setattr(teacher, "load_teacher", lambda name: BagOfWords())
+    monkeypatch.setattr(teacher, "open_teacher", lambda *_: BagOfWords())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -61,7 +61,7 @@ MISTAKES: list[tuple[list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=lambda each: str(each)[:60])
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=lambda case: str(case)[:60])
 def test_a_mistake_is_told_in_one_message_and_leaves_nothing(
     genpool: Command, place: Path, arguments: list[str], message: str
 ) -> None:

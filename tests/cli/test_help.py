@@ -7,27 +7,39 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 from genpool.cli import app
+from genpool.cli.bench import has_clone
+from genpool.data.base import BAD_ROWS
+from genpool.experiments.tasks import SCALES
+from genpool.training.settings import DataSettings, StartSettings
 from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD, SMALL_RULES, sets
 
 COMMANDS = (
     "train",
     "distil",
+    "probe",
     "evaluate",
     "predict",
     "encode",
     "similarity",
     "search",
+    "index",
+    "index info",
+    "index delete",
+    "index build",
     "explain",
     "export",
     "reproduce",
+    "serve",
     "bench",
     "demo",
     "recipes",
+    "recipes list",
     "recipes show",
     "recipes copy",
 )
@@ -41,8 +53,8 @@ def example(text: str) -> list[str]:
 
 
 def test_these_are_all_commands() -> None:
-    names = {each.name for each in app.registered_commands}
-    names |= {each.name for each in app.registered_groups}
+    names = {command.name for command in app.registered_commands}
+    names |= {command.name for command in app.registered_groups}
     assert names == {command.split()[0] for command in COMMANDS}
 
 
@@ -55,7 +67,12 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command:
 
 @pytest.mark.parametrize(
     "command",
-    [command for command in COMMANDS if command not in ("train", "distil", "reproduce", "demo")],
+    [
+        command
+        for command in COMMANDS
+        if command not in ("train", "distil", "reproduce", "serve", "demo")
+        and command not in ("index delete", "index build")  # the index of other tests
+    ],
 )
 def test_the_example_works(genpool: Command, place: Path, command: str) -> None:
     words = example(genpool(*command.split(), "--help").out)
@@ -74,6 +91,47 @@ def test_the_example_of_train_works(
     assert said.code == 0, said.err
     assert "model:  runs/rules/best" in said.out
     assert (tmp_path / "runs" / "rules" / "best" / "config.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "choices"),
+    [
+        ("encode", "--bad-rows", BAD_ROWS),
+        ("train", "--bad-rows", BAD_ROWS),
+        ("train", "--freeze", get_args(get_type_hints(StartSettings)["freeze"])),
+        ("train", "--task", get_args(get_type_hints(DataSettings)["task"])),
+        ("reproduce", "--scale", tuple(SCALES)),
+        ("encode", "--runtime", ("torch", "onnx")),
+    ],
+)
+def test_the_help_shows_the_choices_of_an_option(
+    genpool: Command, command: str, option: str, choices: tuple[str, ...]
+) -> None:
+    text = genpool(command, "--help").out
+    shown = re.search(rf"^ +{option} +<?([\w|]+)", text, re.MULTILINE)
+    assert shown and set(shown[1].split("|")) == set(choices)
+
+
+def test_bench_is_listed_only_where_it_can_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert has_clone()
+    monkeypatch.setattr("genpool.__file__", str(tmp_path / "a" / "b" / "genpool" / "__init__.py"))
+    monkeypatch.chdir(tmp_path)
+    assert not has_clone()
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    for words, expected in (("genpool enc", "encode"), ("genpool encode --trun", "--truncate-dim")):
+        environment = {
+            **ONE_THREAD,
+            "_GENPOOL_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split()) - 1),
+        }
+        command = str(Path(sys.executable).with_name("genpool"))
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.stdout.split() == [expected], done.stderr
 
 
 def test_the_demo_shows_the_models_inside(genpool: Command) -> None:

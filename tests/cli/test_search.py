@@ -90,11 +90,11 @@ def test_json_is_one_object_a_query(genpool: Command, place: Path) -> None:
     said = genpool("search", "index", "-", "--json", stdin="\n".join(queries).encode())
     assert said.code == 0, said.err
     found = [json.loads(line) for line in said.out.splitlines()]
-    assert [each["query"] for each in found] == queries
-    for each in found[::23]:
-        expected = cosines(place, each["query"])
-        assert {hit["row"] for hit in each["hits"]} == {0, 1, 2}
-        for hit in each["hits"]:
+    assert [hits["query"] for hits in found] == queries
+    for hits in found[::23]:
+        expected = cosines(place, hits["query"])
+        assert {hit["row"] for hit in hits["hits"]} == {0, 1, 2}
+        for hit in hits["hits"]:
             assert hit.keys() == {"row", "score", "sentence"}
             assert hit["score"] == pytest.approx(expected[hit["row"]], abs=1e-5)
             assert hit["sentence"] == LINES[hit["row"]]
@@ -159,7 +159,7 @@ def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
         (["encode", MODEL, "nowhere.txt", "-o", "out"], "there is no such file"),
         (["encode", MODEL, "sentences.txt", "-o", "sentences.txt/out"], "could not be written"),
     ],
-    ids=lambda each: str(each)[:40],
+    ids=lambda case: str(case)[:40],
 )
 def test_a_mistake_is_told_and_leaves_nothing(
     genpool: Command, place: Path, arguments: list[str], message: str

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from genpool.cli.terminal import replace_unprintable
+from genpool.cli.terminal import plain_tables, replace_unprintable
+from genpool.disk.markdown import markdown_table
 from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD
 
@@ -124,7 +125,7 @@ def test_closed_standard_input_is_told(place: Path) -> None:
         ("export", LONG, "out"),
         ("export", MODEL, LONG),
     ],
-    ids=lambda arguments: " ".join(each.replace(LONG, "LONG") for each in arguments),
+    ids=lambda arguments: " ".join(argument.replace(LONG, "LONG") for argument in arguments),
 )
 def test_a_name_that_is_too_long_is_told(
     genpool: Command, place: Path, arguments: tuple[str, ...]
@@ -134,3 +135,17 @@ def test_a_name_that_is_too_long_is_told(
     assert said.code == 2
     assert said.err.startswith("error: ")
     assert sorted(place.rglob("*")) == before
+
+
+def test_tables_are_aligned_for_people() -> None:
+    table = markdown_table(["a | b", "rows"], [["**yes**", 12], ["a longer cell", 1234]])
+    assert plain_tables(f"**Two** tables\n\n{table}\n\nend").splitlines() == [
+        "Two tables",
+        "",
+        "a | b          rows",
+        "-------------  ----",
+        "yes              12",
+        "a longer cell  1234",
+        "",
+        "end",
+    ]

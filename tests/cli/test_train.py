@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from tests.helpers.commands import Command
 from tests.helpers.training_runs import (
     RECIPE,
@@ -134,7 +137,7 @@ def test_a_second_select_makes_a_grid(genpool: Command, films: Path) -> None:
     assert model == f"choice/pooling.heads={heads},training.learning_rate={rate}/best"
 
 
-@pytest.mark.parametrize("recipe", ["snli", "snli-released", "multinli", "pairs"])
+@pytest.mark.parametrize("recipe", ["snli", "snli-released", "multinli", "pairs-scratch"])
 def test_a_frozen_word_table_without_vectors_is_refused_before_any_work(
     genpool: Command, films: Path, recipe: str
 ) -> None:
@@ -191,3 +194,105 @@ def test_a_value_that_no_setting_can_have_is_answered_in_words(
     assert said.code == 2
     assert said.err.startswith("error: films.toml: ") and message in said.err
     assert not (films / "runs").exists()
+
+
+# --- Starting from a model -----------------------------------------------------------------------
+
+QUICK = sets(["classifier.hidden_dim=4", "training.epochs=1"])
+
+
+@pytest.fixture
+def small_model(films: Path, sentence_encoder: SentenceEncoder) -> str:
+    """The folder of a small encoder, beside the tables."""
+    sentence_encoder.save_pretrained(films / "small")
+    return "small"
+
+
+def test_one_table_is_enough_and_the_rows_that_are_held_out_are_said(
+    genpool: Command, films: Path, small_model: str
+) -> None:
+    table = write_table(films / "one.tsv", reviews(40, 0))
+    said = genpool("train", "texts", "--data", table, "--start", small_model, *QUICK)
+    assert said.code == 0, said.err
+    assert "dev set: 4 rows held out of the training set" in said.err
+    assert "words added" in said.err
+    assert said.out.startswith("dev accuracy: ")
+    model = TextClassifier.from_pretrained(films / "runs" / "texts" / "best")
+    assert model.settings.encoder.name == "stacked-bilstm"
+
+
+def test_a_dev_table_is_used_where_there_is_one(
+    genpool: Command, films: Path, small_model: str
+) -> None:
+    said = genpool("train", "texts", "--data", "data", "--start", small_model, *QUICK)
+    assert said.code == 0, said.err
+    assert "rows: train 16, dev 8, test 6" in said.err
+    assert "held out" not in said.err
+
+
+def test_frozen_parts_are_those_of_the_start_model(
+    genpool: Command, films: Path, small_model: str
+) -> None:
+    arguments = ("train", "texts", "--data", "data", "--start", small_model, *QUICK)
+    said = genpool(*arguments, "--freeze", "encoder", "--out", "frozen")
+    assert said.code == 0, said.err
+    before = SentenceEncoder.from_pretrained(films / "small").encode(["A man sleeps."])
+    trained = TextClassifier.from_pretrained(films / "frozen" / "best").encoder
+    np.testing.assert_allclose(trained.encode(["A man sleeps."]), before, atol=1e-6)
+    said = genpool(*arguments, "--freeze", "all", "--out", "wrong")
+    assert said.code == 2
+    assert "unknown start.freeze 'all'" in said.err
+
+
+def test_scratch_is_the_recipe_with_new_weights_and_warns_of_few_rows(
+    genpool: Command, films: Path
+) -> None:
+    sizes = sets(["embedding.word_dim=6", "encoder.hidden_dim=4", "pooling.hidden_dim=3"])
+    said = genpool("train", "texts", "--data", "data", "--start", "scratch", *sizes, *QUICK)
+    assert said.code == 0, said.err
+    assert "warning: 16 training rows are few for new weights" in said.err
+    assert "--start embedded" in said.err
+
+
+def test_scores_are_learned_and_correlations_reported(
+    genpool: Command, films: Path, small_model: str
+) -> None:
+    rows = [(f"{number % 5}", text, "a film") for number, (_, text) in enumerate(reviews(40, 0))]
+    table = write_table(films / "pairs.tsv", rows, ("closeness", "sentence1", "sentence2"))
+    arguments = ("train", "pairs", "--data", table, "--start", small_model, *QUICK)
+    arguments += ("--score", "closeness")
+    said = genpool(*arguments, "--task", "score", "--out", "scores")
+    assert said.code == 0, said.err
+    assert re.match(r"dev Pearson: -?\d\.\d{4}, Spearman: -?\d\.\d{4}\n", said.out)
+    results = scores(films / "scores")["dev"]
+    assert set(results) == {"total", "pearson", "spearman"}
+    report = (films / "scores" / "report.md").read_text()
+    assert "| split | Spearman |" in report
+    assert "confusion" not in report
+    model = PairClassifier.from_pretrained(films / "scores" / "best")
+    assert model.labels == ("0", "1", "2", "3", "4")
+    assert model.predicts_scores
+    said = genpool("evaluate", "scores/best", table)  # the column of training is remembered
+    assert said.code == 0, said.err
+    assert said.out.split()[:3] == ["rows", "Pearson", "Spearman"]
+    said = genpool("predict", "scores/best", "A good film.", "A film.")
+    expected = model.predict_score([("A good film.", "A film.")])[0]
+    assert said.out == f"score  {expected:.4g}\n"
+    said = genpool(*arguments, "--out", "labels")
+    assert said.code != 0
+    assert "--task score" in said.err
+
+
+def test_a_selection_from_a_start_model_scores_test_once(
+    genpool: Command, films: Path, small_model: str
+) -> None:
+    arguments = ("train", "texts", "--data", "data", "--start", small_model, *QUICK)
+    select = ("--select", "training.learning_rate=1e-3,1e-2", "--out", "choice")
+    said = genpool(*arguments, *select)
+    assert said.code == 0, said.err
+    assert "test accuracy:" in said.out
+    model = said.out.splitlines()[-1].removeprefix("model:  ").partition(" (")[0]
+    test = films / "data" / "test.tsv"
+    evaluated = genpool("evaluate", model, test)
+    percent = said.out.split("test accuracy: ")[1].split(" %")[0]
+    assert f"{percent} %" in evaluated.out

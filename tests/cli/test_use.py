@@ -1,4 +1,4 @@
-"""Predict, evaluate, encode, similarity, explain, recipes: what they print and write."""
+"""Predict, evaluate, encode, similarity, recipes: what they print and write."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def test_predict_keeps_the_gold_labels_of_a_named_column(genpool: Command, place
 def with_bad_rows(place: Path) -> str:
     """pairs.tsv with two bad rows between its own."""
     header, first, second = (place / "pairs.tsv").read_text().splitlines()
-    lines = [header, first, "neutral\tA dog runs.\t", "neutral\tA dog runs.", second]
+    lines = [header, first, "neutral", "neutral\tA dog runs.", second]
     (place / "bad.tsv").write_text("\n".join(lines) + "\n")
     return "bad.tsv"
 
 
-LEFT_OUT = "rows left out: 1 empty side, 1 wrong number of fields\n"
+LEFT_OUT = "rows left out: 2 wrong number of fields\n"
 
 
 def test_predict_leaves_bad_rows_out_if_asked_to(
@@ -97,7 +97,7 @@ def test_predict_leaves_bad_rows_out_if_asked_to(
     asked = ("predict", MODEL, with_bad_rows(place), "-o", "labels.tsv", "--bad-rows")
     said = genpool(*asked, "error")
     assert said.code == 2
-    assert "bad.tsv, line 3: column 'hypothesis' is empty" in said.err
+    assert "bad.tsv, line 3: has 1 fields; expected 3" in said.err
     said = genpool(*asked, "skip")
     assert said == (0, "2 rows: labels.tsv\n", LEFT_OUT)
     found = read_predictions(place / "labels.tsv")
@@ -110,10 +110,10 @@ def test_evaluate_leaves_bad_rows_out_if_asked_to(genpool: Command, place: Path)
     assert (expected.code, expected.err) == (0, "")
     said = genpool("evaluate", MODEL, with_bad_rows(place), "--bad-rows", "skip")
     assert said == (0, expected.out, LEFT_OUT)
-    (place / "worse.tsv").write_text("label\tpremise\thypothesis\nneutral\tA dog runs.\t\n")
+    (place / "worse.tsv").write_text("label\tpremise\thypothesis\nneutral\tA dog runs.\n")
     said = genpool("evaluate", MODEL, "worse.tsv", "--bad-rows", "skip")
     assert said.code == 2
-    assert said.err.startswith("rows left out: 1 empty side\nerror: no rows")
+    assert said.err.startswith("rows left out: 1 wrong number of fields\nerror: no rows")
 
 
 def test_evaluate_prints_accuracy_per_class_and_confusion(
@@ -125,9 +125,11 @@ def test_evaluate_prints_accuracy_per_class_and_confusion(
         label == gold
         for label, gold in zip(model.predict(PAIRS), ("entailment", "neutral"), strict=True)
     )
-    assert f"Accuracy **{50 * right:.2f} %** ({right} of 2;" in said.out
-    assert "| class | precision | recall | F1 | rows |" in said.out
-    assert "| gold \\ predicted | entailment | neutral | contradiction |" in said.out
+    assert f"Accuracy {50 * right:.2f} % ({right} of 2;" in said.out
+    lines = [line.split() for line in said.out.splitlines()]
+    assert ["class", "precision", "recall", "F1", "rows"] in lines
+    assert ["gold", "\\", "predicted", "entailment", "neutral", "contradiction"] in lines
+    assert "|" not in said.out and "**" not in said.out
     numbers = json.loads((place / "numbers.json").read_text())
     assert numbers["accuracy"]["correct"] == right
 
@@ -139,8 +141,8 @@ def test_evaluate_agrees_with_the_scores_of_the_run(
     from genpool.data import RulesReader
 
     rows = [
-        "\t".join((str(each.label), each.first, str(each.second), str(each.genre)))
-        for each in RulesReader(sizes=(60, 12, 9)).read("test")
+        "\t".join((str(example.label), example.first, str(example.second), str(example.genre)))
+        for example in RulesReader(sizes=(60, 12, 9)).read("test")
     ]
     header = "label\tpremise\thypothesis\tgenre"
     (place / "test.tsv").write_text("\n".join([header, *rows]) + "\n")
@@ -189,8 +191,8 @@ def test_compared_files_are_called_by_what_tells_them_apart(
     said = genpool("evaluate", "--compare", a, b)
     assert said.code == 0, said.err
     one, other = names.split()
-    assert f"| {one} | " in said.out
-    assert f"| {other} | " in said.out
+    first_words = [line.split()[0] for line in said.out.splitlines() if line]
+    assert one in first_words and other in first_words
     assert f"{one} minus {other} = " in said.out
 
 
@@ -212,12 +214,12 @@ def test_evaluate_similarity_correlates_and_regresses(genpool: Command, place: P
     columns = ("--score", "gold", "--first", "s", "--second", "t")
     said = genpool("evaluate", MODEL, "sts", "--similarity", *columns, "--json", "n.json")
     assert said.code == 0, said.err
-    assert "| cosine | 12 |" in said.out
-    assert "| regression | 12 |" in said.out
+    starts = [line.split()[:2] for line in said.out.splitlines()]
+    assert ["cosine", "12"] in starts and ["regression", "12"] in starts
     numbers = json.loads((place / "n.json").read_text())
     assert numbers.keys() == {"similarity", "regression"}
     alone = genpool("evaluate", MODEL, "sts/test.tsv", "--similarity", *columns)
-    assert "| cosine | 12 |" in alone.out
+    assert ["cosine", "12"] in [line.split()[:2] for line in alone.out.splitlines()]
     assert "regression" not in alone.out
 
 
@@ -287,7 +289,7 @@ def test_encode_takes_a_column_and_normalizes(genpool: Command, place: Path) -> 
         assert np.linalg.norm(row["vector"]) == pytest.approx(1, abs=1e-5)
 
 
-# --- similarity and explain ----------------------------------------------------------------------
+# --- similarity ----------------------------------------------------------------------------------
 
 
 def test_similarity_of_two_sentences_is_their_cosine(
@@ -358,43 +360,6 @@ def test_the_name_of_a_file_that_is_not_there_is_no_sentence(
 def test_what_only_resembles_a_file_is_a_sentence(genpool: Command, place: Path, text: str) -> None:
     said = genpool("similarity", text, text, "--model", MODEL)
     assert (said.code, said.out) == (0, "1.0000\n")
-
-
-def test_explain_prints_a_line_per_token_and_a_column_per_head(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
-    said = genpool("explain", "A dog runs.", "--model", MODEL, "--html", "page.html")
-    assert said.code == 0
-    head, *lines = said.out.splitlines()
-    assert head.split() == ["head", "1", "head", "2"]
-    assert [line.split()[0] for line in lines[:4]] == ["A", "dog", "runs", "."]
-    weights = model.encoder.explain("A dog runs.").token_weights
-    found = np.array([re.findall(r"\d\.\d+", line) for line in lines[:4]], dtype=float)
-    assert np.abs(found.T - weights).max() < 1e-3
-    assert lines[4] == "page: page.html"
-    page = (place / "page.html").read_text()
-    assert page.startswith("<!doctype html>")
-    assert page.count("<th>head") == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("sentences.txt", "sentences.txt: is a file; expected a sentence"),
-        ("typo.txt", "typo.txt: there is no such file"),
-    ],
-)
-def test_explain_takes_a_sentence_and_no_file(
-    genpool: Command, place: Path, name: str, message: str
-) -> None:
-    said = genpool("explain", name, "--model", MODEL)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: {message}")
-
-
-def test_explain_of_nothing_says_so(genpool: Command, place: Path) -> None:
-    said = genpool("explain", "", "--model", MODEL)
-    assert (said.code, said.out) == (0, "(no tokens)\n")
 
 
 # --- recipes -------------------------------------------------------------------------------------

@@ -197,3 +197,29 @@ def test_bad_json_rows_are_counted_by_reason(tmp_path, line, reason):
     reader = TableReader(path, bad_rows="skip")
     list(reader.read("all"))
     assert reader.skipped == {reason: 2 if reason == "invalid JSON" else 1}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_of_a_csv_file_is_found_in_its_header(tmp_path, delimiter):
+    rows = [("label", "text"), ("yes", '"one, two; three | four"'), ("no", "five")]
+    path = write(tmp_path / "t.csv", "".join(delimiter.join(row) + "\n" for row in rows))
+    assert pairs(read(path)) == [("yes", "one, two; three | four"), ("no", "five")]
+
+
+def test_a_delimiter_inside_quotes_is_no_delimiter_of_the_header(tmp_path):
+    path = write(tmp_path / "t.csv", 'label;"a, b, c";text\nyes;1;one\n')
+    assert pairs(read(path)) == [("yes", "one")]
+
+
+def test_a_named_delimiter_is_not_looked_for(tmp_path):
+    path = write(tmp_path / "t.csv", "label,text;note,x\nyes,one;two,3\n")
+    assert pairs(read(path, first="text;note", delimiter=",")) == [("yes", "one;two")]
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv"])
+def test_an_empty_line_in_a_table_of_one_column_is_an_empty_cell(tmp_path, suffix):
+    path = write(tmp_path / f"t.{suffix}", "text\none\n\n\ntwo\n\n")
+    texts = [example.first for example in read(path, labelled=False, empty_texts=True)]
+    assert texts == ["one", "", "", "two"]
+    with pytest.raises(DataError, match="line 3: column 'text' is empty"):
+        read(path, labelled=False)

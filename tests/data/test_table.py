@@ -81,6 +81,75 @@ def test_a_header_that_cannot_be_used_says_what_it_has_and_the_remedy(tmp_path, 
         read(path)
 
 
+def test_all_missing_columns_are_told_in_one_message(tmp_path):
+    path = write(tmp_path / "t.csv", "stars,review\n5,fine\n")
+    with pytest.raises(DataError) as caught:
+        read(path, first="reviews", label="star", id="number")
+    assert str(caught.value).endswith(
+        "t.csv, line 1: unknown columns 'star' (did you mean 'stars'?), 'reviews' (did you mean "
+        "'review'?), 'number'; this table has: 'stars', 'review'"
+    )
+
+
+def test_a_table_whose_columns_cannot_be_guessed_names_the_candidates(tmp_path):
+    path = write(tmp_path / "t.csv", "Star Rating,Review Body,Date\n5,fine,today\n")
+    with pytest.raises(DataError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert "no column of text was found" in message
+    assert "no column of labels was found" in message
+    assert "this table has: 'Star Rating', 'Review Body', 'Date'" in message
+    assert "--first" in message
+    assert "--label" in message
+    assert message.endswith("; perhaps first='Review Body', label='Star Rating'")
+
+
+def test_preferred_columns_are_taken_where_the_table_has_them(tmp_path):
+    path = write(tmp_path / "t.csv", "text,body,stars\nx,one,5\n")
+    preferred = {"first": "body", "label": "stars"}
+    assert pairs(read(path, preferred=preferred)) == [("5", "one")]
+    assert pairs(read(path, preferred=preferred, first="text")) == [("5", "x")]
+    assert pairs(read(path, preferred={"first": "review", "label": "stars"})) == [("5", "x")]
+
+
+def test_the_preferred_sentences_of_a_pair_are_taken_both_or_not_at_all(tmp_path):
+    path = write(tmp_path / "t.csv", "a,b,text,label\none,two,three,yes\n")
+    reader = TableReader(path, preferred={"first": "a", "second": "b"})
+    assert list(reader.read("all")) == [Example("yes", "one", "two")]
+    assert reader.is_pair
+    reader = TableReader(path, preferred={"first": "a", "second": "c"})
+    assert list(reader.read("all")) == [Example("yes", "three")]
+    assert not reader.is_pair
+
+
+def test_a_preferred_column_that_has_another_use_now_is_left_to_it(tmp_path):
+    path = write(tmp_path / "t.csv", "body,text\nyes,one\n")
+    assert pairs(read(path, preferred={"first": "body"}, label="body")) == [("yes", "one")]
+
+
+def test_an_unknown_use_of_a_column_is_told(tmp_path):
+    path = write(tmp_path / "t.csv", "label,text\n")
+    with pytest.raises(ConfigError, match=r"unknown use of a column 'text'.*first"):
+        TableReader(path, preferred={"text": "body"})
+
+
+def test_a_reader_says_which_columns_it_reads(tmp_path):
+    path = write(tmp_path / "t.csv", "stars,body,id\n5,one,7\n")
+    reader = TableReader(path, label="stars", first="body")
+    assert reader.columns("all") == {"label": "stars", "first": "body", "id": "id"}
+    with pytest.raises(DataError, match="no column of text"):
+        TableReader(path).columns("all")
+
+
+def test_the_columns_of_all_tables_can_be_checked_before_a_row_is_read(tmp_path):
+    write(tmp_path / "train.tsv", "label\ttext\nyes\tone\n")
+    write(tmp_path / "test.tsv", "label\tbody\nyes\tone\n")
+    reader = TableReader(tmp_path)
+    reader.check("train")
+    with pytest.raises(DataError, match=r"test\.tsv, line 1: no column of text"):
+        reader.check()
+
+
 def test_a_table_without_labels_is_read_when_none_are_needed(tmp_path):
     path = write(tmp_path / "t.tsv", "text\none\n")
     assert read(path, labelled=False) == [Example(None, "one")]
@@ -145,7 +214,7 @@ def test_a_folder_without_tables_says_what_it_holds(tmp_path):
 
 
 def test_a_file_of_another_kind_is_refused_by_its_name(tmp_path):
-    path = write(tmp_path / "t.xlsx", "")
+    path = write(tmp_path / "t.docx", "")
     with pytest.raises(DataError, match=r"expected \.tsv, \.csv"):
         TableReader(path)
 

@@ -156,3 +156,20 @@ def test_an_archive_of_several_files_or_none_is_refused(tmp_path: Path, members:
 )
 def test_bare_name_leaves_the_compression_out(name: str, bare: str) -> None:
     assert uncompressed_name(Path("folder") / name) == bare
+
+
+def test_a_zip_whose_names_are_damaged_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("é.txt", "text")
+    content = path.read_bytes()
+    for place in (content.index("é".encode()), content.rindex("é".encode())):
+        damaged = content[:place] + b"\xff" + content[place + 1 :]
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match="may be damaged"), open_bytes(path):
+            pass
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x", "text")
+    path.write_bytes(path.read_bytes().replace(b"x", b"\x00"))  # a name that ends where it begins
+    with pytest.raises(DataError, match="contains 0 files; expected one"), open_bytes(path):
+        pass

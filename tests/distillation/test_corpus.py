@@ -55,8 +55,8 @@ def test_groups_hold_what_belongs_together_and_nothing_twice(tmp_path: Path) -> 
         "a man sleeps now\ta dog runs away",
         "A dog runs away!\ttoo short",
     )
-    groups = read_corpus(CorpusSettings(tables=(f"{name}:a,b",)), tmp_path)
-    assert groups == [["a man sleeps now", "somebody is at rest", "a dog runs away"]]
+    corpus = read_corpus(CorpusSettings(tables=(f"{name}:a,b",)), tmp_path)
+    assert corpus.groups == [["a man sleeps now", "somebody is at rest", "a dog runs away"]]
 
 
 def test_excluded_sentences_are_left_out_in_any_case_and_punctuation(
@@ -67,17 +67,17 @@ def test_excluded_sentences_are_left_out_in_any_case_and_punctuation(
     )
     scored = table(tmp_path / "test.tsv", "x\ty", "a man, it's said, sleeps\tanother one here")
     settings = CorpusSettings(tables=(f"{train}:text",), exclude=(f"{scored}:x,y",))
-    assert read_corpus(settings, tmp_path) == [["the cat sits up"]]
+    assert read_corpus(settings, tmp_path).groups == [["the cat sits up"]]
     assert comparison_key("A man , it 's said!") == comparison_key("a man, its said")
 
 
 def test_long_texts_are_used_up_to_the_maximum_number_of_sentences(tmp_path: Path) -> None:
     rows = [f"Text {n} is here now. Its second one is this {n}." for n in range(20)]
     name = table(tmp_path / "texts.tsv", "text", *rows)
-    groups = read_corpus(CorpusSettings(texts=(f"{name}:text:7",)), tmp_path)
-    assert sum(map(len, groups)) == 7
-    assert groups == read_corpus(CorpusSettings(texts=(f"{name}:text:7",)), tmp_path)
-    assert groups != read_corpus(CorpusSettings(texts=(f"{name}:text:7",)), tmp_path, seed=1)
+    corpus = read_corpus(CorpusSettings(texts=(f"{name}:text:7",)), tmp_path)
+    assert sum(map(len, corpus.groups)) == 7
+    assert corpus == read_corpus(CorpusSettings(texts=(f"{name}:text:7",)), tmp_path)
+    assert corpus != read_corpus(CorpusSettings(texts=(f"{name}:text:7",)), tmp_path, seed=1)
 
 
 def test_wordnet_gives_definitions_and_examples(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_wordnet_gives_definitions_and_examples(tmp_path: Path) -> None:
     for name in ("noun", "verb", "adj", "adv"):
         text = f"  1 licence | not a definition at all\n{line if name == 'noun' else ''}\n"
         (tmp_path / f"data.{name}").write_text(text)
-    groups = read_corpus(CorpusSettings(wordnet=str(tmp_path)), tmp_path)
-    assert groups == [["a unit of language", "he said a short word", "words fail me"]]
+    corpus = read_corpus(CorpusSettings(wordnet=str(tmp_path)), tmp_path)
+    assert corpus.groups == [["a unit of language", "he said a short word", "words fail me"]]
     (tmp_path / "data.adv").unlink()
     with pytest.raises(DataError, match=r"data\.adv"):
         read_corpus(CorpusSettings(wordnet=str(tmp_path)), tmp_path)
@@ -104,7 +104,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
 def test_sentences_outside_the_limits_of_length_are_left_out(tmp_path: Path) -> None:
     name = table(tmp_path / "t.tsv", "text", "two words", "three words here", "now four words here")
     settings = CorpusSettings(tables=(f"{name}:text",), min_words=3, max_words=3)
-    assert read_corpus(settings, tmp_path) == [["three words here"]]
+    assert read_corpus(settings, tmp_path).groups == [["three words here"]]
 
 
 def test_the_fingerprint_differs_with_sentences_groups_and_dev_scores(tmp_path: Path) -> None:

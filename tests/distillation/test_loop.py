@@ -28,7 +28,7 @@ from tests.helpers.distillation_runs import RECIPE, BagOfWords, write_tables
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_tables(tmp_path)
-    monkeypatch.setattr(teacher, "load_teacher", lambda name: BagOfWords())
+    monkeypatch.setattr(teacher, "open_teacher", lambda *_: BagOfWords())
     return tmp_path
 
 
@@ -127,7 +127,7 @@ def test_an_interrupt_saves_where_the_run_is(data: Path, monkeypatch: pytest.Mon
     with pytest.raises(Interrupted, match=r"stopped after step 12; continue .* --resume"):
         distil(settings, data, data / "run", show_progress=False)
     monkeypatch.undo()
-    monkeypatch.setattr(teacher, "load_teacher", lambda name: BagOfWords())
+    monkeypatch.setattr(teacher, "open_teacher", lambda *_: BagOfWords())
     best = distil(settings, data, data / "run", True, show_progress=False)
     whole = distil(settings, data, data / "whole", show_progress=False)
     assert best["loss"] == whole["loss"]

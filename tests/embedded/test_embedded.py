@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from genpool.errors import FolderError, InputError
 from genpool.evaluation import similarity_report
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.jobs.tables import evaluate_similarity, predict_table
+from genpool.model import load_model
 from genpool.pooling import GeneralizedPooling
 from tests.helpers.shared_data import shared_data
 
@@ -76,6 +79,22 @@ def test_pairs_are_classified(classifier) -> None:
 def test_there_is_no_text_classifier_inside() -> None:
     with pytest.raises(FolderError, match="no pretrained TextClassifier"):
         TextClassifier.from_pretrained()
+
+
+@pytest.mark.parametrize("kind", ["SentenceEncoder", "PairClassifier"])
+def test_two_words_that_changed_their_ids_are_noticed(kind: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(embedded_folder(kind), tmp_path / "copy"))
+    assert load_model(folder).text.max_length == 256
+    path = folder / "tokenizer.json"
+    text = path.read_text(encoding="utf-8")
+    first, second = '"dog": ', '"man": '
+    ids = json.loads(text)["model"]["vocab"]
+    swapped = text.replace(f"{first}{ids['dog']}", f"{first}{ids['man']}")
+    swapped = swapped.replace(f"{second}{ids['man']}", f"{second}{ids['dog']}")
+    assert json.loads(swapped)["model"]["vocab"] == ids | {"dog": ids["man"], "man": ids["dog"]}
+    path.write_text(swapped, encoding="utf-8", newline="\n")
+    with pytest.raises(FolderError, match="do not belong together: the checksum of tokenizer"):
+        load_model(folder)
 
 
 def test_the_cards_say_where_the_models_come_from() -> None:

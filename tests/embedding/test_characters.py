@@ -291,3 +291,26 @@ def test_sizes_below_one_are_refused(options: dict, problem: str) -> None:
 def test_unknown_options_are_refused_with_the_known_ones(options: dict, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         CharacterCNN(9, **options)
+
+
+def test_many_words_at_inference_are_computed_in_parts_with_the_same_vectors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch.manual_seed(0)
+    cnn = CharacterCNN(20, dim=4, widths=(1, 3), maps=5)
+    counts = torch.tensor([0, 3, 90, 0, 1, 30, 31, 1, 12, 0])
+    ids = torch.randint(1, 20, (int(counts.sum()),))
+    expected = cnn(ids, counts).detach()
+    parts: list[int] = []
+    together = cnn._together
+
+    def counted(ids: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        parts.append(len(ids))
+        return together(ids, counts)
+
+    monkeypatch.setattr("genpool.embedding.characters.CHARACTERS_TOGETHER", 32)
+    monkeypatch.setattr(cnn, "_together", counted)
+    with torch.no_grad():
+        torch.testing.assert_close(cnn(ids, counts), expected, rtol=0, atol=1e-6)
+    assert sum(parts) == len(ids) and len(parts) > 3
+    assert max(parts) < 32 + 90  # a part ends with the word that reaches the limit

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from genpool.encoder import DiSANEncoder, disan
+from genpool.encoder import DiSANEncoder, Encoder, disan, pair_attention
+from genpool.tensors.fast import fast_paths
 
 from .cases import INPUT_DIM, MASK, lively, made, sentences
 
@@ -24,7 +25,8 @@ def test_several_blocks_give_the_same_as_one(monkeypatch: pytest.MonkeyPatch, bl
 
     monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
     monkeypatch.setattr(disan, "attend", counting)
-    states = encoder(inputs, MASK).states
+    with fast_paths(False):
+        states = encoder(inputs, MASK).states
     assert len(block_sizes) > 2 and sum(block_sizes) == 2 * 7  # both directions, every token once
     torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
 
@@ -42,15 +44,30 @@ def test_a_single_pass_for_exported_graphs_is_not_divided(monkeypatch: pytest.Mo
     torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
 
 
-def test_blocks_do_not_change_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = made("disan", torch.float64)
+@pytest.mark.parametrize("fast", [False, True])
+def test_blocks_do_not_change_gradients(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    encoder, module = made("disan", torch.float64), pair_attention if fast else disan
     gradients = []
-    for block in (disan.MAX_BLOCK_VALUES, 1):
-        monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
-        inputs = sentences(dtype=torch.float64).requires_grad_()
-        encoder(inputs, MASK).states.square().sum().backward()
-        gradients.append(inputs.grad)
+    for block in (module.MAX_BLOCK_VALUES, 1):
+        monkeypatch.setattr(module, "MAX_BLOCK_VALUES", block)
+        gradients.append(gradients_of(encoder, fast)[0])
     torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
+
+
+def gradients_of(encoder: Encoder, fast: bool) -> list[torch.Tensor | None]:
+    """Of the states' squares, for the token vectors and all parameters."""
+    encoder.zero_grad()
+    inputs = sentences(dtype=torch.float64).requires_grad_()
+    with fast_paths(fast):
+        encoder(inputs, MASK).states.square().sum().backward()
+    return [inputs.grad, *(parameter.grad for parameter in encoder.parameters())]
+
+
+@pytest.mark.parametrize("name", ["disan", "resan"])
+def test_attention_of_pairs_has_the_gradients_of_the_plain_form(name: str) -> None:
+    encoder = made(name, torch.float64)
+    plain, fast = gradients_of(encoder, False), gradients_of(encoder, True)
+    torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
 
 
 def test_no_block_is_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +82,8 @@ def test_no_block_is_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", limit)
     monkeypatch.setattr(disan, "attend", measuring)
-    encoder(sentences(mask), mask)
+    with fast_paths(False):
+        encoder(sentences(mask), mask)
     assert max(largest) == limit
 
 

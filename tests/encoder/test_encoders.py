@@ -15,21 +15,29 @@ from genpool.encoder import (
     ENCODERS,
     BagOfWordsEncoder,
     BiLSTMEncoder,
+    CAFEEncoder,
     CNNEncoder,
     DiSANEncoder,
     Encoded,
     Encoder,
     GRUEncoder,
+    GumbelTreeEncoder,
     LSTMEncoder,
+    NSEEncoder,
+    NTIEncoder,
+    ReSANEncoder,
     ResidualStackedEncoder,
     ShortcutStackedEncoder,
+    SPINNEncoder,
     StackedBiLSTMEncoder,
+    TreeCNNEncoder,
 )
 from genpool.encoder.bilstm import BiLSTMStack
 from genpool.errors import ConfigError, GenpoolError, InputError
 from genpool.saving.saved_model import PARTS
+from genpool.tensors.dropout import dropout_disabled
 
-from .cases import CASES, INPUT_DIM, MASK, lively, made, references, sentences, to_numpy
+from .cases import CASES, INPUT_DIM, MASK, learning, lively, made, references, sentences, to_numpy
 
 EVERY = pytest.mark.parametrize("name", CASES)
 #: the same classes as functions: every encoder of the package has defaults, the base class has none
@@ -59,6 +67,13 @@ def test_every_encoder_that_the_design_asks_for_is_there() -> None:
         "cnn": CNNEncoder,
         "disan": DiSANEncoder,
         "bag-of-words": BagOfWordsEncoder,
+        "nse": NSEEncoder,
+        "cafe": CAFEEncoder,
+        "resan": ReSANEncoder,
+        "spinn": SPINNEncoder,
+        "tree-cnn": TreeCNNEncoder,
+        "nti": NTIEncoder,
+        "gumbel-tree": GumbelTreeEncoder,
     } == ENCODERS
 
 
@@ -89,6 +104,13 @@ def test_defaults_are_those_of_the_papers() -> None:
         "cnn": 300,
         "disan": 600,
         "bag-of-words": 600,
+        "nse": 300,
+        "cafe": 300,
+        "resan": 600,
+        "spinn": 300,
+        "tree-cnn": 300,
+        "nti": 300,
+        "gumbel-tree": 300,
     }
     assert depths == {
         "stacked-bilstm": 3,
@@ -120,7 +142,7 @@ def test_bfloat16_trains(name: str) -> None:
     encoder = made(name, torch.bfloat16)
     inputs = sentences(dtype=torch.bfloat16).requires_grad_()
     encoder(inputs, MASK).states.float().square().sum().backward()
-    for tensor in (inputs, *encoder.parameters()):
+    for tensor in (inputs, *learning(name, encoder)):
         assert tensor.grad is not None
         assert tensor.grad.dtype is torch.bfloat16 and tensor.grad.isfinite().all()
 
@@ -133,7 +155,7 @@ def test_mixed_precision_runs_and_trains(name: str) -> None:
         states = encoder(inputs, MASK).states
     assert abs(to_numpy(states) - expected).max() / abs(expected).max() < 24 * 2**-8
     states.float().square().sum().backward()
-    for tensor in (inputs, *encoder.parameters()):
+    for tensor in (inputs, *learning(name, encoder)):
         assert tensor.grad is not None and tensor.grad.isfinite().all()
 
 
@@ -157,8 +179,12 @@ def test_state_dict_holds_every_parameter_and_nothing_else(name: str) -> None:
 @EVERY
 def test_training_mode_changes_nothing(name: str) -> None:
     encoder, inputs = made(name), sentences()
-    training = encoder.train()(inputs, MASK).states
-    assert torch.equal(encoder.eval()(inputs, MASK).states, training)
+    evaluation = encoder.eval()(inputs, MASK).states
+    if encoder.stochastic:
+        with dropout_disabled():
+            assert torch.equal(encoder.train()(inputs, MASK).states, evaluation)
+    else:
+        assert torch.equal(encoder.train()(inputs, MASK).states, evaluation)
 
 
 @EVERY
@@ -204,10 +230,16 @@ def test_a_mask_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
     assert str(shape) in str(caught.value) and "(2, 3)" in str(caught.value)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.uint8])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
 def test_a_mask_of_another_type_is_refused(dtype: torch.dtype) -> None:
-    with pytest.raises(InputError, match=rf"type {dtype}; expected a boolean"):
+    with pytest.raises(InputError, match=rf"type {dtype}; expected torch.bool"):
         made("bilstm")(torch.zeros(2, 3, INPUT_DIM), torch.ones(2, 3, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
+def test_a_mask_of_other_integers_than_0_and_1_is_refused(dtype: torch.dtype) -> None:
+    with pytest.raises(InputError, match="mask"):
+        made("bilstm")(torch.zeros(2, 3, INPUT_DIM), torch.full((2, 3), 2, dtype=dtype))
 
 
 @pytest.mark.parametrize("mask", [[[True, True, True]], None], ids=["list", "None"])
@@ -237,10 +269,18 @@ def test_gates_of_an_encoder_without_any_are_refused(name: str) -> None:
         (lambda: LSTMEncoder(4, layers=0), "layers is 0"),
         (lambda: GRUEncoder(4, hidden_dim=0), "hidden_dim is 0"),
         (lambda: DiSANEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (lambda: NSEEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (lambda: CAFEEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (lambda: CAFEEncoder(4, factors=0), "factors is 0"),
+        (lambda: ReSANEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (lambda: SPINNEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (lambda: TreeCNNEncoder(4, maps=0), "maps is 0"),
+        (lambda: NTIEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (lambda: GumbelTreeEncoder(4, hidden_dim=0), "hidden_dim is 0"),
     ],
 )
 def test_sizes_below_one_are_refused(make, given: str) -> None:
-    with pytest.raises(InputError, match=rf"{given}.* expected 1 or more"):
+    with pytest.raises(InputError, match=rf"{given}.* expected 1 (or more|to 1,000)"):
         make()
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from genpool.encoder import Encoder
 
-from .cases import CASES, GARBAGE, INPUT_DIM, MASK, made, sentences
+from .cases import CASES, GARBAGE, INPUT_DIM, MASK, learning, made, sentences
 
 TOLERANCE = 1e-6
 
@@ -101,7 +101,7 @@ def test_a_sentence_without_tokens_gives_zeros_and_spoils_no_gradient(name: str)
     assert inputs.grad is not None
     assert (inputs.grad[~MASK] == 0).all()
     assert inputs.grad[MASK].isfinite().all() and (inputs.grad[MASK] != 0).any()
-    for parameter in encoder.parameters():
+    for parameter in learning(name, encoder):
         assert parameter.grad is not None and parameter.grad.isfinite().all()
 
 

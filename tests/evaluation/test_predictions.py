@@ -75,7 +75,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path):
     [
         (b"", 1, "found nothing"),
         (b"id,gold,predicted\n", 1, "found id,gold,predicted"),
-        (b"id\tgold\tpredicted\tscore\n", 1, "found the column 'score'"),
+        (b"id\tgold\tpredicted\tpoints\n", 1, "found the column 'points'"),
         (b"id\tgold\tpredicted\tp:a\tp:a\n", 1, "'p:a' appears 2 times"),
         (b"id\tgold\tpredicted\n1\ta\tb\n2\ta\n", 3, "has 2 fields; expected 3"),
         (b"id\tgold\tpredicted\n1\ta\t\n", 2, "predicted label is empty"),

@@ -21,8 +21,9 @@ from genpool.experiments.claims import (
 )
 from genpool.experiments.reproduction import Reproduction
 from genpool.experiments.results import Difference, Results, find
+from genpool.experiments.table1 import TABLE1
 from genpool.experiments.table3 import TABLE3
-from genpool.experiments.tables import accuracy_table
+from genpool.experiments.tables import accuracy_table, trees_note
 
 from .records import done
 
@@ -108,6 +109,26 @@ def test_a_table_shows_figures_reasons_and_gaps(results: Results) -> None:
     assert f"{low:.2f} to {high:.2f}" in mean
     last = next(line for line in table if line.startswith("| BiLSTM last pooling |"))
     assert "not run yet" in last
+
+
+@pytest.mark.parametrize(
+    ("trees", "verdict"),
+    [
+        ("9 sentences: 9 from the data", "real parses"),
+        ("9 sentences: 4 from the data, 5 parsed", "real parses"),
+        ("9 sentences: 9 balanced", "balanced trees"),
+        ("9 sentences: 8 parsed, 1 balanced", "real parses, and balanced trees for the rest"),
+    ],
+)
+def test_a_table_says_which_systems_had_real_parses(
+    results: Results, trees: str, verdict: str
+) -> None:
+    enter(results, "nti", 100, task="snli")
+    assert trees_note(TABLE1, results) == ""
+    cell = results.plan.cell("snli", "spinn", (), 0)
+    results.ledger.add(done(cell, trees=trees))
+    assert f"- 600D SPINN-PI: {verdict} ({trees})" in trees_note(TABLE1, results).splitlines()
+    assert "NTI is balanced by definition" in trees_note(TABLE1, results)
 
 
 def test_rows_are_found_by_their_titles() -> None:

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError
 from genpool.experiments.definition import Column, Experiment, Row
 from genpool.experiments.definitions import EXPERIMENTS, check_definitions
+from genpool.experiments.plan import Plan
 from genpool.experiments.reproduction import reproduce
 from genpool.experiments.systems import SYSTEMS
 from genpool.experiments.tasks import SCALES, TASKS
+from genpool.recipes import recipe_text
+from genpool.training import read_settings
 
 from .records import empty_ledger
 
@@ -33,7 +37,46 @@ def test_every_row_of_a_table_that_the_paper_has_says_the_papers_figures(name: s
 
 def test_every_system_is_in_some_table() -> None:
     used = {row.system for experiment in EXPERIMENTS.values() for row in experiment.rows}
-    assert used - {None} == set(SYSTEMS)
+    assert used == set(SYSTEMS)
+
+
+def test_every_row_of_the_papers_table_1_is_trained_by_a_system_of_its_own() -> None:
+    systems = [row.system for row in EXPERIMENTS["table1"].rows if row.paper]
+    assert len(systems) == 19 + 4 == len(set(systems))
+    titles = {row.system: row.title for row in EXPERIMENTS["table1"].rows}
+    assert all(SYSTEMS[system].title == titles[system] for system in systems)
+
+
+def test_systems_read_parses_if_their_encoders_read_trees(tmp_path: Path) -> None:
+    plan = Plan("small", empty_ledger(tmp_path))
+    for name, system in SYSTEMS.items():
+        cell = plan.cell("snli", name, (), 0)
+        settings = read_settings(recipe_text(cell.recipe), cell.overrides)
+        reads = ENCODERS[settings.encoder.name].tree_kind is not None
+        assert system.reads_parses is reads
+        # Tables have no parses, so that a parser makes them; the generated corpus does without.
+        assert settings.text.parser == ("spacy" if reads else None)
+        assert "parser" not in str(Plan("tiny", plan.ledger).cell("snli", name, (), 0).overrides)
+
+
+@pytest.mark.parametrize(
+    ("scale", "task", "system", "key"),
+    [
+        ("small", "snli", "generalized", "befb98e7bf40"),
+        ("small", "snli", "self-attention", "2387cbc29e63"),
+        ("small", "snli", "disan", "dd3cf942786e"),
+        ("small", "multinli", "max", "e1fea0a7abd6"),
+        ("small", "yelp", "scalar", "79ca66adeb80"),
+        ("small", "age", "last", "f69f46c2a5e7"),
+        ("paper", "snli", "shortcut", "a23932ee7536"),
+    ],
+)
+def test_a_reproduction_that_was_started_finds_its_cells_again(
+    scale: str, task: str, system: str, key: str, tmp_path: Path
+) -> None:
+    """A cell whose settings change would be trained again; these keys are those of earlier ones."""
+    rate = ("training.learning_rate=0.001",)
+    assert Plan(scale, empty_ledger(tmp_path)).cell(task, system, rate, 0).key == key
 
 
 def test_all_mistakes_are_reported_together(tmp_path: Path, monkeypatch) -> None:

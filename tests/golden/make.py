@@ -1,4 +1,4 @@
-"""Creates the golden folders: `python tests/golden/make.py FORMAT_VERSION`.
+"""Creates the golden folders: `python tests/golden/make.py FORMAT_VERSION`, 1 or 3.
 
 They are created once for each format version, committed, and never created again: later versions
 of genpool must load them and return the values in the files beside them. All words are invented.
@@ -21,8 +21,9 @@ from genpool.config import (
     Part,
     TextSettings,
 )
-from genpool.saving.storage import FORMAT_VERSION
+from genpool.saving.storage import FORMAT_VERSION, INT4_VERSION
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text.ngrams import CharacterNgrams
 
 HERE = Path(__file__).parent
 WORDS = ("the", "wug", "Wug", "blicks", "daxes", "n't", "tove", ",", ".", '"')
@@ -107,9 +108,48 @@ def make_pair_classifier(name: str) -> None:
     )
 
 
+def make_int4_encoder(name: str) -> None:
+    """4-bit tables, n-grams for words without an entry, and folding."""
+    settings = ModelSettings(
+        text=TextSettings(rules="parts", folding=True, max_length=30),
+        embedding=EmbeddingSettings(
+            word_dim=5, characters=False, ngram_buckets=24, ngram_sizes=(3, 4)
+        ),
+        encoder=Part("bilstm", {"hidden_dim": 3, "layers": 1}),
+        pooling=Part("generalized", {"heads": 2}),
+    )
+    pipeline = TextPipeline(
+        WordTokenizer(settings.text.rules, folding=True),
+        Vocabulary.build(dict.fromkeys(WORDS, 1), folding=True),
+        CharacterNgrams(24, (3, 4)),
+        max_length=settings.text.max_length,
+    )
+    model = SentenceEncoder(pipeline, settings)
+    with_short_weights(model, 7)
+    model.notes = {"title": "A golden encoder in 4 bits", "seed": 7}
+    model.save_pretrained(HERE / name, int4_tables=True)
+    loaded = SentenceEncoder.from_pretrained(HERE / name)
+    sentences = [*SENTENCES]
+    sentences += ["The WUG doesn\u02bct blick-dax", "zorpés \uff57\uff55\uff47", "zorp\u200bes wug"]
+    write(
+        name,
+        {
+            "sentences": sentences,
+            "tokens": [loaded.text.tokens(sentence) for sentence in sentences],
+            "vectors": loaded.encode(sentences).tolist(),
+        },
+    )
+
+
 def main() -> None:
+    if sys.argv[1:] == [str(INT4_VERSION)]:
+        name = f"v{INT4_VERSION}-encoder"
+        if (HERE / name).exists():
+            sys.exit(f"{name} exists already and must not change")
+        make_int4_encoder(name)
+        return
     if sys.argv[1:] != [str(FORMAT_VERSION)]:
-        sys.exit(f"expected the format version of this genpool: make.py {FORMAT_VERSION}")
+        sys.exit(f"expected a format version of this genpool: {FORMAT_VERSION} or {INT4_VERSION}")
     names = [f"v{FORMAT_VERSION}-{kind}" for kind in ("encoder", "pair-classifier")]
     if there := [name for name in names if (HERE / name).exists()]:
         sys.exit(f"{', '.join(there)} exist already and must not change")

@@ -75,6 +75,9 @@ def place(
     (tmp_path / "index").symlink_to(rules_index)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "rules").symlink_to(rules_run)
+    films = [("good", "I love this film."), ("bad", "What a waste of time.")]
+    rows = [f"{label}\t{text} ({number})\n" for number in range(6) for label, text in films]
+    (tmp_path / "films.tsv").write_text("label\ttext\n" + "".join(rows))
     (tmp_path / "pairs.tsv").write_text(
         "label\tpremise\thypothesis\n"
         "entailment\tA dog runs.\tAn animal runs.\n"

@@ -17,6 +17,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cnn": {"maps": 4},
     "shortcut-stacked": {"hidden_dims": (3, 4, 5)},
     "disan": {"hidden_dim": 5},
+    "nse": {"hidden_dim": 5},
+    "cafe": {"hidden_dim": 5},
+    "resan": {"hidden_dim": 5},
+    "spinn": {"hidden_dim": 5, "tracking_dim": 3},
+    "tree-cnn": {"maps": 5},
+    "nti": {"hidden_dim": 5},
+    "gumbel-tree": {"hidden_dim": 6},
 }
 
 
@@ -32,8 +39,8 @@ def model(encoder: str, pooling: str = "generalized", ends: bool = False, layers
     )
     torch.manual_seed(1)
     made = SentenceEncoder(text, settings)
-    for each in made.parameters():
-        torch.nn.init.normal_(each, std=0.3)
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
     return made
 
 

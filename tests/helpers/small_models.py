@@ -25,6 +25,13 @@ SMALL_ENCODERS: dict[str, dict[str, Any]] = {
     "cnn": {"maps": 3, "widths": (2, 3)},
     "disan": {"hidden_dim": 3},
     "bag-of-words": {},
+    "nse": {"hidden_dim": 3},
+    "cafe": {"hidden_dim": 3, "factors": 2},
+    "resan": {"hidden_dim": 3},
+    "spinn": {"hidden_dim": 3, "tracking_dim": 2},
+    "tree-cnn": {"maps": 8},
+    "nti": {"hidden_dim": 3},
+    "gumbel-tree": {"hidden_dim": 4},
 }
 SMALL_POOLINGS: dict[str, dict[str, Any]] = {
     "generalized": {"heads": 2, "hidden_dim": 4},

@@ -117,7 +117,7 @@ def outcome(out: Path) -> dict[str, Any]:
         "metrics": metrics(out),
         "results": scores(out),
         "predictions": {
-            each.name: each.read_bytes() for each in sorted((out / "predictions").iterdir())
+            path.name: path.read_bytes() for path in sorted((out / "predictions").iterdir())
         },
     }
 

@@ -52,7 +52,7 @@ def test_one_string_is_one_sentence_and_not_its_letters(sentence_encoder) -> Non
     assert difference(sentence_encoder.encode("a dog"), sentence_encoder.encode(["a dog"])[0]) == 0
 
 
-@pytest.mark.parametrize("kind", [tuple, iter, lambda each: np.array(each)])
+@pytest.mark.parametrize("kind", [tuple, iter, lambda values: np.array(values)])
 def test_any_collection_of_strings_will_do(sentence_encoder, kind) -> None:
     expected = sentence_encoder.encode(SENTENCES)
     assert np.array_equal(sentence_encoder.encode(kind(SENTENCES)), expected)
@@ -299,6 +299,13 @@ def test_similarity_takes_an_array_that_must_not_be_written_to(sentence_encoder)
     assert sentence_encoder.similarity(vectors, vectors).shape == (4, 4)
 
 
+def test_cut_vectors_are_compared_with_each_other(sentence_encoder) -> None:
+    vectors = sentence_encoder.encode(SENTENCES, truncate_dim=5)
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
+    expected = vectors @ vectors.T / np.outer(lengths, lengths)
+    assert difference(sentence_encoder.similarity(vectors, vectors), expected) <= 1e-6
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 def test_similarity_works_in_any_number_type(sentence_encoder, dtype) -> None:
     array = sentence_encoder.encode(SENTENCES)
@@ -310,14 +317,16 @@ def test_similarity_works_in_any_number_type(sentence_encoder, dtype) -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (np.zeros((2, 3), np.float32), "got vectors of shape (2, 3); expected (n, 12)"),
-        (torch.zeros(5), "got vectors of shape (5,); expected (n, 12)"),
+        (np.zeros((2, 13), np.float32), "got vectors of shape (2, 13); expected (n, 12)"),
+        (torch.zeros(15), "got vectors of shape (15,); expected (n, 12)"),
+        (np.zeros((2, 0), np.float32), "got vectors of shape (2, 0); expected (n, 12)"),
+        (np.zeros((2, 3), np.float32), "expected the same number: encode both with truncate_dim=3"),
         (torch.zeros(1, 2, 12), "got vectors of shape (1, 2, 12); expected (n, 12)"),
         (np.array(["a", "dog"]), "expected vectors or a list of texts"),
         (["a dog", 5], "sentence 1: got 5 (int); expected a sentence"),
         (None, "got None (NoneType); expected a list of sentences"),
     ],
-    ids=["width", "vector", "three dimensions", "texts", "mixed", "nothing"],
+    ids=["width", "vector", "no dimension", "cut", "three dimensions", "texts", "mixed", "nothing"],
 )
 def test_what_cannot_be_compared_is_refused(sentence_encoder, given, expected: str) -> None:
     for sides in ((given, "a dog"), ("a dog", given)):
@@ -367,3 +376,57 @@ def test_the_type_that_encode_returns_is_known_from_its_arguments() -> None:
         assert list(parameters) == list(own)
         for name, parameter in parameters.items():
             assert name == "convert_to_tensor" or parameter.default == own[name].default
+
+
+# --- Data frames and their columns ---------------------------------------------------------------
+
+
+def columns_of(frames: str) -> list[object]:
+    """SENTENCES as every kind of column of a library."""
+    library = pytest.importorskip(frames)
+    if frames == "pyarrow":
+        return [library.array(SENTENCES), library.chunked_array([SENTENCES[:1], SENTENCES[1:]])]
+    index = {"index": [9, 3, 3, 1]} if frames == "pandas" else {}
+    return [library.Series(SENTENCES, **index), library.DataFrame({"text": SENTENCES})["text"]]
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars", "pyarrow"])
+def test_a_column_of_a_data_frame_is_a_list_of_sentences(sentence_encoder, frames: str) -> None:
+    expected = sentence_encoder.encode(SENTENCES)
+    for column in columns_of(frames):
+        assert np.array_equal(sentence_encoder.encode(column), expected)
+        chunks = list(sentence_encoder.encode_stream(column))
+        assert np.array_equal(torch.cat(chunks).numpy(), expected)
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars", "pyarrow"])
+def test_a_data_frame_is_refused_with_the_way_to_name_a_column(
+    sentence_encoder, text_classifier, pair_classifier, frames: str
+) -> None:
+    library = pytest.importorskip(frames)
+    make = library.table if frames == "pyarrow" else library.DataFrame
+    frame = make({"Text": SENTENCES, "label": ["x"] * 4})
+    message = r"got a \w+ with the columns 'Text', 'label'; .* such as frame\['Text'\], or for"
+    for use in (sentence_encoder.encode, text_classifier.predict, pair_classifier.predict):
+        with pytest.raises(InputError, match=message):
+            use(frame)
+    with pytest.raises(InputError, match=message):
+        sentence_encoder.similarity(frame, "a dog")
+    with pytest.raises(InputError, match=message):
+        list(sentence_encoder.encode_stream(frame))
+
+
+def test_a_missing_value_of_a_column_is_told_with_its_row(sentence_encoder) -> None:
+    pandas = pytest.importorskip("pandas")
+    for missing in (None, float("nan"), pandas.NA):
+        column = pandas.Series(["a dog", missing], dtype=object)
+        with pytest.raises(InputError, match=r"sentence 1: got .*; expected a sentence.*fillna"):
+            sentence_encoder.encode(column)
+    vectors = sentence_encoder.encode(pandas.Series(["a dog", None]).fillna(""))
+    assert np.abs(vectors[1]).max() == 0
+
+
+@pytest.mark.parametrize("wrong", [{"text": SENTENCES}, 5])
+def test_what_only_looks_like_a_list_is_refused(sentence_encoder, wrong: object) -> None:
+    with pytest.raises(InputError, match="expected a list of sentences"):
+        sentence_encoder.encode(wrong)

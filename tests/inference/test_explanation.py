@@ -1,83 +1,70 @@
-"""What each head looked at: weights, offsets, and how they are shown."""
+"""What a model looked at: weights, influence, offsets, and the overlap of its heads."""
 
 from __future__ import annotations
 
-import re
-from html.parser import HTMLParser
+import math
 
 import numpy as np
 import pytest
 import torch
 
-from genpool.config import TextSettings
+from genpool import SentenceEncoder
+from genpool.config import ProjectionSettings, TextSettings
 from genpool.encoder import ENCODERS
-from genpool.inference.explanation import SHADES, Explanation
+from genpool.inference.influence import cosines, degrees_between
 from genpool.pooling import POOLINGS
 from genpool.text import Token
+from tests.helpers.explanations import made_up
 
 SENTENCE = "The red dog, not 2 men, runs."
-EVIL = "<script>alert('x')</script> & \"quoted\" {braces} %s"
 
 every_pair = pytest.mark.parametrize(
     ("pooling", "encoder"),
     [
         (pooling, encoder)
-        for pooling, chosen in POOLINGS.items()
+        for pooling, kind in POOLINGS.items()
         for encoder in ("stacked-bilstm", "lstm", "cnn", "bag-of-words")
-        if ENCODERS[encoder].has_gates or not chosen.needs_gates
+        if ENCODERS[encoder].has_gates or not kind.needs_gates
     ],
 )
 
 
-def made_up(sentence: str, words: list[str], shares: list[list[float]]) -> Explanation:
-    """An explanation with these shares (heads, tokens), spread over two dimensions."""
-    tokens = [Token(word, 0, 0) for word in words]
-    weights = np.array(shares, dtype=np.float32)[:, :, None] * np.array([0.5, 1.5], np.float32)
-    return Explanation(sentence, tokens, weights)
+def states_of(model: SentenceEncoder, sentence: str) -> torch.Tensor:
+    """The states (1, tokens, dim) of a sentence."""
+    batch = model.text.batch([model.text.words(sentence)])
+    with torch.no_grad():
+        states: torch.Tensor = model.encoder(model.embedding(batch), batch.mask).states
+    return states
 
 
-class Page(HTMLParser):
-    """The tags of a page, and its text."""
+def angle(first: np.ndarray, second: np.ndarray) -> float:
+    """The textbook's formula."""
+    lengths = np.linalg.norm(first) * np.linalg.norm(second)
+    return math.degrees(math.acos(max(-1.0, min(1.0, float(first @ second / lengths)))))
 
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.words: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.inside: dict[str, str | None] | None = None
-        self.feed(source)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.inside = dict(attrs) if tag == "span" else None
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self.inside is not None:
-            self.words.append((data, self.inside))
-            self.inside = None
+# --- weights -------------------------------------------------------------------------------------
 
 
 @every_pair
 def test_weights_of_every_head_and_dimension_sum_to_one(make_encoder, pooling, encoder) -> None:
     model = make_encoder(pooling, encoder)
-    found = model.explain(SENTENCE)
+    explanation = model.explain(SENTENCE)
     heads = model.output_dim // model.encoder.output_dim
-    assert found.weights.shape[:2] == (heads, 10) and found.weights.dtype == np.float32
-    assert found.weights.shape[2] in (1, model.encoder.output_dim)
-    assert np.abs(found.weights.sum(axis=1) - 1).max() <= 1e-5
-    assert found.weights.min() >= 0
-    assert found.token_weights.shape == (heads, 10)
-    assert np.abs(found.token_weights.sum(axis=1) - 1).max() <= 1e-5
+    assert explanation.weights.shape[:2] == (heads, 10)
+    assert explanation.weights.dtype == np.float32
+    assert explanation.weights.shape[2] in (1, model.encoder.output_dim)
+    assert np.abs(explanation.weights.sum(axis=1) - 1).max() <= 1e-5
+    assert explanation.weights.min() >= 0
+    assert explanation.token_weights.shape == (heads, 10)
+    assert np.abs(explanation.token_weights.sum(axis=1) - 1).max() <= 1e-5
 
 
 @every_pair
 def test_weights_are_those_that_the_vector_was_made_with(make_encoder, pooling, encoder) -> None:
     model = make_encoder(pooling, encoder)
     weights = model.explain(SENTENCE).weights.astype(float)  # (heads, tokens, dim or 1)
-    batch = model.text.batch([model.text.words(SENTENCE)])
-    with torch.no_grad():
-        states = model.encoder(model.embedding(batch), batch.mask).states[0].double().numpy()
+    states = states_of(model, SENTENCE)[0].double().numpy()
     heads = (weights * states).sum(axis=1)  # (heads, dim)
     assert np.abs(heads.ravel() - model.encode(SENTENCE)).max() <= 1e-6
 
@@ -93,123 +80,170 @@ def test_mean_weighs_all_tokens_alike_and_last_the_last(make_encoder) -> None:
 
 def test_max_shows_the_token_that_each_dimension_came_from(make_encoder) -> None:
     model = make_encoder("max", "lstm")
-    batch = model.text.batch([model.text.words(SENTENCE)])
-    with torch.no_grad():
-        states = model.encoder(model.embedding(batch), batch.mask).states[0]
+    states = states_of(model, SENTENCE)[0]
     expected = torch.nn.functional.one_hot(states.argmax(dim=0), 10).T.numpy()  # (tokens, dim)
     assert np.array_equal(model.explain(SENTENCE).weights[0], expected)
 
 
+# --- influence -----------------------------------------------------------------------------------
+
+
+@every_pair
+def test_influence_is_the_angle_to_the_vector_without_the_state(
+    make_encoder, pooling, encoder
+) -> None:
+    """The states of all other tokens are really pooled again, as a sentence of their own."""
+    model = make_encoder(pooling, encoder, projection=ProjectionSettings(dim=5)).double()
+    explanation = model.explain(SENTENCE)
+    batch = model.text.batch([model.text.words(SENTENCE)])
+    with torch.no_grad():
+        encoded = model.encoder(
+            model.embedding(batch), batch.mask, *([True] if model.pooling.needs_gates else [])
+        )
+    vector, heads = model.encode(SENTENCE).astype(float), explanation.vectors.heads
+    for token in range(10):
+        rest = [place for place in range(10) if place != token]
+        extra = [encoded.gates[:, rest]] if model.pooling.needs_gates else []
+        with torch.no_grad():
+            pooled = model.pooling(encoded.states[:, rest], batch.mask[:, rest], *extra)
+            without = model.projection(pooled.vector)[0].numpy()
+        expected = angle(vector, without)
+        assert explanation.vector_influence[token] == pytest.approx(expected, abs=1e-2)
+        for head, head_without in enumerate(pooled.heads[0].numpy()):
+            expected = angle(heads[head], head_without)
+            assert explanation.head_influence[head, token] == pytest.approx(expected, abs=1e-4)
+
+
+@every_pair
+def test_influence_has_a_value_for_every_head_and_token(make_encoder, pooling, encoder) -> None:
+    model = make_encoder(pooling, encoder)
+    explanation = model.explain(SENTENCE)
+    assert explanation.vector_influence.shape == (10,)
+    assert explanation.head_influence.shape == (model.pooling.heads, 10)
+    for values in (explanation.vector_influence, explanation.head_influence):
+        assert ((values >= 0) & (values <= 180)).all()
+
+
+def test_the_only_word_of_a_sentence_turns_the_vector_to_nothing(make_encoder) -> None:
+    for pooling in POOLINGS:
+        explanation = make_encoder(pooling).explain("dog")
+        assert explanation.vector_influence == pytest.approx([90])
+        assert explanation.head_influence == pytest.approx(90)
+
+
+def test_a_token_that_no_dimension_came_from_has_no_influence_on_a_maximum(make_encoder) -> None:
+    explanation = make_encoder("max", "lstm").explain(SENTENCE)
+    unused = explanation.token_weights[0] == 0
+    assert unused.any() and not unused.all()
+    assert (explanation.vector_influence[unused] == 0).all()
+    assert (explanation.vector_influence[~unused] > 0).all()
+
+
+def test_a_repeated_state_has_much_weight_and_no_influence(make_encoder) -> None:
+    """Why influence is shown first: a bag of words of one word is the same without any of them."""
+    explanation = make_encoder("mean", "bag-of-words").explain("dog dog dog")
+    assert explanation.token_weights == pytest.approx(1 / 3)
+    assert explanation.vector_influence == pytest.approx(0, abs=1e-4)
+
+
+def test_angles_are_those_of_geometry() -> None:
+    first = np.array([1.0, 0.0])
+    others = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 3.0], [-1.0, 0.0], [0.0, 0.0]])
+    assert degrees_between(first, others) == pytest.approx([0, 45, 90, 180, 90])
+    assert degrees_between(np.zeros(2), np.zeros(2)) == 0
+    tiny = np.array([math.cos(1e-9), math.sin(1e-9)])
+    assert degrees_between(first, tiny) == pytest.approx(math.degrees(1e-9), rel=1e-6)
+    assert cosines(first, others) == pytest.approx([1, 0.5**0.5, 0, -1, 0])
+
+
+# --- heads ---------------------------------------------------------------------------------------
+
+
+def test_the_overlap_of_heads_is_the_weight_on_the_same_tokens() -> None:
+    weights = np.array([[0.5, 0.5, 0], [0, 0.25, 0.75]])
+    explanation = made_up("a b c", ["a", "b", "c"], weights.tolist())
+    assert explanation.head_overlap == pytest.approx(np.array([[1, 0.25], [0.25, 1]]))
+    assert explanation.head_distances == pytest.approx(np.array([[0, 0.75], [0.75, 0]]))
+
+
+def test_the_overlap_is_a_mean_over_dimensions(sentence_encoder) -> None:
+    explanation = sentence_encoder.explain(SENTENCE)
+    heads, tokens, dims = explanation.weights.shape
+    for first in range(heads):
+        for second in range(heads):
+            shares = [
+                sum(
+                    min(
+                        explanation.weights[first, token, dim],
+                        explanation.weights[second, token, dim],
+                    )
+                    for token in range(tokens)
+                )
+                for dim in range(dims)
+            ]
+            expected = sum(shares) / dims
+            assert explanation.head_overlap[first, second] == pytest.approx(expected, abs=1e-5)
+
+
+# --- tokens --------------------------------------------------------------------------------------
+
+
 def test_tokens_have_their_places_in_the_sentence(sentence_encoder) -> None:
-    found = sentence_encoder.explain(SENTENCE)
+    explanation = sentence_encoder.explain(SENTENCE)
     words = ["The", "red", "dog", ",", "not", "2", "men", ",", "runs", "."]
-    assert [token.text for token in found.tokens] == words
-    assert all(SENTENCE[token.start : token.end] == token.text for token in found.tokens)
-    starts = [token.start for token in found.tokens]
-    assert starts == sorted(starts) and starts[0] == 0 and found.tokens[-1].end == len(SENTENCE)
-    assert found.sentence == SENTENCE
+    assert [token.text for token in explanation.tokens] == words
+    assert all(SENTENCE[token.start : token.end] == token.text for token in explanation.tokens)
+    starts = [token.start for token in explanation.tokens]
+    assert starts == sorted(starts) and starts[0] == 0
+    assert explanation.tokens[-1].end == len(SENTENCE)
+    assert explanation.sentence == SENTENCE and not explanation.truncated
 
 
 def test_sentence_ends_are_tokens_without_a_place(make_encoder) -> None:
     model = make_encoder(text=TextSettings(sentence_ends=True))
-    found = model.explain("a dog")
-    assert found.tokens == [
+    explanation = model.explain("a dog")
+    assert explanation.tokens == [
         Token("<s>", -1, -1),
         Token("a", 0, 1),
         Token("dog", 2, 5),
         Token("</s>", -1, -1),
     ]
-    assert found.weights.shape[1] == 4 and (found.token_weights > 0).all()
+    assert explanation.weights.shape[1] == 4 and (explanation.token_weights > 0).all()
+    assert explanation.vector_influence.shape == (4,) and not explanation.truncated
     assert [token.text for token in model.explain("").tokens] == ["<s>", "</s>"]
 
 
 def test_a_sentence_that_is_cut_is_explained_as_far_as_it_was_read(make_encoder) -> None:
-    found = make_encoder(text=TextSettings(max_length=2)).explain("a dog runs")
-    assert [token.text for token in found.tokens] == ["a", "dog"]
-    assert np.abs(found.token_weights.sum(axis=1) - 1).max() <= 1e-6
+    explanation = make_encoder(text=TextSettings(max_length=2)).explain("a dog runs")
+    assert [token.text for token in explanation.tokens] == ["a", "dog"]
+    assert np.abs(explanation.token_weights.sum(axis=1) - 1).max() <= 1e-6
+    assert explanation.truncated
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("sentence", ["", "   "])
-def test_a_sentence_without_tokens_has_an_explanation_without_weights(
+def test_a_sentence_without_tokens_has_an_explanation_without_values(
     make_encoder, pooling: str, sentence: str
 ) -> None:
     model = make_encoder(pooling)
-    found = model.explain(sentence)
+    explanation = model.explain(sentence)
     heads = model.output_dim // model.encoder.output_dim
-    assert found.tokens == [] and found.token_weights.shape == (heads, 0)
-    assert str(found) == "(no tokens)"
-    assert Page(found.to_html()).text.count("(no tokens)") == heads
+    assert explanation.tokens == [] and explanation.token_weights.shape == (heads, 0)
+    assert explanation.vector_influence.shape == (0,)
+    assert explanation.head_influence.shape == (heads, 0)
+    assert not explanation.vectors.vector.any()
 
 
 def test_explaining_leaves_no_gradients_behind(make_encoder) -> None:
     for pooling in ("generalized", "max"):
         model = make_encoder(pooling)
         model.explain(SENTENCE)
-        assert all(each.grad is None for each in model.parameters())
+        assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_a_model_in_double_precision_explains_alike(sentence_encoder) -> None:
-    single = sentence_encoder.explain(SENTENCE).weights
-    double = sentence_encoder.double().explain(SENTENCE).weights
-    assert double.dtype == np.float32 and np.abs(single - double).max() <= 1e-5
-
-
-def test_a_table_has_a_line_per_token_and_a_column_per_head() -> None:
-    found = made_up("a dog runs", ["a", "dog", "runs"], [[0.25, 0.75, 0], [0.5, 0.25, 0.25]])
-    assert str(found).splitlines() == [
-        "        head 1    head 2",
-        "a      0.250 ░   0.500 █",
-        "dog    0.750 █   0.250 ▒",
-        "runs   0.000     0.250 ▒",
-    ]
-
-
-def test_the_darkest_cell_of_each_head_is_its_top_token(sentence_encoder) -> None:
-    found = sentence_encoder.explain(SENTENCE)
-    lines = str(found).splitlines()[1:]
-    assert len(lines) == 10
-    for head, shares in enumerate(found.token_weights):
-        cells = re.findall(rf"(\d\.\d{{3}}) ([{SHADES}])", lines[shares.argmax()] + " ")
-        assert cells[head] == (f"{shares.max():.3f}", SHADES[-1])
-
-
-def test_a_page_shows_the_sentence_once_per_head() -> None:
-    found = made_up("a dog runs", ["a", "dog", "runs"], [[0.25, 0.75, 0], [0.5, 0.25, 0.25]])
-    page = Page(found.to_html())
-    assert [word for word, _ in page.words] == ["a", "dog", "runs"] * 2
-    assert [attrs["title"] for _, attrs in page.words] == [
-        "0.250",
-        "0.750",
-        "0.000",
-        "0.500",
-        "0.250",
-        "0.250",
-    ]
-    assert "head 1" in page.text and "head 2" in page.text and "a dog runs" in page.text
-
-
-def test_the_darker_a_word_on_the_page_the_more_weight_it_has() -> None:
-    found = made_up("a b c", ["a", "b", "c"], [[0.2, 0.5, 0.3]])
-    styles = [str(attrs["style"]) for _, attrs in Page(found.to_html()).words]
-    dark = [float(re.findall(r",([\d.]+)\)", style)[0]) for style in styles]
-    assert dark[1] == 0.85 and dark[0] < dark[2] < dark[1]
-    assert "color:#fff" in styles[1] and "color:#fff" not in styles[0]
-
-
-def test_a_page_escapes_every_word_and_the_sentence(sentence_encoder) -> None:
-    found = sentence_encoder.explain(EVIL)
-    source = found.to_html()
-    page = Page(source)
-    assert "script" not in page.tags and "<script" not in source
-    assert EVIL in page.text
-    words = [token.text for token in found.tokens]
-    assert [word for word, _ in page.words] == words * 2
-    clean = made_up("x", ["x"], [[1.0]]).to_html()
-    assert set(page.tags) == set(Page(clean).tags)
-
-
-def test_a_page_is_a_whole_html_document(sentence_encoder) -> None:
-    source = sentence_encoder.explain(SENTENCE).to_html()
-    assert source.startswith("<!doctype html>") and source.rstrip().endswith("</html>")
-    assert 'charset="utf-8"' in source and "http" not in source
+    single = sentence_encoder.explain(SENTENCE)
+    double = sentence_encoder.double().explain(SENTENCE)
+    assert double.weights.dtype == np.float32
+    assert np.abs(single.weights - double.weights).max() <= 1e-5
+    assert np.abs(single.vector_influence - double.vector_influence).max() <= 1e-2

@@ -20,8 +20,8 @@ def loops(inputs: np.ndarray, weight: np.ndarray, known_scale: bool) -> np.ndarr
         for out, weights in enumerate(weight):
             own = np.abs(weights).max() / 127
             total = 0
-            for value, each in zip(values, weights, strict=True):
-                total += int(np.rint(value / scale)) * int(np.rint(each / own))
+            for value, factor in zip(values, weights, strict=True):
+                total += int(np.rint(value / scale)) * int(np.rint(factor / own))
             result[row, out] = total * scale * own
     return result
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from multiprocessing import Pipe
 
 import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
-from genpool.errors import GenpoolError, InputError
+from genpool.errors import FolderError, GenpoolError, InputError
+from genpool.inference import workers
 from genpool.inference.sentence_vectors import SentenceVectors
-from genpool.inference.workers import WorkerPool
+from genpool.inference.workers import WorkerPool, following_parent
 from genpool.text import TextPipeline
 from tests.helpers.random_encoders import SENTENCES, largest_difference, model
 
@@ -69,6 +72,31 @@ def test_a_worker_that_dies_is_told_of(encoder) -> None:
             process.kill()
         with pytest.raises(GenpoolError, match="worker processes ended"):
             pool.encode(["a man"] * 10)
+
+
+@pytest.fixture
+def worker_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(workers, "_exit_with_parent", lambda *_: None)
+    monkeypatch.setattr("os._exit", sys.exit)
+
+
+@pytest.mark.usefixtures("worker_in_this_process")
+def test_a_worker_that_is_stopped_while_it_loads_exits_without_a_word() -> None:
+    receiver, sender = Pipe(duplex=False)
+    sender.close()
+    with pytest.raises(SystemExit), following_parent(receiver, "removed"):
+        raise FolderError("removed by another worker")
+    receiver.close()
+
+
+@pytest.mark.usefixtures("worker_in_this_process")
+def test_a_model_that_cannot_be_loaded_is_told_of() -> None:
+    receiver, sender = Pipe(duplex=False)
+    with pytest.raises(FolderError), following_parent(receiver, "damaged"):
+        raise FolderError("damaged")
+    sender.close()
+    receiver.close()
 
 
 def test_other_encoders_stream_by_themselves(encoder) -> None:

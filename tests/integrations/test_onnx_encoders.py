@@ -41,7 +41,12 @@ MODELS: list[tuple[str | Part, str, dict[str, Any]]] = [
     ("cnn", "mean", {"embedding": RELEASED}),
     ("disan", "source-to-token", {}),
     ("bag-of-words", "mean", {"text": TextSettings(rules="whitespace")}),
+    ("cafe", "mean-max", {}),
+    (Part("cafe", {"hidden_dim": 10, "factors": 3}), "max", {}),
+    ("resan", "source-to-token", {}),
 ]
+#: encoders whose control flow depends on the length of a sentence, or that read its syntax tree
+REFUSED = {"nse", "spinn", "tree-cnn", "nti", "gumbel-tree"}
 
 
 def name_of(encoder: str | Part) -> str:
@@ -49,7 +54,7 @@ def name_of(encoder: str | Part) -> str:
 
 
 def test_every_encoder_and_every_pooling_is_among_them() -> None:
-    assert {name_of(encoder) for encoder, _, _ in MODELS} == set(ENCODERS)
+    assert {name_of(encoder) for encoder, _, _ in MODELS} == set(ENCODERS) - REFUSED
     assert {pooling for _, pooling, _ in MODELS} == set(POOLINGS)
 
 
@@ -88,6 +93,16 @@ def test_an_encoder_without_a_form_is_refused_in_words(make_encoder: MakeEncoder
     traced_encoder(Strange(3))
     with pytest.raises(InputError, match=r"Foreign has no form .* stacked-bilstm, bilstm"):
         traced_encoder(Foreign(3, 3))
+
+
+@pytest.mark.parametrize("encoder", sorted(REFUSED))
+def test_an_encoder_that_no_graph_can_contain_is_refused_and_nothing_is_written(
+    make_encoder: MakeEncoder, tmp_path: Path, encoder: str
+) -> None:
+    model = make_encoder("last", encoder)
+    with pytest.raises(InputError, match=r"has no form for an ONNX graph.*stacked-bilstm"):
+        export(model, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_model_may_be_in_training_and_in_double_precision(

@@ -240,7 +240,7 @@ DAMAGES = {
     "cannot be read": lambda folder: (folder / "config.json").write_text("{"),
     "contains a pickle": lambda folder: (folder / "model.onnx").write_bytes(b"\x80\x04K\x01."),
     "not a graph that onnxruntime": lambda folder: (folder / "model.onnx").write_bytes(b"graph"),
-    "tokenizer.json cannot be read": lambda folder: (folder / "tokenizer.json").write_text("{}"),
+    "tokenizer.json cannot be used": lambda folder: (folder / "tokenizer.json").write_text("{}"),
     "format version 2": lambda folder: change(folder, format_version=2),
     "contains the graph of a transformer": lambda folder: change(folder, kind="transformer"),
     r"model type: ONNX graph .*": lambda folder: change(folder, format="other"),

@@ -86,7 +86,7 @@ def test_the_pickle_of_an_adapter_is_refused_and_other_files_are_not(folder: Pat
 def test_code_of_the_folder_is_refused(folder: Path, name: str) -> None:
     edit = {"auto_map": {"AutoModel": "evil.Model", "AutoTokenizer": ["evil.T", None]}}
     change_json(folder / name, lambda config: config.update(edit))
-    with pytest.raises(FolderError, match='has an "auto_map"'):
+    with pytest.raises(FolderError, match='has "auto_map"'):
         load(folder)
 
 
@@ -117,4 +117,51 @@ def test_modules_inside_a_router_are_looked_at_too(tmp_path: Path) -> None:
 
     change_json(folder / "router_config.json", spoil)
     with pytest.raises(FolderError, match=r"router_config.json names .* 'evil\.Module'"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "refused"),
+    [
+        ("config.json", {"_attn_implementation": "strangers/kernel"}, "_attn_implementation"),
+        ("config.json", {"text_config": [{"attn_implementation": "a/b:c"}]}, "attn_implementation"),
+        ("config.json", {"quantization_config": {"quant_method": "x"}}, "quantization_config"),
+        ("sentence_bert_config.json", {"model_args": {"trust_remote_code": True}}, "trust_remote"),
+        ("sentence_bert_config.json", {"backend": "onnx"}, "has the settings backend"),
+    ],
+)
+def test_settings_that_lead_to_code_from_elsewhere_are_refused(
+    folder: Path, name: str, edit: dict[str, Any], refused: str
+) -> None:
+    change_json(folder / name, lambda config: config.update(edit))
+    with pytest.raises(FolderError, match=refused):
+        load(folder)
+
+
+def test_a_known_attention_is_no_reason_to_refuse(folder: Path) -> None:
+    change_json(folder / "config.json", lambda config: config.update(_attn_implementation="eager"))
+    load(folder)
+
+
+def test_a_decoy_beside_a_pickle_does_not_help_it(folder: Path) -> None:
+    weights = folder / "1_GeneralizedPooling" / "model.safetensors"
+    weights.with_name("pytorch_model.bin").write_bytes(b"\x80\x04K\x01.")
+    weights.rename(weights.with_name("model_decoy.safetensors"))
+    with pytest.raises(FolderError, match=r"pytorch_model.bin is a pickle"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", "{}"),
+        ("config.json", '{"model_type": "bert", "hidden_size": "large"}'),
+        ("tokenizer.json", "{}"),
+        ("model.safetensors", "damaged"),
+        ("config_sentence_transformers.json", '{"prompts": 3}'),
+    ],
+)
+def test_a_damaged_folder_is_refused_in_words(folder: Path, name: str, content: str) -> None:
+    (folder / name).write_text(content, encoding="utf-8")
+    with pytest.raises(FolderError, match="saved"):
         load(folder)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from genpool import SentenceEncoder
-from genpool.jobs.earlier_output import describe_earlier_output
-from genpool.jobs.encode_file import EncodeOptions, encode_file
+from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
 
 WHEN = datetime(2021, 3, 4, 5, 6)
 

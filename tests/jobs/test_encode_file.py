@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from genpool import SentenceEncoder
-from genpool.data.sentences import column_reader, read_sentences
+from genpool.data.sentences import SentenceRow, column_reader, read_sentences
 from genpool.errors import DataError, InputError
 from genpool.inference.batching import WINDOW_BATCHES
 from genpool.inference.quick_encoder import QuickEncoder
@@ -91,19 +91,19 @@ def test_the_stream_is_never_in_memory_as_a_whole(
 ) -> None:
     read = written = ahead = 0
 
-    def sentences(source: Path) -> Iterator[str]:
+    def sentences(source: Path) -> Iterator[SentenceRow]:
         nonlocal read, ahead
         for _ in range(5 * WINDOW_BATCHES):
             read += 1
             ahead = max(ahead, read - written)
-            yield "a dog"
+            yield SentenceRow("a dog")
 
     def written_row(row: dict[str, object], **options: bool) -> str:
         nonlocal written
         written += 1
         return str(row["sentence"])
 
-    monkeypatch.setattr("genpool.jobs.encode_file.read_sentences", sentences)
+    monkeypatch.setattr("genpool.jobs.encode_file.read_rows", sentences)
     monkeypatch.setattr("genpool.jobs.vector_files.json.dumps", written_row)
     out = tmp_path / "vectors.jsonl"
     assert encode_file(sentence_encoder, "x", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
@@ -225,12 +225,12 @@ def test_an_error_on_the_way_leaves_the_output_as_it_was(
     out = tmp_path / f"vectors{suffix}"
     with pytest.raises(DataError):
         encode_file(sentence_encoder, bad, out, ONE_BY_ONE)
-    assert [each.name for each in tmp_path.iterdir()] == ["latin.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["latin.txt"]
     out.write_bytes(b"an earlier result")
     with pytest.raises(DataError):
         encode_file(sentence_encoder, bad, out, ONE_BY_ONE)
     assert out.read_bytes() == b"an earlier result"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["latin.txt", out.name]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latin.txt", out.name]
 
 
 def test_another_kind_of_output_is_refused_before_anything_is_read(

@@ -14,6 +14,7 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import TextSettings
 from genpool.data import TableReader
 from genpool.errors import DataError, FolderError, InputError
+from genpool.evaluation import read_predictions
 from genpool.jobs.tables import (
     evaluate_probe,
     evaluate_similarity,
@@ -111,7 +112,7 @@ def test_accuracy_is_per_class_and_per_genre(
     table = write(tmp_path / "pairs.tsv", rows, "label premise hypothesis genre")
     report = predict_table(pair_classifier, table).report()
     assert (report.correct, report.total) == (2, 3)
-    assert [(each.genre, each.correct, each.total) for each in report.genres] == [
+    assert [(score.genre, score.correct, score.total) for score in report.genres] == [
         ("fiction", 1, 1),
         ("news", 1, 2),
     ]
@@ -172,7 +173,100 @@ def test_a_folder_of_several_tables_is_told(
         predict_table(pair_classifier, tmp_path)
 
 
+def test_rows_without_text_are_predicted_in_their_place(
+    text_classifier: TextClassifier, tmp_path: Path
+) -> None:
+    texts = ["a dog", "", "the man"]
+    table = write(tmp_path / "t.tsv", [("neutral", text) for text in texts], "label text")
+    found = predict_table(text_classifier, table)
+    assert found.texts == {"text": texts}
+    assert list(found.predictions.predicted) == text_classifier.predict(texts)
+    assert found.without_text == 1
+    assert found.report().total == 3
+
+
+def test_the_texts_of_pairs_are_kept_side_by_side(
+    pair_classifier: PairClassifier, pairs: Path, tmp_path: Path
+) -> None:
+    found = predict_table(pair_classifier, pairs)
+    assert found.texts == {
+        "first": [first for _, first, _ in PAIRS],
+        "second": [second for _, _, second in PAIRS],
+    }
+    found.write(tmp_path / "labels.jsonl")
+    read = TableReader(tmp_path / "labels.jsonl", first="first", second="second", label="predicted")
+    assert [row.label for row in read.read("all")] == list(found.predictions.predicted)
+
+
+def test_columns_that_are_not_named_are_those_of_training(
+    text_classifier: TextClassifier, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "t.tsv", [("neutral", "a dog", "the man")], "grade text body")
+    text_classifier.notes = {"columns": {"label": "grade", "first": "body"}}
+    found = predict_table(text_classifier, table)
+    assert found.texts == {"text": ["the man"]}
+    assert found.predictions.gold == ("neutral",)
+    assert predict_table(text_classifier, table, first="text").texts == {"text": ["a dog"]}
+
+
 # --- Loading -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def score_model(make_encoder) -> PairClassifier:
+    model = PairClassifier(make_encoder(seed=5), ("0", "1", "2"))
+    model.notes = {"task": "score"}
+    return model.eval()
+
+
+SCORED = [("0.5", "yes", "a dog runs", "the dog rests"), ("2", "no", "the man", "two dogs sleep")]
+SCORED += [("1.25", "no", "not a man", "red"), ("", "no", "a man", "a man")]
+
+
+def test_a_model_of_scores_predicts_scores_and_correlates_them(
+    score_model: PairClassifier, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "scored.tsv", SCORED, "score label sentence1 sentence2")
+    predicted = predict_table(score_model, table)
+    probabilities = np.array(predicted.predictions.probabilities)
+    expected = [row[1] + 2 * row[2] for row in probabilities]
+    np.testing.assert_allclose(predicted.scores or [], expected, atol=1e-6)
+    assert predicted.predictions.gold == ("0.5", "2", "1.25", None)  # not the labels beside them
+    report = predicted.score_report().to_dict()
+    assert report["total"] == 3
+    gold = [0.5, 2, 1.25]
+    assert report["pearson"] == pytest.approx(pearsonr(gold, expected[:3]).statistic, abs=1e-4)
+    assert report["spearman"] == pytest.approx(spearmanr(gold, expected[:3]).statistic)
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "parquet"])
+def test_scores_are_written_beside_the_labels(
+    score_model: PairClassifier, tmp_path: Path, suffix: str
+) -> None:
+    import pandas as pd
+
+    table = write(tmp_path / "scored.tsv", SCORED, "score label sentence1 sentence2")
+    predicted = predict_table(score_model, table)
+    path = tmp_path / f"out.{suffix}"
+    predicted.write(path)
+    readers = {
+        "tsv": lambda: pd.read_csv(path, sep="\t"),
+        "csv": lambda: pd.read_csv(path),
+        "jsonl": lambda: pd.read_json(path, lines=True),
+        "parquet": lambda: pd.read_parquet(path),
+    }
+    frame = readers[suffix]()
+    assert list(frame.columns[:6]) == ["id", "gold", "predicted", "score", "first", "second"]
+    np.testing.assert_allclose(frame["score"], predicted.scores or [], rtol=1e-6)
+    if suffix == "tsv":
+        assert read_predictions(path).gold == predicted.predictions.gold
+
+
+def test_a_table_without_scores_cannot_be_correlated(
+    score_model: PairClassifier, pairs: Path
+) -> None:
+    with pytest.raises(DataError, match=r"no row has a score.*--score"):
+        predict_table(score_model, pairs).score_report()
 
 
 def test_an_encoder_is_loaded_from_a_classifier_too(

@@ -50,8 +50,10 @@ CASES = [
     Case("mean", {}, 1),
     Case("last", {"bidirectional": True}, 1),
     Case("last", {"bidirectional": False}, 1),
+    Case("mean-max", {}, 2),
 ]
-ATTENTIVE = [case for case in CASES if case.name not in ("gated", "max", "mean", "last")]
+NOT_ATTENTIVE = ("gated", "max", "mean", "last", "mean-max")
+ATTENTIVE = [case for case in CASES if case.name not in NOT_ATTENTIVE]
 WITH_PARAMETERS = ATTENTIVE
 
 

@@ -107,6 +107,10 @@ def mean(tokens: Array) -> Sentence:
     return np.array([total / len(tokens)]), None
 
 
+def mean_max(tokens: Array) -> Sentence:
+    return np.array([mean(tokens)[0][0], maximum(tokens)[0][0]]), None
+
+
 def last(tokens: Array, bidirectional: bool) -> Sentence:
     """[last forward state ; first backward state], or the last state of a one-way encoder."""
     if not bidirectional:

@@ -48,11 +48,19 @@ def test_mask_of_another_shape(case, shape):
     assert_says(text, "mask", str(shape), "(2, 3)")
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.uint8], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64], ids=str)
 @every_case
 def test_mask_of_another_type(case, dtype):
     text = message(pool, case.make(4), STATES, MASK.to(dtype), GATES)
-    assert_says(text, "mask", str(dtype), "torch.bool")
+    assert_says(text, "mask", str(dtype), "torch.bool", "1 at real tokens")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 2), (-1, 1), (-10000, 0), (7, 7)])
+@every_case
+def test_mask_of_integers_that_are_not_zeros_and_ones(case, low, high):
+    mask = torch.tensor([[low, high, high], [low, low, high]])
+    text = message(pool, case.make(4), STATES, mask, GATES)
+    assert_says(text, "mask", f"from {low} to {high}", "1 at real tokens", "mask > 0")
 
 
 @pytest.mark.parametrize("mask", [None, [[True] * 3] * 2, np.ones((2, 3), bool)], ids=repr)

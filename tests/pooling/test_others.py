@@ -9,6 +9,7 @@ from genpool.pooling import (
     InnerAttentionPooling,
     LastPooling,
     MaxPooling,
+    MeanMaxPooling,
     MeanPooling,
     ScalarAttentionPooling,
     SourceToTokenPooling,
@@ -61,6 +62,8 @@ def equations(pooling, states, mask, gates):
                 return reference.mean(tokens)
             case LastPooling():
                 return reference.last(tokens, pooling.bidirectional)
+            case MeanMaxPooling():
+                return reference.mean_max(tokens)
         raise AssertionError(f"no reference for {pooling}")
 
     return expected
@@ -115,6 +118,7 @@ def test_max_mean_and_last_of_three_tokens_worked_by_hand():
     assert MeanPooling(2)(states, mask).vector.tolist() == [[-4, -5]]
     assert LastPooling(2)(states, mask).vector.tolist() == [[-7, -8]]
     assert LastPooling(2, bidirectional=False)(states, mask).vector.tolist() == [[-7, -5]]
+    assert MeanMaxPooling(2)(states, mask).vector.tolist() == [[-4, -5, -1, -2]]
 
 
 def test_gated_pooling_worked_by_hand():
@@ -170,6 +174,6 @@ def test_scalar_attention_hides_in_half_the_width_unless_said_otherwise():
     assert ScalarAttentionPooling(10).heads == 5
 
 
-@pytest.mark.parametrize("name", ["gated", "max", "mean", "last"])
+@pytest.mark.parametrize("name", ["gated", "max", "mean", "last", "mean-max"])
 def test_poolings_without_attention_have_no_parameters(name):
     assert list(Case(name, {}, 1).make(4).parameters()) == []

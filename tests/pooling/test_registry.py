@@ -26,7 +26,7 @@ def every_pooling_class():
 
 
 def test_names_are_those_that_settings_and_saved_folders_use():
-    names = "generalized scalar inner gated source-to-token max mean last"
+    names = "generalized scalar inner gated source-to-token max mean last mean-max"
     assert list(POOLINGS) == names.split()
 
 

@@ -46,7 +46,7 @@ def number_of(path: Path) -> int:
         number: int = folder.config["number"]
         weights = folder.load_weights({"weights": (500,)})["weights"]
         assert torch.equal(weights, torch.full((500,), float(number)))
-        assert f"word{number}" in folder.tokenizer.get_vocab()
+        assert f"word{number}" in folder.tokenizer.vocabulary
         assert (path / "README.md").read_text() == f"card {number}"
         return number
 

@@ -46,6 +46,9 @@ def test_every_option_is_written_out_with_its_default(make_encoder, tmp_path: Pa
         "dropout_scaling": "inverted",
         "character_initialization": "torch",
         "character_padding": "both",
+        "ngram_buckets": 0,
+        "ngram_sizes": [3, 4, 5],
+        "hidden_words": 0.0,
     }
     assert "classifier" not in config["settings"]
 

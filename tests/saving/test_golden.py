@@ -47,3 +47,19 @@ def test_the_first_folders_are_of_format_1_and_can_be_saved_by_this_version(name
     assert again.settings == model.settings and again.labels == model.labels
     for key, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[key], tensor)
+
+
+def test_the_first_encoder_folder_in_4_bits_loads_and_gives_its_vectors() -> None:
+    expected = json.loads((GOLDEN / "v3-encoder.expected.json").read_text(encoding="utf-8"))
+    config = json.loads((GOLDEN / "v3-encoder" / "config.json").read_text(encoding="utf-8"))
+    assert config["format_version"] == 3
+    model = SentenceEncoder.from_pretrained(GOLDEN / "v3-encoder")
+    vectors = model.encode(expected["sentences"])
+    assert np.abs(vectors - np.array(expected["vectors"])).max() <= 1e-6
+    assert np.ptp(vectors, axis=0).max() > 0.05
+    assert np.array_equal(vectors[-1], vectors[-2])  # the same words, written in other ways
+    assert np.abs(vectors[-1] - vectors[2]).max() > 1e-3
+    tokens = [
+        [list(token) for token in model.text.tokens(sentence)] for sentence in expected["sentences"]
+    ]
+    assert tokens == expected["tokens"]

@@ -77,3 +77,39 @@ def test_integers_in_a_folder_of_the_first_version_are_refused(tmp_path: Path) -
     (folder / "config.json").write_text(json.dumps({**config, "format_version": 1}))
     with pytest.raises(FolderError, match="does not agree"):
         SentenceEncoder.from_pretrained(folder)
+
+
+def test_word_tables_in_4_bits_take_half_of_8(tmp_path: Path) -> None:
+    plain = model("bilstm")
+    plain.save_pretrained(tmp_path / "full")
+    plain.save_pretrained(tmp_path / "small", int4_tables=True)
+    first = SentenceEncoder.from_pretrained(tmp_path / "full").encode(SENTENCES)
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "small")
+    assert loaded.dtype is torch.float32
+    assert np.abs(loaded.encode(SENTENCES) - first).max() < 0.3 * np.abs(first).max()
+    config = json.loads((tmp_path / "small" / "config.json").read_text())
+    assert config["format_version"] == 3
+    stored = load_file(tmp_path / "small" / "model.safetensors")
+    words, dim = plain.embedding.words.shape
+    assert stored["embedding.words"].dtype is torch.uint8
+    assert stored["embedding.words"].shape == (words, (dim + 1) // 2)
+    assert stored["embedding.words.scale"].dtype is torch.float16
+    assert stored["pooling.w1"].dtype is torch.int8
+    assert np.abs(loaded.encode(SENTENCES)).max() > 0
+
+
+@pytest.mark.parametrize("change", ["8 bits", "wider", "floats"])
+def test_a_damaged_folder_of_4_bits_is_refused(tmp_path: Path, change: str) -> None:
+    folder = tmp_path / "small"
+    model("bilstm").save_pretrained(folder, int4_tables=True)
+    weights = load_file(folder / "model.safetensors")
+    table = weights["embedding.words"]
+    changed = {
+        "8 bits": table.to(torch.int8),
+        "wider": torch.cat([table, table], dim=1),
+        "floats": table.float(),
+    }
+    weights["embedding.words"] = changed[change]
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(FolderError, match=r"embedding\.words"):
+        SentenceEncoder.from_pretrained(folder)

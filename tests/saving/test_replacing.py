@@ -28,9 +28,9 @@ def test_saving_over_what_is_no_model_is_refused(sentence_encoder, tmp_path, nam
 
 
 def test_saving_over_a_model_of_a_newer_format_is_refused(sentence_encoder, folder: Path) -> None:
-    change_json(folder / "config.json", "format_version", 3)
+    change_json(folder / "config.json", "format_version", 4)
     before = content_of(folder)
-    with pytest.raises(FolderError, match="has format version 3"):
+    with pytest.raises(FolderError, match="has format version 4"):
         sentence_encoder.save_pretrained(folder)
     assert content_of(folder) == before
 

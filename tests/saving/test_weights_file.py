@@ -155,3 +155,23 @@ def test_an_empty_tensor_of_absurd_shape_lifts_no_bound(folder: Path) -> None:
     assert file.largest_side == largest
     with pytest.raises(FolderError, match="huge is not part of it"):
         load_model(folder)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("int8", [False, True])
+def test_values_next_to_zero_become_zero(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, mmap: bool, int8: bool
+) -> None:
+    with torch.no_grad():
+        sentence_encoder.embedding.words[5] = 1e-40
+        sentence_encoder.embedding.words[5, 0] = -1e-41
+        sentence_encoder.embedding.words[6, 1] = 2e-38  # small, but as fast as any other
+    sentence_encoder.save_pretrained(tmp_path / "model", int8=int8)
+    content = (tmp_path / "model" / "model.safetensors").read_bytes()
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "model", mmap=mmap)
+    words = loaded.embedding.words.detach()
+    assert words[5].tolist() == [0, 0, 0, 0]
+    if not int8:
+        assert torch.equal(words[:5], sentence_encoder.embedding.words[:5])
+        assert torch.equal(words[6:], sentence_encoder.embedding.words[6:])
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == content

@@ -14,17 +14,18 @@ import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
+from genpool.disk import mapped_array
 from genpool.errors import DataError, FolderError, InputError
 from genpool.jobs.encode_file import EncodeOptions, encode_file
 from genpool.search import (
     IndexCard,
     ModelReference,
     SearchIndex,
-    index_folder,
+    index_files,
     index_writer,
     is_folder_name,
 )
-from genpool.search.index_folder import OWN_FILES
+from genpool.search.index_files import OWN_FILES
 from tests.helpers.small_indexes import NO_MODEL, random_vectors, write_index
 
 SENTENCES = [
@@ -47,7 +48,7 @@ def test_sentences_and_vectors_come_back_as_they_were(tmp_path: Path, chunk: int
     index = SearchIndex.open(write_index(tmp_path / "index", vectors, SENTENCES, chunk))
     assert [index.sentence(row) for row in range(len(index))] == SENTENCES
     for row, vector in enumerate(vectors):
-        assert index.search(vector, top=1)[0][0][::2] == (row, SENTENCES[row])
+        assert index.search(vector, top=1)[0][0][:3:2] == (row, SENTENCES[row])
     assert np.array_equal(np.load(tmp_path / "index" / "vectors.npy"), vectors)
     assert index.card == IndexCard(len(SENTENCES), 5, False, NO_MODEL)
     assert set(files_of(tmp_path / "index")) == set(OWN_FILES)
@@ -127,7 +128,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
     """The sizes of all files are the same, so that only the reading can notice."""
     folder = write_index(tmp_path / "index", random_vectors(3, 4), ["old 0", "old 1", "old 2"])
     vectors = random_vectors(3, 4, seed=1)
-    map_array = index_folder._map_array
+    map_array = mapped_array.map_array
     replacements = iter([lambda: write_index(folder, vectors, ["new 0", "new 1", "new 2"])])
 
     def replaced_after_the_first(path: Path, *expected: Any) -> np.ndarray:
@@ -136,7 +137,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
             replace()
         return array
 
-    monkeypatch.setattr(index_folder, "_map_array", replaced_after_the_first)
+    monkeypatch.setattr(index_files, "map_array", replaced_after_the_first)
     index = SearchIndex.open(folder)
     [hits] = index.search(vectors[2], top=1)
     assert hits[0].sentence == "new 2" and hits[0].score == pytest.approx(1)
@@ -266,7 +267,7 @@ DAMAGE = [
     ("index.json", b"[" * 100_000, "is not JSON"),
     ("index.json", b"[1]", "its format is 'list'; expected \"genpool-index\""),
     ("index.json", card_with(format="faiss"), "its format is 'faiss'"),
-    ("index.json", card_with(format_version=2), "format version 2; this genpool reads 1\\."),
+    ("index.json", card_with(format_version=3), "format version 3; this genpool reads 1 to 2\\."),
     ("index.json", card_with(format_version=True), "format version True"),
     ("index.json", card_with(rows=-1), "-1 rows of dimension 4 are impossible"),
     ("index.json", card_with(dim=0), "9 rows of dimension 0 are impossible"),

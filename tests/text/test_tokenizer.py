@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
 from genpool.errors import ConfigError
+from genpool.text.stored_tokenizer import read_tokenizer
 from genpool.text.tokenizer import Token, WordTokenizer, canonical
 from tests.helpers.shared_data import shared_data
 
@@ -249,7 +250,7 @@ def test_half_of_a_surrogate_pair_is_a_token_like_any_symbol() -> None:
 @BOTH
 def test_a_saved_tokenizer_splits_as_before(tokenizer: WordTokenizer) -> None:
     saved = tokenizer.to_tokenizers({"<unk>": 0, "It": 1}, "<unk>").to_str()
-    loaded = WordTokenizer.from_tokenizers(tokenizers.Tokenizer.from_str(saved))
+    loaded = WordTokenizer.from_pre_tokenizer(read_tokenizer(saved).pre_tokenizer)
     assert loaded.rules == tokenizer.rules
     for pairs in CASES.values():
         for sentence, _ in pairs:
@@ -261,7 +262,7 @@ def test_a_saved_tokenizer_splits_as_before(tokenizer: WordTokenizer) -> None:
 def test_a_stored_pre_tokenizer_keeps_its_meaning() -> None:
     other = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
     other.pre_tokenizer = pre_tokenizers.CharDelimiterSplit("|")
-    loaded = WordTokenizer.from_tokenizers(tokenizers.Tokenizer.from_str(other.to_str()))
+    loaded = WordTokenizer.from_pre_tokenizer(other.pre_tokenizer)
     assert loaded.rules == "stored"
     assert loaded.tokens("it's|red.") == [Token("it's", 0, 4), Token("red.", 5, 9)]
 
@@ -269,7 +270,7 @@ def test_a_stored_pre_tokenizer_keeps_its_meaning() -> None:
 def test_tokens_keep_the_source_where_a_stored_pre_tokenizer_rewrites_it() -> None:
     other = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
     other.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # é becomes Ã©
-    assert WordTokenizer.from_tokenizers(other).words("thé") == ["thé"]
+    assert WordTokenizer.from_pre_tokenizer(other.pre_tokenizer).words("thé") == ["thé"]
 
 
 def test_the_saved_tokenizer_gives_the_same_tokens_and_the_vocabulary_s_numbers() -> None:
@@ -293,12 +294,6 @@ def test_unknown_rules_are_answered_with_the_nearest_name() -> None:
 def test_an_unknown_word_outside_the_vocabulary_is_refused() -> None:
     with pytest.raises(ConfigError, match="'<unk>' is not in the vocabulary"):
         PENN.to_tokenizers({"It": 0}, "<unk>")
-
-
-def test_a_tokenizer_that_does_not_split_is_refused() -> None:
-    bare = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
-    with pytest.raises(ConfigError, match="no pre-tokenizer"):
-        WordTokenizer.from_tokenizers(bare)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genpool.training.batches import epoch_batches, process_share
+from genpool.training.batches import count_epochs, count_steps, epoch_batches, process_share
 from genpool.training.settings import TrainingSettings
 
 BUFFER_BATCHES = TrainingSettings().buffer_batches
@@ -166,3 +166,31 @@ def test_a_buffer_is_as_large_as_the_settings_say() -> None:
         assert sorted(np.concatenate(batches[at : at + 2]).tolist()) == list(
             range(4 * at, 4 * at + 8)
         )
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "steps", "epochs"),
+    [
+        (100, 25, None, 40),  # 4 steps an epoch
+        (100, 25, 20, 5),
+        (100, 25, 21, 6),
+        (7, 32, 600, 40),  # no more than `epochs`
+        (33, 8, 100, 20),  # 5 steps an epoch, the last with a single row
+        (1000, 8, 100, 3),  # no fewer than `min_epochs`
+    ],
+)
+def test_the_fewer_rows_the_more_epochs(
+    rows: int, batch_size: int, steps: int | None, epochs: int
+) -> None:
+    settings = TrainingSettings(epochs=40, batch_size=batch_size, steps=steps, min_epochs=3)
+    lengths = np.ones((rows, 1), dtype=np.int64)
+    assert count_epochs(lengths, settings) == epochs
+    assert count_steps(rows, settings) == len(epoch_batches(lengths, settings, 0))
+
+
+@pytest.mark.parametrize(("tokens", "epochs"), [(10, 20), (50, 20), (100, 10), (999, 3)])
+def test_long_texts_get_fewer_epochs(tokens: int, epochs: int) -> None:
+    """20 epochs would give the 100 steps; 1,000 tokens per sentence allow for one, so it is 3."""
+    settings = TrainingSettings(epochs=40, batch_size=2, steps=100, min_epochs=3, max_tokens=10_000)
+    lengths = np.full((10, 1), tokens)  # 5 steps an epoch
+    assert count_epochs(lengths, settings) == epochs

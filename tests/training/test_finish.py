@@ -20,6 +20,7 @@ KEYS = {
     "train_accuracy",
     "dev_accuracy",
     "learning_rate",
+    "is_best",
     "seconds",
     "tokens_per_second",
     "idle_positions",

@@ -180,8 +180,9 @@ def test_the_gradient_share_by_finite_differences(three_heads: PairClassifier, n
     def losses() -> np.ndarray:
         with torch.no_grad():
             output = model(batch, weights=True)
-            term = sum(float(term.value) for term in penalty(model, output))
-            entropy = functional.cross_entropy(output.logits, labels)
+            entropies = functional.cross_entropy(output.logits, labels, reduction="none")
+            term = sum(float(term.value) for term in penalty(model, output, entropies))
+            entropy = entropies.mean()
         return np.array([term, float(entropy) + term])
 
     squares = np.zeros(2)

@@ -130,10 +130,10 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
             moments["exp_avg"].clone() for moments in run.optimizer.state_dict()["state"].values()
         ]
 
-    def accuracy(run: Run) -> float:
+    def accuracy(run: Run) -> dict[str, float]:
         script.seen.append(trained_weights(run.model))
         script.moments.append(moments(run))
-        return script.accuracies[len(script.seen) - 1]
+        return {"dev_accuracy": script.accuracies[len(script.seen) - 1]}
 
     def watched(run: Run) -> None:
         evaluate(run)
@@ -141,7 +141,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
         script.moments.append(moments(run))
         script.rates.append(run.state.schedule.learning_rate)
 
-    monkeypatch.setattr(Run, "_dev_accuracy", accuracy)
+    monkeypatch.setattr(Run, "_dev_metrics", accuracy)
     monkeypatch.setattr(Run, "evaluate", watched)
     return script
 
@@ -180,13 +180,13 @@ def test_a_halved_rate_is_the_one_that_steps_are_taken_with(
     tables: Path, tmp_path: Path, scripted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[float] = []
-    step = torch.optim.Adam.step
+    step = torch.optim.AdamW.step
 
-    def watched(optimizer: torch.optim.Adam, *arguments: Any, **options: Any) -> Any:
+    def watched(optimizer: torch.optim.AdamW, *arguments: Any, **options: Any) -> Any:
         used.append(optimizer.param_groups[0]["lr"])
         return step(optimizer, *arguments, **options)
 
-    monkeypatch.setattr(torch.optim.Adam, "step", watched)
+    monkeypatch.setattr(torch.optim.AdamW, "step", watched)
     scripted.accuracies = [0.5, 0.4, 0.5, 0.4, 0.4]
     run(tables, tmp_path / "run", "training.epochs=5", "training.batch_size=24")
     assert used == [0.05] * 4 + [0.025] * 4 + [0.0125] * 2

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from genpool.model import Classified, Classifier
-from genpool.training.losses import BatchShare, LossTerm, step_loss
+from genpool.training.losses import BatchShare, EncoderLoss, LossTerm, step_loss
 from tests.helpers.training_runs import metrics, run, weights
 
 SENTENCES = [["the", "man"], ["dog"], ["a", "red", "dog"]]
@@ -24,7 +25,9 @@ class LogitNorm:
     def __init__(self, weight: float, per_example: bool = True) -> None:
         self.weight, self.per_example, self.calls = weight, per_example, 0
 
-    def __call__(self, model: Classifier, output: Classified) -> list[LossTerm]:
+    def __call__(
+        self, model: Classifier, output: Classified, losses: torch.Tensor
+    ) -> list[LossTerm]:
         self.calls += 1
         value = self.weight * output.logits.square().sum(dim=1).mean()
         return [LossTerm(value, self.per_example)]
@@ -93,3 +96,60 @@ def test_a_run_takes_extra_losses_beside_its_penalty(
     assert none.calls == some.calls == 6 + 1  # steps, and the gradients at the evaluation
     shares = [metrics(tmp_path / name)[0]["penalty_gradient_share"] for name in ("with", "without")]
     assert 0 < shares[0] < shares[1]  # a large other term leaves less to the penalty
+
+
+RESAN = (
+    "encoder.name=resan",
+    "encoder.hidden_dim=4",
+    "encoder.pretraining_epochs=1",
+    "pooling.name=source-to-token",
+)
+
+
+def samplers(out: Path) -> dict[str, torch.Tensor]:
+    """The parameters that decide which words a trained ReSAN chooses."""
+    tensors = load_file(out / "last" / "model.safetensors")
+    return {name: value for name, value in tensors.items() if "_selector." in name}
+
+
+def test_an_encoder_that_learns_from_a_reward_is_trained_in_two_phases(
+    tables: Path, tmp_path: Path, no_pictures: None
+) -> None:
+    for epochs in (1, 2):
+        run(tables, tmp_path / str(epochs), *RESAN, f"training.epochs={epochs}")
+    first, second = samplers(tmp_path / "1"), samplers(tmp_path / "2")
+    assert len(first) == 8  # two samplers of two layers
+    for name, value in first.items():
+        if name.endswith("output.weight"):
+            assert not value.any()  # as before training: no choice was made
+        if name.endswith("output.bias"):
+            assert value.tolist() == [2.0]
+    assert all(not torch.equal(second[name], value) for name, value in first.items())
+
+
+def test_the_loss_of_an_encoder_is_its_own_term_of_the_examples_log_likelihoods(
+    text_classifier: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = text_classifier(text_classifier.text.batch(SENTENCES))
+    labels = torch.tensor([0, 2, 1])
+    received = []
+
+    def extra_loss(log_likelihoods: torch.Tensor) -> torch.Tensor:
+        received.append(log_likelihoods)
+        return torch.tensor(0.25)
+
+    monkeypatch.setattr(text_classifier.encoder.encoder, "extra_loss", extra_loss)
+    computed = step_loss(text_classifier, output, labels, share(3), [EncoderLoss()])
+    expected = output.logits.detach().log_softmax(dim=1)[torch.arange(3), labels]
+    torch.testing.assert_close(received[0], expected)
+    assert not received[0].requires_grad
+    without = step_loss(text_classifier, output, labels, share(3), [])
+    assert float((computed.total - without.total).detach()) == pytest.approx(0.25)
+
+
+def test_an_encoder_without_a_term_adds_none(text_classifier: Any) -> None:
+    output = text_classifier(text_classifier.text.batch(SENTENCES))
+    computed = step_loss(
+        text_classifier, output, torch.tensor([0, 2, 1]), share(3), [EncoderLoss()]
+    )
+    assert computed.terms == []

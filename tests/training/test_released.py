@@ -184,7 +184,9 @@ def test_character_filters_start_gaussian_and_read_to_the_right(prepared: Prepar
     spelling = prepared.model.encoder.embedding.spelling
     assert spelling is not None
     filters = [weights.detach().numpy() for weights in spelling.filters]
-    assert np.concatenate([each.ravel() for each in filters]).std() == pytest.approx(0.01, rel=0.3)
+    assert np.concatenate([values.ravel() for values in filters]).std() == pytest.approx(
+        0.01, rel=0.3
+    )
     letters = spelling.letters.detach().numpy()
     word = prepared.model.text.characters.ids_of("sleeps")
     expected = []

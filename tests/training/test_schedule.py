@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from genpool.training.schedule import Decision, Schedule
@@ -66,3 +68,36 @@ def test_patience_counts_evaluations_in_a_row() -> None:
     assert [schedule.after(accuracy, settings) for accuracy, _ in story] == [
         decision for _, decision in story
     ]
+
+
+def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:
+    settings = TrainingSettings(schedule="linear", warmup=0.2)
+    schedule = Schedule(learning_rate=0.8)
+    rates = [schedule.rate_at(step, 10, settings) for step in range(10)]
+    # Two steps up, then eight equal steps down, of which the last would be at zero.
+    by_hand = [0.4, 0.8, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
+    assert rates == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_the_linear_schedule_never_goes_back_and_stops_by_patience() -> None:
+    settings = TrainingSettings(schedule="linear", patience=2)
+    schedule = Schedule(learning_rate=0.8)
+    decisions = [schedule.after(accuracy, settings) for accuracy in (0.5, 0.4, 0.5, 0.4, 0.3)]
+    assert decisions == [BEST, WORSE, BEST, WORSE, STOP]
+    assert schedule.learning_rate == 0.8
+
+
+@pytest.mark.parametrize("schedule", ["restore-halve", "constant"])
+def test_the_other_schedules_have_one_rate_for_every_step(schedule: Any) -> None:
+    settings = TrainingSettings(schedule=schedule)
+    assert {Schedule(0.3).rate_at(step, 100, settings) for step in range(100)} == {0.3}
+
+
+def test_the_linear_schedule_prefers_later_weights_within_a_standard_error() -> None:
+    settings = TrainingSettings(schedule="linear")
+    schedule = Schedule(learning_rate=0.8)
+    story = [(0.90, BEST), (0.85, BEST), (0.79, WORSE), (0.80, BEST), (0.95, BEST), (0.84, WORSE)]
+    assert [schedule.after(score, settings, 0.1) for score, _ in story] == [d for _, d in story]
+    assert schedule.best == 0.95
+    constant = Schedule(learning_rate=0.8, best=0.9)
+    assert constant.after(0.85, TrainingSettings(schedule="constant"), 0.1) == WORSE

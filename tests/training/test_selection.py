@@ -282,3 +282,12 @@ def test_without_test_only_dev_is_scored(tables: Path, tmp_path: Path, no_pictur
     page = (tmp_path / "runs" / "selection.md").read_text()
     assert "The test splits were not scored (`--no-test`)." in page
     assert "- test:" not in page
+
+
+def test_another_selection_in_one_folder_is_refused(choice: Path, tables: Path) -> None:
+    before = (choice / "selection.md").read_bytes()
+    for other in (f"{KEY}=0.05,0.01", "pooling.heads=1,2"):
+        with pytest.raises(TrainingError, match="holds runs of another selection"):
+            select(RECIPE, ["training.epochs=4"], other, tables, choice, resume=True)
+    assert (choice / "selection.md").read_bytes() == before
+    assert len(list(choice.glob("*/config.toml"))) == 3

@@ -18,11 +18,14 @@ from genpool.cli import (
     explain,
     export,
     predict,
+    probe,
     recipes,
     reproduce,
+    serve,
     similarity,
     train,
 )
+from genpool.cli import index as index_commands
 from genpool.cli import search as search_command
 from genpool.cli.terminal import replace_unprintable
 from genpool.errors import GenpoolError, Stopped
@@ -30,22 +33,25 @@ from genpool.errors import GenpoolError, Stopped
 app = typer.Typer(
     name="genpool",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 app.command("train")(train.train)
 app.command("distil")(distil.distil)
+app.command("probe")(probe.probe)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)
 app.command("similarity")(similarity.similarity)
 app.command("search")(search_command.search)
+app.add_typer(index_commands.app, name="index")
 app.command("explain")(explain.explain)
 app.command("export")(export.export)
 app.command("reproduce")(reproduce.reproduce)
+app.command("serve")(serve.serve)
 app.add_typer(recipes.app, name="recipes")
-app.command("bench")(bench.bench)
+# What it compares with is in the repository only.
+app.command("bench", hidden=not bench.has_clone())(bench.bench)
 app.command("demo")(demo.demo)
 
 

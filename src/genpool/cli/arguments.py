@@ -10,6 +10,20 @@ from genpool.errors import InputError
 Argument = TypeVar("Argument")
 
 
+def split_names(names: str | None) -> list[str]:
+    """Returns the names of an option such as "a,b", without the spaces around them.
+
+    Raises:
+        InputError: one of them is empty.
+    """
+    if names is None:
+        return []
+    found = [name.strip() for name in names.split(",")]
+    if not all(found):
+        raise InputError(f"got {names!r}; expected names with commas between them, such as a,b.")
+    return found
+
+
 def split_model_argument(last: str, paths: Sequence[Argument]) -> tuple[Argument | None, Argument]:
     """Returns the folder of a model, None for the embedded one, and the argument after it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -33,11 +34,26 @@ def bench(
     comparisons.run(only, rounds, json, root / "results" / "bench.md" if write else None)
 
 
-def _repository() -> Path:
-    """Returns the repository, which holds the folder `benchmarks`; the package does not."""
-    for folder in (Path.cwd(), Path(genpool.__file__).parents[2]):
+def has_clone() -> bool:
+    """Returns whether the comparisons are there, which are not part of the package."""
+    return _clone() is not None
+
+
+def _clone() -> Path | None:
+    """Returns the repository, which holds the folder `benchmarks`, if there is one."""
+    folders = [Path(genpool.__file__).parents[2]]
+    with suppress(FileNotFoundError):  # the working folder may itself be gone
+        folders.insert(0, Path.cwd())
+    for folder in folders:
         if (folder / "benchmarks" / "speed" / "comparisons.py").is_file():
             return folder
+    return None
+
+
+def _repository() -> Path:
+    folder = _clone()
+    if folder is not None:
+        return folder
     raise InputError(
         "the comparisons are in the folder benchmarks of the repository, which is not part of the "
         "package. Clone the repository and run `make bench` there."

@@ -11,17 +11,21 @@ import typer
 from genpool.cli.table_options import (
     BadRows,
     BadRowsOption,
+    EncodingOption,
     FirstOption,
     LabelOption,
     ReaderName,
     ReaderOption,
+    ScoreOption,
     SecondOption,
     SettingsOption,
     SplitOption,
     TokenizedOption,
     open_data,
     report_skipped,
+    report_without_text,
 )
+from genpool.cli.terminal import plain_tables
 from genpool.disk.atomic_file import atomic_file
 from genpool.errors import InputError
 
@@ -54,15 +58,23 @@ def evaluate(
     first: FirstOption = None,
     second: SecondOption = None,
     label: LabelOption = None,
-    score: Annotated[
-        str | None, typer.Option(help="Column of the similarity score, in a table.")
-    ] = None,
+    score: ScoreOption = None,
+    encoding: EncodingOption = None,
     tokenized: TokenizedOption = False,
     settings: SettingsOption = None,
     folds: Annotated[
         int, typer.Option(min=2, help="Folds of --probe, for data without a training split.")
     ] = 10,
     bad_rows: BadRowsOption = BadRows.ERROR,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Also write the predictions, with texts and probabilities: .tsv, .csv, .jsonl or "
+            ".parquet.",
+        ),
+    ] = None,
     json_: Annotated[
         Path | None, typer.Option("--json", help="Also write the report to this file, as JSON.")
     ] = None,
@@ -70,7 +82,8 @@ def evaluate(
     """Score a model on a data set, or compare two prediction files.
 
     Without MODEL, the embedded one is scored. Of several splits, test is scored, else dev; choose
-    another one with --split. Rows without a gold label are counted, but not scored.
+    another one with --split. Rows without a gold label are counted, but not scored. Columns that
+    are not named are those that the model was trained on, if DATA has them.
 
     A classifier gets accuracy, per class and per genre, with a confusion matrix. --similarity and
     --probe look at the sentence vectors; if there is a training split, they train on it.
@@ -85,27 +98,29 @@ def evaluate(
             "expected [MODEL] DATA, or --compare A.tsv B.tsv; and at most one of --compare, "
             "--similarity, --probe."
         )
+    predicts = not (compare or similarity or probe)
+    _check_output(output, predicts)
     if compare:
         reports = [_comparison(*map(Path, paths))]
     else:
-        data = open_data(
-            paths[-1],
-            reader,
-            True,
-            bad_rows,
-            settings,
-            first=first,
-            second=second,
-            label=label,
-            score=score,
-            tokenized=tokenized,
-        )
         model = paths[0] if len(paths) == 2 else None
+        columns = {"first": first, "second": second, "label": label, "score": score}
+        table_options = {**columns, "encoding": encoding, "tokenized": tokenized}
+        if predicts and reader is ReaderName.TABLE:
+            table_options["empty_texts"] = True
+        data = open_data(paths[-1], reader, True, bad_rows, settings, model, **table_options)
         try:
-            reports = _reports(model, data, split, similarity, folds if probe else None)
+            from genpool.data.base import SCORED_SPLITS
+
+            split = data.choose_split(split, SCORED_SPLITS)
+            data.check(split)  # before the model is loaded, which takes longer
+            if predicts:
+                reports = [_accuracy(model, data, split, output)]
+            else:
+                reports = _reports(model, data, split, folds if probe else None)
         finally:  # also when the rows that remain are too few: that may be why
             report_skipped(data)
-    typer.echo("\n".join(text for _, text in reports))
+    typer.echo(plain_tables("\n".join(text for _, text in reports)))
     if json_ is not None:
         merged: dict[str, Any] = {}
         for values, _ in reports:
@@ -132,30 +147,43 @@ def _short_names(a: Path, b: Path) -> tuple[str, str]:
     return a.stem, b.stem  # the same file twice
 
 
-def _reports(
-    model: str | None, data: Reader, split: str | None, similarity: bool, folds: int | None
-) -> list[Report]:
-    """Returns the reports on a data set; with a number of folds, of a probe."""
-    from genpool.data.base import SCORED_SPLITS
+def _check_output(output: Path | None, predicts: bool) -> None:
+    from genpool.jobs.prediction_files import require_prediction_suffix
 
-    split = data.choose_split(split, SCORED_SPLITS)
-    data.check(split)  # before the model is loaded, which takes longer
+    if output is not None:
+        if not predicts:
+            raise InputError("-o is for the predictions of a classifier; write reports by --json.")
+        require_prediction_suffix(output)
+
+
+def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) -> Report:
+    """Returns the report on a classifier; its predictions are written if a file is named."""
+    from genpool.jobs.tables import load_classifier, predict_table
+
+    table = predict_table(load_classifier(model), data, split=split)
+    if output is not None:
+        table.write(output)
+    if table.scores is not None:
+        scores = table.score_report()
+        return {"scores": scores.to_dict()}, scores.to_markdown()
+    report = table.report()
+    if table.unlabelled:
+        typer.echo(f"rows without a gold label, not scored: {table.unlabelled:,}", err=True)
+    report_without_text(table)
+    return {"accuracy": report.to_dict()}, report.to_markdown()
+
+
+def _reports(model: str | None, data: Reader, split: str, folds: int | None) -> list[Report]:
+    """Returns the reports on sentence vectors: similarity, or with a number of folds a probe."""
     from genpool import SentenceEncoder
     from genpool.jobs import tables
 
-    if similarity:
-        encoder = SentenceEncoder.from_pretrained(model)
-        cosine, regression = tables.evaluate_similarity(encoder, data, split)
-        reports = [({"similarity": cosine.to_dict()}, cosine.to_markdown())]
-        if regression is not None:
-            reports.append(({"regression": regression.to_dict()}, regression.to_markdown()))
-        return reports
+    encoder = SentenceEncoder.from_pretrained(model)
     if folds is not None:
-        encoder = SentenceEncoder.from_pretrained(model)
         probed = tables.evaluate_probe(encoder, data, folds, split)
         return [({"probe": probed.to_dict()}, probed.to_markdown())]
-    predicted = tables.predict_table(tables.load_classifier(model), data, split=split)
-    report = predicted.report()
-    if predicted.unlabelled:
-        typer.echo(f"rows without a gold label, not scored: {predicted.unlabelled:,}", err=True)
-    return [({"accuracy": report.to_dict()}, report.to_markdown())]
+    cosine, regression = tables.evaluate_similarity(encoder, data, split)
+    reports = [({"similarity": cosine.to_dict()}, cosine.to_markdown())]
+    if regression is not None:
+        reports.append(({"regression": regression.to_dict()}, regression.to_markdown()))
+    return reports

@@ -22,15 +22,16 @@ def export(
 ) -> None:
     """Export a sentence encoder as an ONNX graph, after comparing it with PyTorch.
 
-    Without MODEL, the embedded encoder is exported; of a classifier, its encoder.
+    Without MODEL, the embedded encoder is exported; of a classifier, its encoder. MODEL may also be
+    a folder of sentence-transformers with genpool's pooling.
 
     Example: genpool export runs/rules/best onnx-model
     """
-    from genpool import SentenceEncoder
+    from genpool.integrations.load_encoder import load_encoder
     from genpool.integrations.onnx import export as export_model
 
     model, output = split_model_argument("OUT", paths)
-    encoder = SentenceEncoder.from_pretrained(model)
+    encoder = load_encoder(model)
     done = export_model(encoder, output, int8)
     checked = (
         f"smallest cosine to PyTorch {1 - done.difference:.5f}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genpool.cli.arguments import split_model_argument
+from genpool.cli.sentences import is_sentence
 from genpool.cli.table_options import (
     BadRows,
     BadRowsOption,
+    EncodingOption,
     FirstOption,
     LabelOption,
     ReaderName,
@@ -21,92 +23,168 @@ from genpool.cli.table_options import (
     TokenizedOption,
     open_data,
     report_skipped,
+    report_without_text,
 )
+from genpool.disk.files import is_folder, uncompressed_name
 from genpool.errors import InputError
 
 if TYPE_CHECKING:
+    from genpool import PairClassifier, TextClassifier
     from genpool.data import Reader
-    from genpool.evaluation import Predictions
+    from genpool.jobs.tables import TablePredictions
 
-PREDICTIONS, SUBMISSION = ".tsv", ".csv"
+SUBMISSION = ".csv"
 
 
 def predict(
-    paths: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
-            help="[MODEL] DATA. DATA is a table (.tsv .csv .jsonl .parquet, also compressed), or "
-            "what --reader says.",
+            metavar="[MODEL] DATA",
+            help="DATA is a table (.tsv .csv .jsonl .parquet .xlsx, also compressed), a .txt file "
+            "with one text per line, - for standard input, what --reader says, or a sentence in "
+            "quotes (for pairs, two of them).",
         ),
     ],
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "-o",
             "--output",
-            help="The .tsv to write, with probabilities; with --reader multinli also a .csv, the "
-            "file that its competition accepts.",
+            help="The .tsv, .csv, .jsonl or .parquet to write, with texts and probabilities. With "
+            "--reader multinli a .csv is the file that its competition accepts. Default: standard "
+            "output.",
         ),
-    ],
+    ] = None,
     reader: ReaderOption = ReaderName.TABLE,
     split: SplitOption = None,
     first: FirstOption = None,
     second: SecondOption = None,
     label: LabelOption = None,
+    encoding: EncodingOption = None,
     tokenized: TokenizedOption = False,
     settings: SettingsOption = None,
     bad_rows: BadRowsOption = BadRows.ERROR,
     batch_size: Annotated[int, typer.Option(min=1, help="Rows per batch.")] = 64,
 ) -> None:
-    """Predict the label of every row of a table, or of a split of a data set.
+    """Predict the label of every row of a table, of every line, or of a sentence.
 
-    Without MODEL, the embedded NLI classifier is used.
+    Without MODEL, the embedded NLI classifier is used. Columns that are not named are those that
+    the model was trained on, if DATA has them. Every row has its label, also where its text is
+    empty.
 
     Example: genpool predict runs/rules/best pairs.tsv -o labels.tsv
+
+    A sentence: genpool predict runs/films/best "I love this film."
 
     MultiNLI: genpool predict runs/multinli/best multinli_1.0 --reader multinli
     --split test_matched -o test_matched.csv
     """
-    model, path = split_model_argument("DATA", paths)
-    data = open_data(
-        path,
-        reader,
-        False,
-        bad_rows,
-        settings,
-        first=first,
-        second=second,
-        label=label,
-        tokenized=tokenized,
-    )
-    _check_output(output, data, reader)
-    split = data.choose_split(split)
-    data.check(split)  # before the model is loaded, which takes longer
-    from genpool.jobs.tables import load_classifier, predict_table
+    model, inputs = _split_arguments(arguments)
+    if is_sentence(inputs[0]):
+        if output is not None:
+            raise InputError("-o is for a table or a file; the label of a sentence is printed.")
+        _print_labels(model, inputs)
+        return
+    if output is not None:
+        from genpool.jobs.prediction_files import require_prediction_suffix
 
-    classifier = load_classifier(model)
+        require_prediction_suffix(output)
+    columns = {"first": first, "second": second, "label": label, "encoding": encoding}
+    table_options = {**columns, "tokenized": tokenized}
+    if reader is ReaderName.TABLE and _is_lines(inputs[0]):
+        _refuse_table_options(table_options, settings)
+        classifier = _load(model)
+        data = _open_lines(inputs[0], classifier, bad_rows)
+    else:
+        if reader is ReaderName.TABLE:
+            table_options["empty_texts"] = True
+        data = open_data(inputs[0], reader, False, bad_rows, settings, model, **table_options)
+        split = data.choose_split(split)
+        data.check(split)  # before the model is loaded, which takes longer
+        classifier = _load(model)
+    from genpool.jobs.tables import predict_table
+
     table = predict_table(classifier, data, batch_size, split)
-    _write(output, table.predictions, data)
-    typer.echo(f"{len(table.predictions.ids):,} rows: {output}")
+    _write(output, table, data)
     report_skipped(data)
-    if classifier.text.cut.sentences:
+    report_without_text(table)
+    if classifier.text.cut:
         typer.echo(f"maximum length {classifier.text.max_length}: {classifier.text.cut}", err=True)
+    if classifier.text.tree_source is not None:
+        typer.echo(f"syntax trees: {classifier.text.tree_source.report}", err=True)
 
 
-def _check_output(output: Path, data: Reader, reader: ReaderName) -> None:
-    suffixes = [PREDICTIONS, SUBMISSION] if data.write_submission else [PREDICTIONS]
-    if output.suffix not in suffixes:
-        expected = " or ".join(suffixes)
+def _split_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Returns the folder of a model, None for the embedded one, and DATA or the sentences."""
+    inputs = list(arguments)
+    has_model = len(inputs) > 1 and (is_folder(inputs[0]) or not is_sentence(inputs[0]))
+    model = inputs.pop(0) if has_model else None
+    sentences = sum(map(is_sentence, inputs))
+    if len(inputs) != 1 and sentences < len(inputs):
         raise InputError(
-            f"{output} ends in {output.suffix!r}; with --reader {reader}, predictions are written "
-            f"as {expected}."
+            f"got {len(arguments)} arguments; expected [MODEL] DATA, or [MODEL] and a sentence in "
+            "quotes (for pairs, two)."
         )
+    return model, inputs
 
 
-def _write(output: Path, predictions: Predictions, data: Reader) -> None:
-    from genpool.evaluation import write_predictions
+def _load(model: str | None) -> PairClassifier | TextClassifier:
+    from genpool.jobs.tables import load_classifier
 
-    if output.suffix == SUBMISSION and data.write_submission is not None:
+    return load_classifier(model)
+
+
+def _print_labels(model: str | None, sentences: Sequence[str]) -> None:
+    """Prints the labels of one text or pair, the most probable first."""
+    classifier = _load(model)
+    if len(sentences) != classifier.sentences_per_example:
+        raise InputError(
+            f"got {len(sentences)} sentence(s); the model takes {classifier.sentences_per_example}."
+        )
+    tokenized = [classifier.text.words(sentence) for sentence in sentences]
+    rows = classifier.predict_tokenized([tokenized])  # (1, labels)
+    if classifier.predicts_scores:
+        typer.echo(f"score  {classifier.scores_of(rows)[0]:.4g}")
+        return
+    probabilities = rows[0]  # (labels,)
+    width = max(map(len, classifier.labels))
+    for at in probabilities.argsort()[::-1]:
+        typer.echo(f"{classifier.labels[at]:<{width}}  {probabilities[at]:6.1%}")
+
+
+def _is_lines(data: str) -> bool:
+    """Returns whether DATA has one text per line: standard input, or a text file."""
+    return data == "-" or Path(uncompressed_name(Path(data))).suffix.lower() == ".txt"
+
+
+def _refuse_table_options(options: dict[str, str | bool | None], settings: object) -> None:
+    names = [f"--{name}" for name, value in options.items() if value]
+    names += ["--set"] if settings else []
+    if names:
+        raise InputError(f"{', '.join(names)}: for tables; lines of text have no columns.")
+
+
+def _open_lines(
+    source: str, classifier: PairClassifier | TextClassifier, bad_rows: BadRows
+) -> Reader:
+    from genpool.data import LinesReader
+
+    return LinesReader(
+        source, is_pair=classifier.sentences_per_example == 2, bad_rows=str(bad_rows)
+    )
+
+
+def _write(output: Path | None, table: TablePredictions, data: Reader) -> None:
+    predictions = table.predictions
+    if output is None:
+        from genpool.evaluation.predictions import prediction_lines
+
+        for line in prediction_lines(predictions, table.further_columns):
+            typer.echo(line, nl=False)
+        return
+    if output.suffix.lower() == SUBMISSION and data.write_submission is not None:
         data.write_submission(output, zip(predictions.ids, predictions.predicted, strict=True))
     else:
-        write_predictions(output, predictions)
+        table.write(output)
+    typer.echo(f"{len(predictions.ids):,} rows: {output}")

@@ -19,11 +19,23 @@ def list_recipes(context: typer.Context) -> None:
 
     Example: genpool recipes
     """
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        _print_list()
+
+
+def _print_list() -> None:
     width = max(map(len, recipe_names()))
     for name in recipe_names():
         typer.echo(f"{name:{width}}  {recipe_title(name)}")
+
+
+@app.command("list")
+def list_() -> None:
+    """List the recipes, as genpool recipes alone does.
+
+    Example: genpool recipes list
+    """
+    _print_list()
 
 
 @app.command()

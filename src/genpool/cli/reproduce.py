@@ -21,7 +21,11 @@ def reproduce(
     ],
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets.")] = None,
     scale: Annotated[
-        str, typer.Option(help="paper: the official data; small: minutes a cell; tiny: seconds.")
+        str,
+        typer.Option(
+            metavar="paper|small|tiny",
+            help="paper: the official data; small: minutes per model; tiny: seconds.",
+        ),
     ] = "small",
     out: Annotated[
         Path | None, typer.Option(help="Folder of the reproduction; reproduction-SCALE by default.")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genpool.errors import FolderError, InputError
+from genpool.errors import InputError
 
 if TYPE_CHECKING:
-    from genpool import SentenceEncoder
-    from genpool.search import Hit, SearchIndex
+    from genpool.inference.sentence_vectors import SentenceVectors
+    from genpool.search import Hit
 
 #: piped queries that are encoded and searched together
 QUERIES_TOGETHER = 64
@@ -30,23 +30,50 @@ def search(
         Path | None, typer.Option(help="Folder of the model. Default: the one that made INDEX.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Sentences per query.")] = 10,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only rows whose columns fit: 'lang == \"en\" and year >= 2000'. "
+            "Also in [...], not, or, null.",
+        ),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compare all rows, even if INDEX has lists.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per query.")] = False,
 ) -> None:
-    """Print the sentences closest to a query: cosine, row (from 0), sentence.
+    """Print the sentences closest to a query: cosine, row (from 0), sentence, columns.
 
     Example: genpool search index "A dog runs."
     """
+    from genpool import SentenceEncoder
     from genpool.data.sentences import read_sentences
     from genpool.search import SearchIndex
+    from genpool.search.approximate import MIN_ROWS
+    from genpool.search.where import parse_condition
 
     index = SearchIndex.open(folder)
-    encoder = _load(index, model)
-    index.require_model(encoder)
+    if where is not None:  # before the model is loaded, which takes longer
+        parse_condition(where, index.card.columns)
+    if model is not None:
+        index = SearchIndex.open(folder, SentenceEncoder.from_pretrained(model))
+    encoder = index.encoder
+    if len(index) >= MIN_ROWS and not index.card.lists:
+        typer.echo(
+            f"{folder} has {len(index):,} rows; `genpool index build {folder}` makes searches "
+            "faster (extra faiss)",
+            err=True,
+        )
     if not len(index):
         typer.echo(f"{folder} is empty: the file it was made from had no sentences.", err=True)
     many = query == "-"
     queries = read_sentences("-") if many else iter([query])
-    for number, (text, hits) in enumerate(_answers(index, encoder, queries, top), start=1):
+
+    def find(texts: list[str]) -> list[list[Hit]]:
+        return index.search(texts, top, where, exact)
+
+    for number, (text, hits) in enumerate(_answers(find, encoder, queries), start=1):
         if hits is None and not many:
             raise InputError(f"the query {text!r} has no words; expected a sentence.")
         if hits is None:
@@ -57,36 +84,25 @@ def search(
             typer.echo(line.encode("utf-8", "replace").decode("utf-8"))
 
 
-def _load(index: SearchIndex, model: Path | None) -> SentenceEncoder:
-    from genpool import SentenceEncoder
-
-    path = index.card.model.path
-    if model is not None or path is None:
-        return SentenceEncoder.from_pretrained(model)
-    try:
-        return SentenceEncoder.from_pretrained(path)
-    except FolderError as error:
-        raise FolderError(
-            f"{index.path} was made with the model {path}, which cannot be loaded: {error} "
-            "Name its folder: --model FOLDER."
-        ) from error
-
-
 def _answers(
-    index: SearchIndex, encoder: SentenceEncoder, queries: Iterator[str], top: int
+    find: Callable[[list[str]], list[list[Hit]]], encoder: SentenceVectors, queries: Iterator[str]
 ) -> Iterator[tuple[str, list[Hit] | None]]:
     """Yields every query with its hits; None for a query without words, equally close to all."""
     # At a terminal every line is answered at once; in a file, many share a pass over the rows.
     size = 1 if sys.stdin is not None and sys.stdin.isatty() else QUERIES_TOGETHER
     while texts := list(islice(queries, size)):
-        words = encoder.text.tokenizer.words_batch(texts)
-        results = index.search(encoder.encode(texts, truncate_dim=index.card.dim), top)
-        for text, text_words, hits in zip(texts, words, results, strict=True):
+        words = encoder.text.words_batch(texts)
+        for text, text_words, hits in zip(texts, words, find(texts), strict=True):
             yield text, hits if text_words else None
 
 
 def _as_json(query: str, hits: Iterable[Hit]) -> Iterator[str]:
-    rows = [{**hit._asdict(), "score": round(hit.score, 6)} for hit in hits]
+    rows = []
+    for hit in hits:
+        row = {**hit._asdict(), "score": round(hit.score, 6), "values": dict(hit.values)}
+        if not hit.values:
+            del row["values"]
+        rows.append(row)
     yield json.dumps({"query": query, "hits": rows}, ensure_ascii=False)
 
 
@@ -95,4 +111,6 @@ def _as_text(query: str, hits: Iterable[Hit], many: bool) -> Iterator[str]:
     if many:
         yield f"query: {query}"
     for hit in hits:
-        yield f"{hit.score:.4f}\t{hit.row}\t{' '.join(hit.sentence.splitlines())}"
+        columns = [f"{name}={value}" for name, value in hit.values.items()]
+        fields = [f"{hit.score:.4f}", str(hit.row), hit.sentence, *columns]
+        yield "\t".join(" ".join(field.splitlines()) for field in fields)

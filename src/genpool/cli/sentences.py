@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from genpool.disk.files import uncompressed_name
+from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import DataError, InputError
 
 #: suffixes of the files that the commands read, apart from those of compression
-FILE_SUFFIXES = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
+FILE_SUFFIXES = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
+#: a single word with one of them at its end is a sentence
+_SENTENCE_ENDS = (".", "!", "?")
 
 
-def is_file(text: str) -> bool:
-    """Returns whether an argument is the name of an existing file."""
-    try:
-        return Path(text).is_file()
-    except OSError:  # a sentence can be longer than the name of any file
+def is_sentence(text: str) -> bool:
+    """Returns whether an argument that may be a sentence or a file is meant as a sentence."""
+    if is_file(text) or is_folder(text):
         return False
+    if Path(uncompressed_name(Path(text))).suffix.lower() in FILE_SUFFIXES:
+        return False
+    one_word = text.split() == [text]
+    return not one_word or (text.endswith(_SENTENCE_ENDS) and not text.startswith("."))
 
 
 def require_sentence(text: str) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from genpool.cli.sentences import is_file, require_sentence_or_file
+from genpool.cli.sentences import require_sentence_or_file
+from genpool.disk.files import is_file
 from genpool.errors import DataError
 
 #: lines of each file that are encoded at a time
@@ -35,10 +36,10 @@ def similarity(
     files = [side for side in (first, second) if is_file(side)]
     if len(files) == 1:
         raise DataError(f"{files[0]} is a file and the other is not; expected two of one kind")
-    from genpool import SentenceEncoder
     from genpool.data.sentences import read_sentences
+    from genpool.integrations.load_encoder import load_encoder
 
-    encoder = SentenceEncoder.from_pretrained(model)
+    encoder = load_encoder(model)
     if not files:
         typer.echo(f"{float(encoder.similarity(first, second)):.4f}")
         return

@@ -12,6 +12,7 @@ from genpool.errors import ConfigError
 
 if TYPE_CHECKING:
     from genpool.data.base import Reader
+    from genpool.jobs.tables import TablePredictions
 
 
 class BadRows(StrEnum):
@@ -64,6 +65,15 @@ SecondOption = Annotated[
 LabelOption = Annotated[
     str | None, typer.Option("--label", help="Column of the gold label, in a table.")
 ]
+ScoreOption = Annotated[
+    str | None, typer.Option("--score", help="Column of the score, in a table.")
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Encoding of a table that is not UTF-8: cp1252, utf-16."
+    ),
+]
 TokenizedOption = Annotated[
     bool, typer.Option("--tokenized", help="The table holds tokens joined by spaces.")
 ]
@@ -75,6 +85,7 @@ def open_data(
     labelled: bool,
     bad_rows: BadRows,
     settings: Sequence[str] | None,
+    model: str | None = None,
     **columns: str | bool | None,
 ) -> Reader:
     """Returns the reader of a data set, with the options of the command line.
@@ -82,16 +93,21 @@ def open_data(
     Args:
         path: the file, folder or name of the data.
         reader: which reader.
-        labelled: whether rows without a gold label are left out.
+        labelled: whether rows must have a gold label.
         bad_rows: what happens to a row that cannot be used.
         settings: values of --set.
+        model: the folder of a model, whose columns a table may have too. Default None.
         **columns: options of tables; None and False are not passed on.
     """
     from genpool.data.readers import open_reader, reader_options
+    from genpool.data.trained_columns import read_trained_columns
 
+    known = reader_options(reader)
     options: dict[str, Any] = {name: value for name, value in columns.items() if value}
-    if not labelled and "labelled" in reader_options(reader):
+    if not labelled and "labelled" in known:
         options["labelled"] = False
+    if "preferred" in known:
+        options["preferred"] = read_trained_columns(model)
     options |= _parse_settings(reader, settings or ())
     return open_reader(reader, path, **{"bad_rows": str(bad_rows), **options})
 
@@ -113,7 +129,17 @@ def _parse_settings(reader: ReaderName, settings: Sequence[str]) -> dict[str, An
 
 
 def report_skipped(reader: Reader) -> None:
-    """Prints on standard error how many rows were left out, and why."""
+    """Prints on standard error how many rows were left out, why, and what may help."""
     if reader.skipped:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in reader.skipped.items())
         typer.echo(f"rows left out: {counts}", err=True)
+    if reader.skipped_advice is not None:
+        typer.echo(reader.skipped_advice, err=True)
+
+
+def report_without_text(table: TablePredictions) -> None:
+    """Prints on standard error how many rows have no text; their labels are blind guesses."""
+    if table.without_text:
+        typer.echo(
+            f"rows without text, labelled by a blind guess: {table.without_text:,}", err=True
+        )

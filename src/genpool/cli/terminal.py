@@ -1,10 +1,13 @@
-"""Printing on terminals whose encoding lacks some characters, such as cp1252 on Windows."""
+"""What is printed on a terminal: reports as plain text, in characters that the terminal has."""
 
 from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
+from collections.abc import Sequence
+from itertools import groupby
 
 _HANDLER = "genpool.replace"
 #: what is printed instead of the shades of `genpool explain`
@@ -29,3 +32,43 @@ def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
     if all(character in _SHADES for character in text):
         return "".join(_SHADES[character] for character in text), error.end
     return codecs.backslashreplace_errors(error)
+
+
+def plain_tables(markdown: str) -> str:
+    """Returns a report for people: the columns of its tables in line, and no marks of Markdown.
+
+    Args:
+        markdown: text with tables as `genpool.disk.markdown.markdown_table` makes them.
+
+    Example:
+        >>> print(plain_tables("| label | rows |\\n|---|---:|\\n| yes | 12 |"))
+        label  rows
+        -----  ----
+        yes      12
+    """
+    parts: list[str] = []
+    for is_table, group in groupby(markdown.split("\n"), lambda line: line.startswith("|")):
+        lines = list(group)
+        parts += _align(lines) if is_table else [line.replace("**", "") for line in lines]
+    return "\n".join(parts)
+
+
+def _align(lines: Sequence[str]) -> list[str]:
+    header, rule, *rows = (_cells(line) for line in lines)
+    table = [header, *rows]
+    widths = [max(len(row[place]) for row in table) for place in range(len(header))]
+    right = [cell.endswith(":") for cell in rule]
+    printed = [
+        [
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ]
+        for row in table
+    ]
+    printed.insert(1, ["-" * width for width in widths])
+    return ["  ".join(row).rstrip() for row in printed]
+
+
+def _cells(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+    return [cell.strip().replace("\\|", "|").replace("**", "") for cell in cells]

@@ -3,6 +3,7 @@
 from genpool.data.base import Reader
 from genpool.data.example import Example
 from genpool.data.hub import HubReader
+from genpool.data.lines import LinesReader
 from genpool.data.multinli import MultiNliReader, write_submission
 from genpool.data.pan import PanReader
 from genpool.data.readers import READERS, open_reader
@@ -16,6 +17,7 @@ __all__ = [
     "READERS",
     "Example",
     "HubReader",
+    "LinesReader",
     "MultiNliReader",
     "PanReader",
     "Reader",

@@ -15,7 +15,10 @@ from genpool.errors import ConfigError, DataError, unknown_name
 BAD_ROWS = ("error", "skip")
 #: the splits to score if a data set has several and none is named: the first that is present
 SCORED_SPLITS = ("test", "dev")
-_FIX = 'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
+#: what the error for a bad row advises
+BAD_ROW_FIX = (
+    'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
+)
 
 
 def require_choice(setting: str, value: str, allowed: Iterable[str]) -> str:
@@ -61,6 +64,7 @@ class Reader(ABC):
     def __init__(self, *, bad_rows: str = "error") -> None:
         self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
         self._counts: dict[str, Counter[str]] = {}
+        self._tree_kind: str | None = None
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -90,6 +94,11 @@ class Reader(ABC):
         return sum(self._counts.values(), Counter())
 
     @property
+    def skipped_advice(self) -> str | None:
+        """What may help against rows that are left out, for people; None if nothing is known."""
+        return None
+
+    @property
     def place(self) -> Path | str | None:
         """The file, folder or name that is read, for messages."""
         return None
@@ -110,17 +119,41 @@ class Reader(ABC):
         self._require_split(split)
         return self._stream(split)
 
-    def check(self, split: str) -> None:
+    def request_trees(self, kind: str | None) -> None:
+        """Asks for parses: examples have them in `trees` from now on, if the data has any.
+
+        Args:
+            kind: "binary" or "dependency"; None for no parses.
+        """
+        self._tree_kind = kind
+
+    def columns(self, split: str) -> dict[str, str]:
+        """Returns the columns that a split is read from, by their use; empty if they have no names.
+
+        Args:
+            split: a name of `splits()`.
+
+        Returns:
+            For a table, some of "label", "first", "second", "score", "genre" and "id", with the
+            names of their columns.
+
+        Raises:
+            DataError: the split is absent, unreadable or lacks a column.
+        """
+        return {}
+
+    def check(self, split: str | None = None) -> None:
         """Raises DataError now if a split is absent, unreadable or lacks a column.
 
         Reads no further than the first row, so that a slow start, such as loading a model, can
         come after it.
 
         Args:
-            split: a name of `splits()`.
+            split: a name of `splits()`. None (default): all of them.
         """
-        self._require_split(split)
-        next(self._records(split), None)
+        for name in self.splits() if split is None else [split]:
+            self._require_split(name)
+            next(self._records(name), None)
 
     def choose_split(self, split: str | None = None, usual: Sequence[str] = ()) -> str:
         """Returns the name of the split to read.
@@ -161,7 +194,7 @@ class Reader(ABC):
                 example = self._example(record.values, split)
             except BadRow as bad:
                 if self.bad_rows == "error" and not isinstance(bad, DroppedRow):
-                    problem = f"{bad.problem.rstrip('.')}; {_FIX}"
+                    problem = f"{bad.problem.rstrip('.')}; {BAD_ROW_FIX}"
                     raise DataError(problem, record.path, record.line) from None
                 counts[bad.reason] += 1
                 continue

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
 from genpool.data.base import Reader
 from genpool.data.columns import Columns
 from genpool.data.example import Example
+from genpool.data.parses import parse_tree
+from genpool.errors import DataError, unknown_name
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -20,10 +23,14 @@ class ColumnOptions(TypedDict, total=False):
     score: str | None
     genre: str | None
     id: str | None
+    first_tree: str | None
+    second_tree: str | None
+    preferred: Mapping[str, str] | None
     labels: Sequence[str] | None
     labelled: bool
     tokenized: bool
     empty_texts: bool
+    keep: Sequence[str]
     bad_rows: str
 
 
@@ -38,12 +45,20 @@ class ColumnReader(Reader):
         score: the column of similarity scores.
         genre: the column of genres.
         id: the column of identifiers.
+        first_tree: the column of parses of the first sentences, for an encoder that reads trees:
+            binary trees with brackets, "( ( A man ) sleeps )", or dependency trees as head and
+            relation of every token, "2:det 3:nsubj 0:root". None (default): the column of the
+            sentences' name with "_binary_tree" or "_dependency_tree" added, if there is one.
+        second_tree: the same for the second sentences.
+        preferred: columns by their use, such as {"first": "body", "label": "stars"}: they are taken
+            where a table has them and no other was named. Default None.
         labels: the labels that are allowed, in their order. None (default) allows any.
         labelled: True (default) requires a column of labels or scores; False reads tables without
             one too, to predict them.
         tokenized: True if the texts are tokens joined by single spaces. Default False.
         empty_texts: True reads an empty text as a sentence without tokens; False (default) takes
             it for a bad row.
+        keep: names of columns whose values are kept as they are, in `Example.kept`. Default: none.
         bad_rows: "error" (default) or "skip"; see `Reader`.
     """
 
@@ -56,16 +71,25 @@ class ColumnReader(Reader):
         score: str | None = None,
         genre: str | None = None,
         id: str | None = None,
+        first_tree: str | None = None,
+        second_tree: str | None = None,
+        preferred: Mapping[str, str] | None = None,
         labels: Sequence[str] | None = None,
         labelled: bool = True,
         tokenized: bool = False,
         empty_texts: bool = False,
+        keep: Sequence[str] = (),
         bad_rows: str = "error",
     ) -> None:
         super().__init__(bad_rows=bad_rows)
         self._wanted = Columns(label, first, second, score, genre, id)
+        self._preferred = Columns.from_uses(preferred or {})
         # Per split: the test table of a competition has no column of labels.
         self._columns: dict[str, Columns] = {}
+        self._tree_options = (first_tree, second_tree)
+        self._tree_columns: dict[str, list[str | None]] = {}
+        #: the columns whose values are in `Example.kept`
+        self.kept = tuple(keep)
         self._labels = None if labels is None else tuple(labels)
         self._labelled, self._tokenized, self._empty_texts = labelled, tokenized, empty_texts
 
@@ -79,20 +103,54 @@ class ColumnReader(Reader):
         """Whether the first split has a column for a second sentence."""
         if self._wanted.first is not None:
             return self._wanted.second is not None
-        split = self.splits()[0]
+        return "second" in self.columns(self.splits()[0])
+
+    def columns(self, split: str) -> dict[str, str]:
         if split not in self._columns:
-            next(self._records(split), None)
-        return split in self._columns and self._columns[split].second is not None
+            self.check(split)
+        return self._columns[split].uses() if split in self._columns else {}
 
     def _choose(
         self, split: str, names: Sequence[str], path: Path | str, line: int | None
     ) -> list[str]:
         """Resolves the columns of a split and returns the names of those that are used."""
-        columns = self._wanted.resolve(names, path, line, self._labelled)
+        wanted = self._wanted.with_preferred(self._preferred, names)
+        columns = wanted.resolve(names, path, line, self._labelled)
         self._columns[split] = columns
-        return columns.names()
+        self._tree_columns[split] = self._choose_trees(columns, names, path, line)
+        for name in self.kept:
+            if names.count(name) != 1:
+                problem = (
+                    f"column {name!r} appears {names.count(name)} times"
+                    if name in names
+                    else unknown_name("column", name, names)
+                )
+                raise DataError(problem, path, line)
+        trees = (name for name in self._tree_columns[split] if name)
+        return list(dict.fromkeys([*columns.names(), *trees, *self.kept]))
+
+    def _choose_trees(
+        self, columns: Columns, names: Sequence[str], path: Path | str, line: int | None
+    ) -> list[str | None]:
+        """Returns the column of parses of each sentence, None where there is none."""
+        if self._tree_kind is None:
+            return []
+        chosen: list[str | None] = []
+        for text, option in zip((columns.first, columns.second), self._tree_options, strict=True):
+            if option is not None and option not in names:
+                raise DataError(unknown_name("column", option, names), path, line)
+            usual = f"{text}_{self._tree_kind}_tree"
+            chosen.append(option or (usual if usual in names else None))
+        return chosen
 
     def _example(self, values: Mapping[str, object], split: str) -> Example:
-        return self._columns[split].example(
+        example = self._columns[split].example(
             values, self.labels, self._labelled, self._tokenized, self._empty_texts
         )
+        if self.kept:
+            # A line of JSON may lack a field: its value is empty.
+            example = replace(example, kept=tuple(values.get(name) for name in self.kept))
+        if self._tree_kind is None:
+            return example
+        kind, columns = self._tree_kind, self._tree_columns[split]
+        return replace(example, trees=tuple(parse_tree(values, name, kind) for name in columns))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,6 +19,14 @@ _LABEL = ("label", "gold_label")
 _SCORE = ("score", "relatedness", "relatedness_score")
 _GENRE = ("genre",)
 _ID = ("id", "pairid", "pair_id")
+# Words in the names of columns that are likely meant, to be suggested in messages.
+_TEXT_WORDS = re.compile(
+    "body|comment|content|description|document|message|post|question|query|review|sentence|summary"
+    "|text|title|tweet|utterance"
+)
+_LABEL_WORDS = re.compile(
+    "category|class|grade|intent|label|polarity|rating|score|sentiment|stars|tag|target|topic"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +46,41 @@ class Columns:
                 f"second={self.second!r} needs first= as well: the column of the other sentence"
             )
 
+    @classmethod
+    def from_uses(cls, uses: Mapping[str, str]) -> Columns:
+        """Returns the columns of a mapping from uses ("label", "first", ...) to names.
+
+        Raises:
+            ConfigError: a use is unknown, or a second sentence has no first.
+        """
+        known = [field.name for field in fields(cls)]
+        wrong = [unknown_name("use of a column", use, known) for use in uses if use not in known]
+        if wrong:
+            raise ConfigError(wrong)
+        return cls(**uses)
+
+    def uses(self) -> dict[str, str]:
+        """Returns the names of the columns by their use, without those that are None."""
+        names = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {use: name for use, name in names.items() if name is not None}
+
     def names(self) -> list[str]:
         """Returns the columns that are used, without duplicates."""
-        names = (getattr(self, field.name) for field in fields(self))
-        return list(dict.fromkeys(name for name in names if name is not None))
+        return list(dict.fromkeys(self.uses().values()))
+
+    def with_preferred(self, preferred: Columns, names: Sequence[str]) -> Columns:
+        """Returns these columns, and for every None the preferred one if the table has it.
+
+        Args:
+            preferred: the other columns. The sentences are taken together or not at all.
+            names: the header of the table.
+        """
+        free = [name for name in names if name not in self.names()]
+        present = {use: name for use, name in preferred.uses().items() if name in free}
+        sentences = {use for use in preferred.uses() if use in ("first", "second")}
+        if self.first is not None or not sentences <= present.keys():
+            present = {use: name for use, name in present.items() if use not in sentences}
+        return Columns(**{**present, **self.uses()})
 
     def resolve(
         self, names: Sequence[str], path: Path | str, line: int | None, labelled: bool
@@ -69,19 +110,44 @@ class Columns:
         return columns
 
     def _problem(self, names: Sequence[str], labelled: bool) -> str | None:
+        """Returns everything that is wrong with these columns, or None."""
         header = f"this table has: {', '.join(map(repr, names)) or 'no columns'}"
-        for name in self.names():
-            if name not in names:
-                return unknown_name("column", name, names)
-            if names.count(name) > 1:
-                return f"column {name!r} appears {names.count(name)} times; {header}"
+        missing = [name for name in self.names() if name not in names]
+        problems = [
+            f"column {name!r} appears {names.count(name)} times"
+            for name in self.names()
+            if names.count(name) > 1
+        ]
+        options: list[str] = []
+        likely: list[str] = []
         if self.first is None:
             usual = " or ".join(" and ".join(pair) for pair in (*_PAIRS, *((s,) for s in _SINGLES)))
-            return f"no column of text was found ({usual}); {header}; {_naming('first', 'second')}"
+            problems.append(f"no column of text was found ({usual})")
+            options += ["first", "second"]
+            likely += self._likely("first", names, _TEXT_WORDS)
         if labelled and self.label is None and self.score is None:
-            usual = " or ".join((*_LABEL, *_SCORE))
-            return f"no column of labels was found ({usual}); {header}; {_naming('label', 'score')}"
-        return None
+            problems.append(f"no column of labels was found ({' or '.join((*_LABEL, *_SCORE))})")
+            options += ["label", "score"]
+            likely += self._likely("label", names, _LABEL_WORDS)
+        if len(missing) == 1 and not problems:
+            return unknown_name("column", missing[0], names)
+        if missing:
+            problems.insert(0, f"unknown columns {', '.join(_nearest(n, names) for n in missing)}")
+        if not problems:
+            return None
+        problems.append(header)
+        if options:
+            problems.append(_naming(*options))
+        if likely:
+            problems.append(f"perhaps {', '.join(likely)}")
+        return "; ".join(problems)
+
+    def _likely(self, use: str, names: Sequence[str], words: re.Pattern[str]) -> list[str]:
+        """Returns the columns whose names suggest a use, as they are named."""
+        used = self.names()
+        return [
+            f"{use}={name!r}" for name in names if name not in used and words.search(name.lower())
+        ]
 
     def example(
         self,
@@ -112,11 +178,16 @@ class Columns:
         )
 
 
+def _nearest(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name)
+
+
 def _naming(*options: str) -> str:
-    """Returns how to set these options in Python, with evaluate and predict, and with train."""
+    """Returns how to set these options in Python and on the command line."""
     python = ", ".join(f"{name}=" for name in options)
     command = ", ".join(f"--{name}" for name in options)
-    return f"name it: {python} (command line: {command}; train: --set reader.{options[0]}=NAME)"
+    return f"name it: {python} (command line: {command})"
 
 
 def _delimiter_hint(names: Sequence[str]) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from genpool.trees import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,11 @@ class Example:
         score: the gold score of a similarity task; None (default) if there is none.
         tokenized: True if the texts are tokens joined by single spaces, so that splitting them at
             the spaces is all the tokenizing they need. Default False.
+        trees: the parses of the sentences: for each of them its trees by their kind, "binary" or
+            "dependency" (`genpool.trees`). Default: empty, no parses. A reader fills it after
+            `Reader.request_trees`; it does not count when examples are compared.
+        kept: the values of the columns that a reader was asked to keep, as its table holds them.
+            Default: empty; it does not count when examples are compared.
 
     Example:
         >>> Example("entailment", "A dog runs.", "An animal moves.")
@@ -31,3 +39,9 @@ class Example:
     id: str | None = None
     score: float | None = None
     tokenized: bool = False
+    trees: tuple[Mapping[str, Tree], ...] = field(default=(), compare=False)
+    kept: tuple[object, ...] = field(default=(), compare=False)
+
+    def tree(self, sentence: int, kind: str) -> Tree | None:
+        """Returns the tree of a sentence, 0 or 1; None if it has none of this kind."""
+        return self.trees[sentence].get(kind) if sentence < len(self.trees) else None

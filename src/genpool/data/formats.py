@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from genpool.data.rows import BadRow, Record, decode_line
-from genpool.disk.files import RawLine, raw_lines
+from genpool.data.encodings import Encoding
+from genpool.data.rows import BadRow, Record
+from genpool.disk.files import RawLine
 from genpool.errors import DataError
 
 Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
@@ -24,24 +26,35 @@ Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
 MAX_FIELD_CHARACTERS = 2**24
 #: lines of a JSON Lines file whose fields together are its columns
 JSON_HEADER_LINES = 100
+#: what may separate the fields of a CSV file, the usual one first
+DELIMITERS = ",;\t|"
+UTF8_TEXT = Encoding()
 _field_limit_lock = threading.Lock()
 
 
 def tsv_records(
-    path: Path, choose: Choose, delimiter: str = "\t", short_rows: bool = False
+    path: Path,
+    choose: Choose,
+    delimiter: str = "\t",
+    short_rows: bool = False,
+    encoding: Encoding = UTF8_TEXT,
 ) -> Iterator[Record]:
-    """Yields rows without quoting: a quote is a character like any other; empty lines are skipped.
+    """Yields rows without quoting: a quote is a character like any other.
 
-    With `short_rows`, empty fields at the end of a row may be left out with their tabs, as long
-    as the columns that are used are there.
+    Empty lines are skipped, except between the rows of a table with one column, where they are
+    empty cells. With `short_rows`, empty fields at the end of a row may be left out with their
+    tabs, as long as the columns that are used are there.
     """
     header: list[str] = []
+    empty_lines: list[int] = []
     min_fields = 0
-    for line in raw_lines(path):
+    for line in encoding.lines(path):
         if not line.data:
+            empty_lines.append(line.number)
             continue
+        yield from _empty_cells(path, header, empty_lines)
         try:
-            fields = decode_line(line).split(delimiter)
+            fields = encoding.decode(line).split(delimiter)
         except BadRow as bad:
             if not header:
                 raise DataError(bad.problem, path, line.number) from None
@@ -58,26 +71,36 @@ def tsv_records(
     _require_header(header, path)
 
 
-def csv_records(path: Path, choose: Choose, delimiter: str = ",") -> Iterator[Record]:
+def csv_records(
+    path: Path,
+    choose: Choose,
+    delimiter: str | None = None,
+    encoding: Encoding = UTF8_TEXT,
+) -> Iterator[Record]:
     """Yields rows with quoting as in RFC 4180: quoted fields may hold delimiters and line breaks.
 
-    The line of a record is the one it begins on.
+    The line of a record is the one it begins on. Empty lines are skipped as in `tsv_records`. If
+    the delimiter is None, it is the one that the header has most often.
     """
     damage: list[BadRow] = []
+    taken: list[int] = []  # the lines of the row that is parsed
 
     def text_lines() -> Iterator[str]:
-        for line in raw_lines(path):
+        for line in encoding.lines(path):
+            taken.append(line.number)
             try:
-                yield decode_line(line) + "\n"
+                yield encoding.decode(line) + "\n"
             except BadRow as bad:
                 # The parser still needs the line, to know where its record ends.
                 damage.append(bad)
                 yield line.data.decode("utf-8", "replace") + "\n"
 
     header: list[str] = []
+    empty_lines: list[int] = []
+    delimiter = delimiter or find_delimiter(_first_line(path, encoding))
     rows = csv.reader(text_lines(), delimiter=delimiter, strict=True)
     while True:
-        start = rows.line_num + 1
+        taken.clear()
         damage.clear()
         values: Mapping[str, object] | BadRow
         try:
@@ -88,8 +111,11 @@ def csv_records(path: Path, choose: Choose, delimiter: str = ",") -> Iterator[Re
             if fields is None:
                 break
             if not fields:
+                empty_lines.append(taken[0])
                 continue
             values = _by_name(header or fields, fields, len(header))
+        start = taken[0]
+        yield from _empty_cells(path, header, empty_lines)
         values = damage[0] if damage else values
         if header:
             yield Record(path, start, values)
@@ -99,6 +125,31 @@ def csv_records(path: Path, choose: Choose, delimiter: str = ",") -> Iterator[Re
             header = fields
             choose(header, path, start)
     _require_header(header, path)
+
+
+def find_delimiter(header: str) -> str:
+    """Returns the character between the fields of a CSV header: a comma unless another is usual.
+
+    Spreadsheet programs write semicolons in countries whose decimal mark is the comma.
+    """
+    unquoted = re.sub(r'"[^"]*"', "", header)
+    return max(DELIMITERS, key=unquoted.count)  # of equal counts the first, the comma
+
+
+def _first_line(path: Path, encoding: Encoding) -> str:
+    """Returns the first line that is not empty; no text if there is none, or it is unreadable."""
+    lines = (line for line in encoding.lines(path) if line.data)
+    try:
+        return next((encoding.decode(line) for line in lines), "")
+    except BadRow:  # which is reported where the file is read
+        return ""
+
+
+def _empty_cells(path: Path, header: list[str], empty_lines: list[int]) -> Iterator[Record]:
+    """Yields the empty lines before a row; only with one column are they rows themselves."""
+    if len(header) == 1:
+        yield from (Record(path, number, {header[0]: ""}) for number in empty_lines)
+    empty_lines.clear()
 
 
 def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
@@ -121,11 +172,11 @@ def _csv_fault(error: csv.Error) -> BadRow:
     return BadRow("bad quoting", problem)
 
 
-def json_records(path: Path, choose: Choose) -> Iterator[Record]:
+def json_records(path: Path, choose: Choose, encoding: Encoding = UTF8_TEXT) -> Iterator[Record]:
     """Yields one JSON object per line; the fields of the first lines together are the columns."""
     records = (
-        Record(path, line.number, json_values(line))
-        for line in raw_lines(path)
+        Record(path, line.number, json_values(line, encoding))
+        for line in encoding.lines(path)
         if line.data.strip()
     )
     first = list(islice(records, JSON_HEADER_LINES))
@@ -146,10 +197,10 @@ def _fields(record: Record) -> list[str]:
     return [] if isinstance(record.values, BadRow) else list(record.values)
 
 
-def json_values(line: RawLine) -> Mapping[str, object] | BadRow:
+def json_values(line: RawLine, encoding: Encoding = UTF8_TEXT) -> Mapping[str, object] | BadRow:
     """Returns the JSON object of a line, or what is wrong with it."""
     try:
-        value = json.loads(decode_line(line))
+        value = json.loads(encoding.decode(line))
     except BadRow as bad:
         return bad
     except json.JSONDecodeError as error:

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from genpool.data.formats import Choose
 from genpool.data.rows import BadRow, Record
-from genpool.disk.files import COMPRESSED, open_bytes
+from genpool.data.seekable import open_seekable
 from genpool.errors import DataError, require_extra
 
 _BATCH_ROWS = 1024
 
 
-def parquet_records(path: Path, choose: Choose) -> Iterator[Record]:
-    """Yields the columns that `choose` names, with a batch of rows in memory at a time."""
+def parquet_records(path: Path, choose: Choose, skip: int = 0) -> Iterator[Record]:
+    """Yields the columns that `choose` names, with a batch of rows in memory at a time.
+
+    Args:
+        path: the file.
+        choose: as in `genpool.data.formats`.
+        skip: rows to leave out at the start; row groups without others are not read. Default: 0.
+    """
     with require_extra("reading Parquet", "parquet"):
         import pyarrow
         from pyarrow import parquet
 
-    before = 0
-    with _seekable(path) as stream:
+    with open_seekable(path) as stream:
         try:
             file = parquet.ParquetFile(stream)
             columns = list(choose(file.schema_arrow.names, path, None))
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-                for row, values in enumerate(_rows(batch), start=before + 1):
-                    yield Record(path, row, values)
-                before += batch.num_rows
-        except pyarrow.ArrowException as error:
+            groups, before = _groups_from(file.metadata, skip)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns):
+                after = before + batch.num_rows
+                if after > skip:
+                    wanted = batch.slice(max(skip - before, 0))
+                    for row, values in enumerate(_rows(wanted), start=max(skip, before) + 1):
+                        yield Record(path, row, values)
+                before = after
+        except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the columns' names
             raise DataError(f"is not a Parquet file that can be read: {error}", path) from error
+
+
+def _groups_from(metadata: Any, skip: int) -> tuple[list[int], int]:
+    """Returns the row groups that have rows after the first `skip`, and the rows before them."""
+    before = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if before + rows > skip:
+            return list(range(group, metadata.num_row_groups)), before
+        before += rows
+    return [], before
 
 
 def _rows(batch: Any) -> list[Mapping[str, object] | BadRow]:
@@ -44,16 +61,3 @@ def _rows(batch: Any) -> list[Mapping[str, object] | BadRow]:
             return [row for at in range(batch.num_rows) for row in _rows(batch.slice(at, 1))]
         return [BadRow("bad UTF-8", f"is not UTF-8: {error}")]
     return rows
-
-
-@contextmanager
-def _seekable(path: Path) -> Iterator[IO[bytes]]:
-    # A Parquet file is read from its end, which a compressed stream can only do by starting over.
-    with open_bytes(path) as stream:
-        if path.suffix.lower() not in COMPRESSED:
-            yield stream
-            return
-        with tempfile.TemporaryFile() as unpacked:
-            shutil.copyfileobj(stream, unpacked)
-            unpacked.seek(0)
-            yield unpacked

@@ -43,11 +43,14 @@ def decode_line(line: RawLine) -> str:
     try:
         return line.data.decode("utf-8")
     except UnicodeDecodeError as error:
-        byte = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
-        problem = (
-            f"is not UTF-8: {byte} of the file, byte {error.start + 1} of the line; {SAVE_AS_UTF8}"
-        )
+        problem = f"is not UTF-8: {locate_bad_byte(line, error)}; {SAVE_AS_UTF8}"
         raise BadRow("bad UTF-8", problem) from None
+
+
+def locate_bad_byte(line: RawLine, error: UnicodeDecodeError) -> str:
+    """Returns which byte of a line, and of its file, cannot be decoded."""
+    byte = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
+    return f"{byte} of the file, byte {error.start + 1} of the line"
 
 
 def parse_text(values: Mapping[str, object], column: str, may_be_empty: bool = False) -> str:
@@ -60,7 +63,7 @@ def parse_text(values: Mapping[str, object], column: str, may_be_empty: bool = F
     if not text.strip() and not may_be_empty:
         raise BadRow("empty side", f"column {column!r} is empty; expected text")
     if not text.isascii():
-        _check_encodable(text, column)
+        require_encodable(text, column)
     return text
 
 
@@ -116,7 +119,8 @@ def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _check_encodable(text: str, column: str) -> None:
+def require_encodable(text: str, column: str) -> None:
+    """Raises BadRow if a text cannot be written as UTF-8."""
     # JSON can spell half of a surrogate pair ("\ud83d"), which no tokenizer or file accepts.
     try:
         text.encode("utf-8")

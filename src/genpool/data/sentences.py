@@ -1,31 +1,49 @@
-"""Sentences of a file: one per line, or a column of a table."""
+"""Sentences of a file: one per line, or a column of a table; and how many they are."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from genpool.data.table import TableReader
-from genpool.disk.files import SAVE_AS_UTF8, raw_lines, refuse_utf16, uncompressed_name
-from genpool.errors import DataError, InputError
+from genpool.data.table_files import table_format
+from genpool.disk.files import SAVE_AS_UTF8, open_bytes, raw_lines, refuse_utf16
+from genpool.errors import DataError, InputError, require_extra
 
-_STANDARD_INPUT = "standard input"
+STANDARD_INPUT = "standard input"
+READ_BYTES = 1 << 20
+
+
+class SentenceRow(NamedTuple):
+    """A sentence, and the values of the columns that are kept beside it."""
+
+    sentence: str
+    kept: tuple[object, ...] = ()
 
 
 def is_table(source: str | Path) -> bool:
     """Returns whether a file is a table, by its name."""
-    name = Path(uncompressed_name(Path(source)))
-    return name.suffix.lower() in (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")
+    return table_format(Path(source)) is not None
 
 
-def column_reader(source: str | Path, column: str, bad_rows: str = "error") -> TableReader:
+def column_reader(
+    source: str | Path,
+    column: str,
+    bad_rows: str = "error",
+    encoding: str | None = None,
+    keep: Sequence[str] = (),
+) -> TableReader:
     """Returns a reader of one column of a table, which counts the bad rows that it skips.
 
     Args:
         source: the table.
         column: the name of the column of sentences; empty cells are sentences without tokens.
         bad_rows: "error" (default) or "skip"; see `Reader`.
+        encoding: the encoding of the table, such as "cp1252". None (default): UTF-8.
+        keep: names of other columns, whose values `read_rows` yields too. Default: none.
 
     Raises:
         InputError: the source is standard input.
@@ -33,7 +51,15 @@ def column_reader(source: str | Path, column: str, bad_rows: str = "error") -> T
     """
     if str(source) == "-":
         raise InputError("standard input has one sentence per line; a column needs a file.")
-    return TableReader(source, first=column, labelled=False, empty_texts=True, bad_rows=bad_rows)
+    return TableReader(
+        source,
+        first=column,
+        labelled=False,
+        empty_texts=True,
+        bad_rows=bad_rows,
+        encoding=encoding,
+        keep=keep,
+    )
 
 
 def read_sentences(source: str | Path | TableReader, column: str | None = None) -> Iterator[str]:
@@ -50,21 +76,35 @@ def read_sentences(source: str | Path | TableReader, column: str | None = None) 
     """
     if not isinstance(source, TableReader) and column is not None:
         source = column_reader(source, column)
+    for row in read_rows(source):
+        yield row.sentence
+
+
+def read_rows(source: str | Path | TableReader) -> Iterator[SentenceRow]:
+    """Yields the sentences of a file, each with the values of the columns that are kept.
+
+    Args:
+        source: as in `read_sentences`.
+
+    Raises:
+        InputError: standard input is closed.
+        DataError: the file cannot be read, or is not UTF-8 text.
+    """
     if isinstance(source, TableReader):
         for example in source.read(source.splits()[0]):
-            yield example.first
+            yield SentenceRow(example.first, example.kept)
         return
-    name = _STANDARD_INPUT if str(source) == "-" else source
-    for number, data in _lines(source):
+    name = STANDARD_INPUT if str(source) == "-" else source
+    for number, data in _numbered_lines(source):
         try:
-            yield data.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield SentenceRow(data.decode("utf-8-sig" if number == 1 else "utf-8"))
         except UnicodeDecodeError as error:
             raise DataError(
                 f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}", name, number
             ) from None
 
 
-def _lines(source: str | Path) -> Iterator[tuple[int, bytes]]:
+def _numbered_lines(source: str | Path) -> Iterator[tuple[int, bytes]]:
     if str(source) != "-":
         yield from ((number, data) for number, _, data in raw_lines(Path(source)))
         return
@@ -73,5 +113,49 @@ def _lines(source: str | Path) -> Iterator[tuple[int, bytes]]:
     # As bytes, like a file: what a line is must not depend on the settings of the terminal.
     for number, line in enumerate(sys.stdin.buffer, start=1):
         if number == 1:
-            refuse_utf16(line, _STANDARD_INPUT)
+            refuse_utf16(line, STANDARD_INPUT)
         yield number, line.rstrip(b"\r\n")
+
+
+def count_sentences(source: str | Path | TableReader) -> int | None:
+    """Returns how many sentences `read_sentences` will yield, much faster than they are encoded.
+
+    A bad row of a table is therefore reported before anything is encoded.
+
+    Args:
+        source: as in `read_sentences`.
+
+    Returns:
+        The number; None for what can be read only once: standard input, a pipe, a device.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    if isinstance(source, TableReader):
+        path = source.place
+        if path is None or not path.is_file():
+            return None
+        if path.suffix.lower() == ".parquet" and source.bad_rows == "error":
+            with suppress(Exception):  # a damaged file is reported where it is read
+                return parquet_rows(path)
+        return sum(1 for _ in read_sentences(source))
+    if str(source) == "-" or not Path(source).is_file():
+        return None
+    return _count_lines(Path(source))
+
+
+def parquet_rows(path: Path) -> int:
+    """Returns the number of rows that a Parquet file says it has."""
+    with require_extra("reading Parquet", "parquet"):
+        from pyarrow import parquet
+    rows: int = parquet.read_metadata(path).num_rows
+    return rows
+
+
+def _count_lines(path: Path) -> int:
+    lines, last = 0, b"\n"
+    with open_bytes(path) as stream:
+        while block := stream.read(READ_BYTES):
+            lines += block.count(b"\n")
+            last = block[-1:]
+    return lines + (last != b"\n")  # the last line may have no end

@@ -11,6 +11,9 @@ from genpool.disk.file_kinds import FILE, kind_of, resolve_links
 from genpool.disk.temporary import temporary_path
 from genpool.errors import DataError
 
+#: how the name of a file ends that is not finished
+FILE_SUFFIX = "tmp"
+
 
 @contextmanager
 def atomic_file(path: str | Path) -> Iterator[Path]:
@@ -30,7 +33,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     try:
         _require_replaceable(output)
         target = resolve_links(output) if output.is_symlink() else output
-        with temporary_path(target, "tmp") as temporary:
+        with temporary_path(target, FILE_SUFFIX) as temporary:
             yield temporary
             with temporary.open("rb+") as written:
                 os.fsync(written.fileno())

@@ -13,7 +13,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -45,6 +45,22 @@ class RawLine(NamedTuple):
     data: bytes
 
 
+def is_file(path: str | Path) -> bool:
+    """Returns whether a file exists; no name is too long to ask, as a sentence may be."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: str | Path) -> bool:
+    """Returns whether a folder exists, for any name."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def uncompressed_name(path: Path) -> str:
     """Returns the name of a file without its compression suffix: train.tsv of train.tsv.xz."""
     return path.stem if path.suffix.lower() in COMPRESSED else path.name
@@ -67,22 +83,31 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"cannot be read, it may be damaged or truncated: {text}", path) from error
 
 
-def raw_lines(path: Path) -> Iterator[RawLine]:
+def raw_lines(
+    path: Path, fix: str = SAVE_AS_UTF8, first: int = 1, offset: int = 0
+) -> Iterator[RawLine]:
     """Yields the lines of a file, with one in memory at a time.
+
+    Args:
+        path: the file.
+        fix: what the error for UTF-16 text advises. Default: to save the file as UTF-8.
+        first: the number of the line to begin with. Default: 1.
+        offset: the offset of its first byte, as an earlier pass found it. Default: 0.
 
     Raises:
         DataError: the file cannot be read, or is not text in UTF-8.
     """
-    offset = 0
     with open_bytes(path) as stream:
+        if offset:
+            stream.seek(offset)
         lines = iter(partial(stream.readline, MAX_LINE_BYTES + 1), b"")
-        for number, data in enumerate(lines, start=1):
+        for number, data in enumerate(lines, start=first):
             length = len(data)
             if length > MAX_LINE_BYTES:
                 problem = f"is longer than {MAX_LINE_BYTES:,} bytes; expected text, line by line"
                 raise DataError(problem, path, number)
             if number == 1:
-                refuse_utf16(data, path)
+                refuse_utf16(data, path, fix)
                 if data.startswith(codecs.BOM_UTF8):
                     offset, data = len(codecs.BOM_UTF8), data.removeprefix(codecs.BOM_UTF8)
                     length -= offset
@@ -90,20 +115,20 @@ def raw_lines(path: Path) -> Iterator[RawLine]:
             offset += length
 
 
-def refuse_utf16(first_line: bytes, path: Path | str) -> None:
+def refuse_utf16(first_line: bytes, path: Path | str, fix: str = SAVE_AS_UTF8) -> None:
     """Raises DataError if the first line of a file is UTF-16 or UTF-32 text, marked or not."""
     # Without a byte-order mark, these are the encodings in which ASCII text is full of NUL bytes.
     nul_bytes = first_line.count(0)
     if first_line.startswith(_UTF16) or nul_bytes >= max(2, len(first_line) // 4):
-        raise DataError(f"is UTF-16 text; {SAVE_AS_UTF8}", path)
+        raise DataError(f"is UTF-16 text; {fix}", path)
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
     suffix = path.suffix.lower()
     if suffix == ".zip":
-        with zipfile.ZipFile(path) as archive, archive.open(_only_member(archive, path)) as stream:
-            yield limit_expansion(stream, path)
+        with ExitStack() as stack:
+            yield limit_expansion(_open_member(path, stack), path)
         return
     openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
     opener = openers.get(suffix, open)
@@ -111,12 +136,22 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         yield limit_expansion(stream, path) if suffix in openers else stream
 
 
+def _open_member(path: Path, stack: ExitStack) -> IO[bytes]:
+    """Opens the only file of an archive; the stack closes both."""
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        return stack.enter_context(archive.open(_only_member(archive, path)))
+    except UnicodeDecodeError as error:  # of a name
+        raise zipfile.BadZipFile(str(error)) from error
+
+
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     members = [
         member
         for member in archive.infolist()
         # macOS adds folders and hidden files to every archive.
-        if not member.is_dir()
+        if member.filename
+        and not member.is_dir()
         and not member.filename.startswith("__MACOSX/")
         and not Path(member.filename).name.startswith(".")
     ]

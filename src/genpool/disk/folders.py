@@ -45,16 +45,16 @@ def read_consistently(path: str | Path, read: Callable[[], Content]) -> Content:
     """
     folder = Path(path)
     for _ in range(UNLOCKED_READS):
-        before = _identity(folder)
+        before = folder_identity(folder)
         if before is None and _is_being_replaced(folder):
             break
         try:
             content = read()
         except (FolderError, OSError):
-            if before is not None and _identity(folder) == before:
+            if before is not None and folder_identity(folder) == before:
                 raise
         else:
-            if _identity(folder) == before:
+            if folder_identity(folder) == before:
                 return content
     return _read_locked(folder, read)
 
@@ -86,8 +86,8 @@ def _is_being_replaced(folder: Path) -> bool:
     return previous_path(target).is_dir() or lock_path(target).exists()
 
 
-def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """Two versions of a folder differ in this; None where there is no folder."""
+def folder_identity(folder: Path) -> tuple[int, int, int] | None:
+    """Returns what two versions of a folder differ in; None where there is no folder."""
     try:
         status = folder.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -65,10 +65,11 @@ def _remove_abandoned(target: Path, suffix: str) -> None:
 
 def _is_other_process(process: int) -> bool:
     """Whether a process other than this one has this id."""
-    return process != os.getpid() and _is_running(process)
+    return process != os.getpid() and is_running(process)
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Returns whether there is a process with this id."""
     if sys.platform == "win32":
         import ctypes
 

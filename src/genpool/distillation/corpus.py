@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from genpool.data.sentences import read_sentences
+from genpool.distillation.mixture import OTHERS, Mixture, read_counts, take_mixture
 from genpool.errors import ConfigError, DataError
 
 #: sentences that belong together
@@ -36,11 +38,16 @@ class CorpusSettings:
 
     Attributes:
         tables: "FILE:COLUMN,COLUMN" entries. Every cell is a sentence; rows with the same first
-            cell form a group. Default: none.
+            cell form a group. "FILE:COLUMN,COLUMN:SENTENCES" uses no more than so many.
+            Default: none.
         texts: "FILE:COLUMN:SENTENCES" entries: long texts, split into sentences, with the maximum
             number of sentences to use. Default: none.
         wordnet: folder with WordNet's data.noun, data.verb, data.adj and data.adv, whose
             definitions and examples are used. Default: None.
+        mixed: "FILE:SOURCE,TEXT": a table of sentences of many sources. Default: None.
+        counts: "SOURCE=COUNT" entries: sentences of each source of it, "*=COUNT" for all others.
+            Default: none.
+        held_out: sentences of each source that are not learned, but scored. Default: 0.
         exclude: "FILE:COLUMN,COLUMN" entries: sentences that are left out wherever they occur,
             whatever their case, spacing and punctuation. Default: none.
         min_words: words that a sentence needs. Default: 3.
@@ -50,12 +57,28 @@ class CorpusSettings:
     tables: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     wordnet: str | None = None
+    mixed: str | None = None
+    counts: tuple[str, ...] = ()
+    held_out: int = field(default=0, metadata={"minimum": 0})
     exclude: tuple[str, ...] = ()
     min_words: int = field(default=3, metadata={"minimum": 0})
     max_words: int = field(default=50, metadata={"minimum": 1})
 
 
-def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> list[Group]:
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences to learn from, and others of the same sources.
+
+    Attributes:
+        groups: to learn from.
+        held_out: never learned, by source, to score the student on.
+    """
+
+    groups: list[Group]
+    held_out: dict[str, list[str]] = field(default_factory=dict)
+
+
+def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
     """Returns all groups; no sentence occurs twice, and no excluded one at all.
 
     Args:
@@ -74,8 +97,11 @@ def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> list[Gro
         for sentence in row
     }
     groups: list[Group] = []
+    mixture = _read_mixture(settings, data, seen)
     for entry in settings.tables:
-        groups += _new_sentences(_grouped_by_first(_rows(entry, data)), seen, settings)
+        name, maximum = _split_limit(entry)
+        kept = _new_sentences(_grouped_by_first(_rows(name, data)), seen, settings)
+        groups += kept if maximum is None else _at_most(maximum, kept)
     for entry in settings.texts:
         table, _, limit = entry.rpartition(":")
         if not limit.isdigit():
@@ -87,9 +113,31 @@ def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> list[Gro
         groups += _at_most(int(limit), _new_sentences(texts, seen, settings))
     if settings.wordnet:
         groups += _new_sentences(_wordnet(Path(settings.wordnet)), seen, settings)
+    groups += [[sentence] for sentence in mixture.sentences]
     if not groups:
-        raise DataError("the corpus has no sentence; see its settings tables, texts and wordnet")
-    return groups
+        raise DataError(
+            "the corpus has no sentence; see its settings tables, texts, mixed and wordnet"
+        )
+    return Corpus(groups, mixture.held_out)
+
+
+def _read_mixture(settings: CorpusSettings, data: Path, seen: set[str]) -> Mixture:
+    """Returns the sentences of the mixed table; they are read first, so that none is held out that
+    is learned from another table."""
+    if settings.mixed is None:
+        return Mixture()
+
+    def keep(text: str) -> str | None:
+        return next(iter(next(_new_sentences([[text]], seen, settings), [])), None)
+
+    counts = read_counts(settings.counts) or {OTHERS: sys.maxsize}
+    return take_mixture(_rows(settings.mixed, data), counts, settings.held_out, keep)
+
+
+def _split_limit(entry: str) -> tuple[str, int | None]:
+    """Returns a table's entry without its limit, and the limit."""
+    table, _, limit = entry.rpartition(":")
+    return (table, int(limit)) if limit.isdigit() and ":" in table else (entry, None)
 
 
 def corpus_fingerprint(groups: Iterable[Group], dev: Path | None) -> int:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from genpool.distillation.corpus import read_corpus
-from genpool.distillation.run import DistillationRun
+from genpool.distillation.run import DistillationRun, Lesson
 from genpool.distillation.settings import DistillationSettings, require_trainable
+from genpool.distillation.targets import Targets
 from genpool.distillation.teacher import teacher_vectors
 from genpool.progress import progress
 from genpool.training.interrupt import catch_interrupts
@@ -23,7 +24,7 @@ def distil(
     cache: str | Path | None = None,
     show_progress: bool = True,
 ) -> dict[str, Any]:
-    """Trains a student to return the vectors of a teacher, and saves it in `out`/best.
+    """Trains a student to return the vectors of teachers, and saves it in `out`/best.
 
     Args:
         settings: the settings of a recipe, as `read_distillation` returns them.
@@ -31,13 +32,13 @@ def distil(
         out: folder of the run, which is created. It may exist if it is empty or, with `resume`,
             holds the same run.
         resume: continue a run that stopped, from its newest checkpoint. Default: False.
-        cache: folder of the teacher's vectors, which several runs on one corpus can share.
+        cache: folder of the teachers' vectors, which several runs can share.
             Default: None, for `out`/teacher.
         show_progress: print progress on standard error. Default: True.
 
     Returns:
         The metrics of the best epoch: "epoch", "step", "loss", "seconds" and, with a dev table,
-        "dev_spearman".
+        "dev_spearman"; with held-out sentences, "agreement" and "worst_agreement".
 
     Raises:
         ConfigError, DataError: settings or data that cannot be used.
@@ -53,14 +54,27 @@ def distil(
     require_trainable(settings)
     folder = RunFolder(out)
     folder.check(settings, resume)
-    groups = read_corpus(settings.corpus, Path(data), settings.training.seed)
-    sentences = [sentence for group in groups for sentence in group]
+    corpus = read_corpus(settings.corpus, Path(data), settings.training.seed)
+    sentences = [sentence for group in corpus.groups for sentence in group]
+    held_out = [sentence for group in corpus.held_out.values() for sentence in group]
     about = {"data": str(data), "sentences": len(sentences)}
     with folder.held(settings, resume, about):
         vector_folder = Path(cache) if cache is not None else folder.path / "teacher"
-        name = settings.teacher.model
-        vectors = teacher_vectors(name, sentences, vector_folder, show_progress)
-        run = DistillationRun(settings, Path(data), folder, groups, vectors, show_progress)
+        vectors = [
+            teacher_vectors(
+                name, held_out + sentences, vector_folder, settings.teacher, show_progress
+            )
+            for name in settings.teacher.models
+        ]  # of every teacher: (held-out and other sentences, dim)
+        first = len(held_out)
+        targets = Targets.fit([part[first:] for part in vectors], settings.teacher)
+        lesson = Lesson(
+            corpus.groups,
+            targets.apply([part[first:] for part in vectors]),
+            corpus.held_out,
+            targets.apply([part[:first] for part in vectors]),
+        )
+        run = DistillationRun(settings, Path(data), folder, lesson, show_progress)
         if resume:
             run.resume()
         _run_epochs(run)

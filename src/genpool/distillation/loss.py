@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,7 +14,9 @@ from torch.nn import functional
 CHUNK_VECTORS = 65536
 
 
-def distillation_loss(student: Tensor, teacher: Tensor, similarity: float) -> Tensor:
+def distillation_loss(
+    student: Tensor, teacher: Tensor, similarity: float, widths: Sequence[int] = ()
+) -> Tensor:
     """Returns the mean of 1 - cosine, plus a weighted error of the batch's similarities.
 
     Args:
@@ -20,6 +24,8 @@ def distillation_loss(student: Tensor, teacher: Tensor, similarity: float) -> Te
         teacher: the vectors to learn (batch, dim).
         similarity: weight of the mean squared error of the matrix of cosines between the sentences
             of the batch. Its diagonal, which is 1 on both sides, is not counted.
+        widths: the error of the cosines is the mean over the complete vectors and the first
+            dimensions of them, of these numbers (Matryoshka). Default: none, complete vectors.
 
     Returns:
         A scalar tensor.
@@ -28,10 +34,17 @@ def distillation_loss(student: Tensor, teacher: Tensor, similarity: float) -> Te
     targets = functional.normalize(teacher, dim=1)  # (batch, dim)
     loss = 1 - (vectors * targets).sum(dim=1).mean()
     if similarity and len(vectors) > 1:
-        error = (vectors @ vectors.T - targets @ targets.T).square()  # (batch, batch)
-        pairs = len(vectors) * (len(vectors) - 1)
-        loss = loss + similarity * (error.sum() - error.diagonal().sum()) / pairs
+        cosines = targets @ targets.T  # (batch, batch)
+        forms = [vectors, *(functional.normalize(student[:, :width], dim=1) for width in widths)]
+        errors = [_cosine_error(form, cosines) for form in forms]
+        loss = loss + similarity * torch.stack(errors).mean()
     return loss
+
+
+def _cosine_error(vectors: Tensor, cosines: Tensor) -> Tensor:
+    error = (vectors @ vectors.T - cosines).square()  # (batch, batch)
+    pairs = len(vectors) * (len(vectors) - 1)
+    return (error.sum() - error.diagonal().sum()) / pairs
 
 
 def leading_directions(vectors: NDArray[np.float16], width: int) -> Tensor:

@@ -14,11 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from genpool.distillation.agreement import agreement_by_source
 from genpool.distillation.corpus import Group, corpus_fingerprint
 from genpool.distillation.loss import distillation_loss
+from genpool.distillation.neighbours import cut_batches, neighbour_order
 from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
 from genpool.distillation.student import prepare_student
-from genpool.distillation.teacher import HalfVectors
+from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import DataError, TrainingError
 from genpool.jobs.tables import evaluate_similarity
 from genpool.model import SentenceEncoder
@@ -30,6 +32,23 @@ from genpool.training.state import (
     trainable_parameters,
     trained_weights,
 )
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a student learns, and what it is scored on besides the dev table.
+
+    Attributes:
+        groups: the sentences, in groups.
+        vectors: (sentences, dim), the vectors to learn.
+        held_out: sentences that are not learned, by source. Default: none.
+        held_out_vectors: (held-out sentences, dim). Default: none.
+    """
+
+    groups: list[Group]
+    vectors: HalfVectors
+    held_out: dict[str, list[str]] = field(default_factory=dict)
+    held_out_vectors: HalfVectors = field(default_factory=lambda: np.empty((0, 0), np.float16))
 
 
 @dataclass
@@ -69,13 +88,13 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         settings: DistillationSettings,
         data: Path,
         folder: RunFolder,
-        groups: list[Group],
-        vectors: HalfVectors,
+        lesson: Lesson,
         show_progress: bool,
     ) -> None:
+        groups, vectors = lesson.groups, lesson.vectors
         if len(vectors) < 2:
             raise DataError("the corpus has a single sentence; expected two or more", data)
-        self.settings, self.groups, self.vectors = settings, groups, vectors
+        self.settings, self.lesson, self.groups, self.vectors = settings, lesson, groups, vectors
         training = settings.training
         self.dev = None if training.dev is None else data / training.dev
         sentences = [sentence for group in groups for sentence in group]
@@ -86,13 +105,20 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         )
         state = DistillationState(data=corpus_fingerprint(groups, self.dev))
         super().__init__(model, optimizer, state, folder, show_progress=show_progress)
-        per_epoch = sum(1 for _ in group_batches(groups, training.batch_size, range(len(groups))))
+        unordered = cut_batches(np.arange(len(vectors)), training.batch_size)
+        if training.neighbours == 1:
+            unordered = group_batches(groups, training.batch_size, range(len(groups)))
+        per_epoch = sum(1 for _ in unordered)
         self.total_steps = per_epoch * training.epochs
 
     def epoch_batches(self) -> Iterator[list[int]]:
         """Yields the batches of the current epoch, in an order that seed and epoch decide."""
         training = self.settings.training
         random = np.random.default_rng([training.seed, self.state.epoch])
+        if training.neighbours > 1:
+            targets = self._targets(self.vectors).numpy()  # (sentences, dim)
+            order = neighbour_order(targets, training.neighbours, random)
+            return cut_batches(order, training.batch_size)
         order = random.permutation(len(self.groups)).tolist()
         return group_batches(self.groups, training.batch_size, order)
 
@@ -119,10 +145,14 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         # Dropout is decided by seed and step: nothing about it has to be saved.
         torch.manual_seed(1_000_003 * training.seed + self.state.step)
         self.model.train()
-        target = torch.from_numpy(self.vectors[batch]).float() @ student.axes  # (batch, dim)
+        target = self._targets(self.vectors[batch])  # (batch, dim)
         rows = [student.rows[sentence] for sentence in batch]
         vectors: Tensor = self.model(student.table.batch(rows)).vector  # (batch, dim)
-        return distillation_loss(vectors, target, training.similarity)
+        return distillation_loss(vectors, target, training.similarity, training.widths)
+
+    def _targets(self, vectors: HalfVectors) -> Tensor:
+        """Returns vectors to learn (sentences, teacher dim) on the student's axes."""
+        return torch.from_numpy(vectors).float() @ self.student.axes
 
     def _update(self, loss: Tensor) -> None:
         training = self.settings.training
@@ -149,8 +179,14 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
             self.model.eval()
             report, _ = evaluate_similarity(self.model, self.dev)
             line["dev_spearman"] = report.spearman
-        # Without dev the last epoch is the best.
-        if line.get("dev_spearman", state.epoch) > state.best.get("dev_spearman", -1.0):
+        if self.lesson.held_out:
+            self.model.eval()
+            scores = agreement_by_source(
+                self.model.encode, self.lesson.held_out, self.lesson.held_out_vectors
+            )
+            line["agreement"] = sum(scores.values()) / len(scores)
+            line["worst_agreement"] = min(scores.values())
+        if _score(line) > _score(state.best):
             state.best, self.best = line, trained_weights(self.model)
         state.under_way = EpochProgress()
         self.log(line)
@@ -160,7 +196,7 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         best = self.state.best
         restore_weights(self.model, self.best)
         self.model.notes |= {
-            "trained": f"to return the vectors of {self.settings.teacher.model}",
+            "trained": f"to return the vectors of {' and '.join(self.settings.teacher.models)}",
             **self.student.notes,
             "epochs": str(best["epoch"]),
         }
@@ -170,6 +206,14 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         self.folder.write(self.folder.results, json.dumps(best, indent=2) + "\n")
         shutil.rmtree(self.folder.checkpoints, ignore_errors=True)
         return best
+
+
+def _score(line: dict[str, Any]) -> float:
+    """Returns what decides which epoch is kept: the dev scores; without any, the last is."""
+    scores = [line[name] for name in ("dev_spearman", "agreement") if name in line]
+    if not line:
+        return -2.0
+    return float(sum(scores) / len(scores)) if scores else float(line["epoch"])
 
 
 def group_batches(groups: list[Group], size: int, order: Iterable[int]) -> Iterator[list[int]]:

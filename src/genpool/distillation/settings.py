@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from genpool.config import (
     EmbeddingSettings,
@@ -29,14 +30,32 @@ RENAMED = {
 
 @dataclass(frozen=True)
 class TeacherSettings:
-    """The model whose vectors are learned.
+    """The model whose vectors are learned, or several.
 
     Attributes:
-        model: a sentence-transformers folder, or PACKAGE:FOLDER for one inside a Python package.
-            Required.
+        model: a sentence-transformers folder, or one with tokenizer.json and onnx/model.onnx;
+            PACKAGE:FOLDER for one inside a Python package. A list names several. Required.
+        weights: how much each of several counts. Default: none, all the same.
+        centre: subtract the mean of the teacher's vectors, so that unrelated sentences have a
+            cosine near 0. Several teachers are always centred, and their weights divided by the
+            spread of their cosines, so that they are comparable. Default: False.
+        pooling: of an ONNX graph of token states: "mean" or "cls". Default: "mean".
+        max_tokens: tokens of a sentence that an ONNX graph reads. Default: 128.
+        int8: round the weights of an ONNX graph to 8 bits, which is faster. Default: False.
     """
 
-    model: str = ""
+    model: str | tuple[str, ...] = ""
+    weights: tuple[float, ...] = field(default=(), metadata={})
+    centre: bool = False
+    pooling: Literal["mean", "cls"] = "mean"
+    max_tokens: int = field(default=128, metadata={"minimum": 3})
+    int8: bool = False
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of all teachers."""
+        names = (self.model,) if isinstance(self.model, str) else self.model
+        return tuple(name for name in names if name)
 
 
 @dataclass(frozen=True)
@@ -51,6 +70,10 @@ class DistillationLoopSettings:
         warm_up: steps. Default: 200.
         clip: maximum norm of the gradient; 0 does not clip. Default: 5.
         similarity: weight of the error of the cosines within a batch. Default: 1.
+        widths: also count the errors of the first dimensions alone, of these numbers of them, so
+            that truncated vectors lose little. Default: none.
+        neighbours: put so many sentences with similar vectors of the teacher together in a batch.
+            Default: 1, which leaves the groups of the corpus as they are.
         dev: a table of scored pairs: after each epoch, Spearman's correlation of the cosines with
             the scores decides which model is kept. Default: None, which keeps the last.
         start: folder of an earlier student to continue from, on another corpus or with other
@@ -65,6 +88,8 @@ class DistillationLoopSettings:
     warm_up: int = field(default=200, metadata={"minimum": 1})
     clip: float = field(default=5.0, metadata={"minimum": 0.0})
     similarity: float = field(default=1.0, metadata={"minimum": 0.0})
+    widths: tuple[int, ...] = ()
+    neighbours: int = field(default=1, metadata={"minimum": 1})
     dev: str | None = None
     start: str | None = None
     save_minutes: float = field(default=10.0, metadata={"minimum": 0.0})
@@ -114,9 +139,15 @@ def read_distillation(
 
 
 def _missing(settings: DistillationSettings) -> list[str]:
-    if settings.teacher.model:
-        return []
-    return ["teacher.model is missing; expected a folder or PACKAGE:FOLDER."]
+    teacher = settings.teacher
+    if not teacher.models:
+        return ["teacher.model is missing; expected a folder or PACKAGE:FOLDER."]
+    if teacher.weights and len(teacher.weights) != len(teacher.models):
+        return [
+            f"teacher.weights has {len(teacher.weights)} values for {len(teacher.models)} "
+            "teachers; expected one for each, or none."
+        ]
+    return []
 
 
 def require_trainable(settings: DistillationSettings) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from genpool.distillation.loss import aligned_directions, leading_directions
 from genpool.distillation.settings import DistillationSettings
-from genpool.distillation.teacher import HalfVectors
+from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import ConfigError
 from genpool.model import SentenceEncoder
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
@@ -67,7 +67,7 @@ def prepare_student(
         axes = leading_directions(vectors, model.output_dim)
     else:
         axes = _learned_axes(model, sentences, vectors)
-    table = model.text.table()
+    table = model.text.table(spell_known=model.settings.embedding.hidden_words > 0)
     rows = [table.row(sentence, model.text.sentence_ends) for sentence in words]
     return PreparedStudent(model, table, rows, axes, notes)
 
@@ -78,7 +78,7 @@ def _new(
     """Returns an encoder with initial weights, and the words of all sentences."""
     # The student's pipeline needs the vocabulary; until then, this one splits and truncates alike.
     splitter = TextPipeline(
-        WordTokenizer(settings.text.rules),
+        WordTokenizer(settings.text.rules, settings.text.folding),
         Vocabulary.build({}),
         Characters(""),
         max_length=settings.text.max_length,

@@ -1,25 +1,47 @@
-"""The vectors of the teacher: computed once, kept on disk, continued where they stopped."""
+"""The teachers of a distillation: models of several kinds, whose vectors are kept on disk."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
+import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.distillation.onnx_teacher import TOKENIZER, OnnxTeacher, graph_of
+from genpool.distillation.settings import TeacherSettings
+from genpool.distillation.vector_cache import HalfVectors, VectorCache
 from genpool.errors import ConfigError, require_extra
 from genpool.progress import progress
 
 #: sentences that are encoded and written together
-FILE_SENTENCES = 8192
+CHUNK_SENTENCES = 4096
+#: a file of every sentence-transformers folder
+ST_MODULES = "modules.json"
 
-HalfVectors = NDArray[np.float16]
+
+class Teacher(Protocol):
+    """A model that returns the vectors (sentences, dim) of sentences, of length 1."""
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[Any]: ...
+
+
+class SentenceTransformersTeacher:
+    """A sentence-transformers model as a teacher."""
+
+    def __init__(self, folder: str) -> None:
+        self.model = load_teacher(folder)
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[Any]:
+        """Returns the vectors (sentences, dim)."""
+        vectors: NDArray[Any] = self.model.encode(
+            list(sentences), batch_size=64, normalize_embeddings=True, show_progress_bar=False
+        )
+        return vectors
 
 
 def teacher_folder(name: str) -> str:
@@ -45,34 +67,83 @@ def load_teacher(name: str) -> Any:
     return SentenceTransformer(teacher_folder(name), device="cpu")
 
 
+def open_teacher(name: str, settings: TeacherSettings, cache: Path) -> Teacher:
+    """Returns the teacher of a folder, by what is in it.
+
+    Args:
+        name: the folder, as in `TeacherSettings`.
+        settings: pooling and 8 bits of an ONNX graph.
+        cache: a folder for the graph in 8 bits.
+
+    Raises:
+        ConfigError: the folder has no model that can be used.
+    """
+    folder = Path(teacher_folder(name))
+    is_onnx = graph_of(folder) is not None or (folder / TOKENIZER).is_file()
+    if (folder / ST_MODULES).is_file() or not is_onnx:
+        if not (folder / ST_MODULES).is_file() and not (folder / "config.json").is_file():
+            raise ConfigError(
+                f"teacher.model is {name!r}, which has neither {ST_MODULES} nor {TOKENIZER} and "
+                "onnx/model.onnx; expected a sentence-transformers or an ONNX folder."
+            )
+        return SentenceTransformersTeacher(name)
+    int8_file = cache / "int8.onnx" if settings.int8 else None
+    return OnnxTeacher(folder, settings.pooling, settings.max_tokens, int8_file)
+
+
 def teacher_vectors(
-    name: str, sentences: Sequence[str], folder: Path, show_progress: bool = True
+    name: str,
+    sentences: Sequence[str],
+    folder: Path,
+    settings: TeacherSettings | None = None,
+    show_progress: bool = True,
 ) -> HalfVectors:
     """Returns the teacher's vectors (sentences, dim), of length 1 and in half precision.
 
     Args:
         name: the teacher, as in `TeacherSettings`.
         sentences: the corpus.
-        folder: where the vectors are kept, one file per FILE_SENTENCES sentences; a later call
-            reads what an earlier one wrote.
+        folder: where the vectors of all teachers are kept; a later call, of this run or another,
+            computes only those of new sentences.
+        settings: of the teachers. Default: None, the default settings.
         show_progress: print progress on standard error. Default: True.
+
+    Raises:
+        ConfigError: the teacher cannot be used.
+        DataError: it returned NaN, or its vectors cannot be written; those of earlier sentences
+            are kept.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    teacher: Any = None
-    parts = []
+    settings = settings or TeacherSettings()
+    identity = _identity(name, settings)
+    place = folder / _file_name(identity)
+    cache = VectorCache.open(place, identity)
+    todo = list(dict.fromkeys(sentences)) if cache is None else cache.missing(sentences)
     with progress("teacher", len(sentences), shown=show_progress) as done:
-        for start in range(0, len(sentences), FILE_SENTENCES):
-            part = sentences[start : start + FILE_SENTENCES]
-            # The name of a file identifies its content: other sentences never use it.
-            key = zlib.crc32(json.dumps([name, *part]).encode())
-            path = folder / f"{start:09d}-{key:08x}.npy"
-            if not path.is_file():
-                teacher = teacher or load_teacher(name)
-                vectors = teacher.encode(
-                    list(part), batch_size=64, normalize_embeddings=True, show_progress_bar=False
-                )  # (part, dim)
-                with atomic_file(path) as temporary, temporary.open("wb") as file:
-                    np.save(file, vectors.astype(np.float16))
-            parts.append(np.load(path))
-            done(len(part))
-    return np.concatenate(parts)
+        done(len(sentences) - len(todo))
+        teacher: Teacher | None = None
+        for start in range(0, len(todo), CHUNK_SENTENCES):
+            chunk = todo[start : start + CHUNK_SENTENCES]
+            teacher = teacher or open_teacher(name, settings, place)
+            vectors = np.asarray(teacher.encode(chunk))  # (chunk, dim)
+            cache = cache or VectorCache(place, identity, vectors.shape[1])
+            cache.append(chunk, vectors)
+            done(len(chunk))
+    if cache is None:
+        return np.empty((0, 0), dtype=np.float16)
+    return cache.vectors()[cache.rows_of(sentences)]
+
+
+def _identity(name: str, settings: TeacherSettings) -> str:
+    """Returns what decides a teacher's vectors: its name, and how an ONNX graph is read."""
+    default = TeacherSettings()
+    changes = [
+        f"{option}={getattr(settings, option)}"
+        for option in ("pooling", "max_tokens", "int8")
+        if getattr(settings, option) != getattr(default, option)
+    ]
+    return ", ".join([name, *changes])
+
+
+def _file_name(identity: str) -> str:
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
+    return f"{readable}-{zlib.crc32(identity.encode()):08x}"

@@ -12,6 +12,8 @@ from torch.nn import functional
 from genpool.errors import InputError, unknown_name
 from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
 
+#: characters of words whose vectors are computed together at inference
+CHARACTERS_TOGETHER = 2**16
 #: "both": zeros on both sides of a word, so that a filter is centred on a character;
 #: "right": zeros on the right only, so that a filter starts at a character (released program)
 CharacterPadding = Literal["both", "right"]
@@ -128,5 +130,15 @@ class CharacterCNN(nn.Module):
             character_ids: (characters,), as in `Batch`.
             character_counts: (words,), as in `Batch`.
         """
+        if len(character_ids) <= CHARACTERS_TOGETHER or torch.is_grad_enabled():
+            return self._together(character_ids, character_counts)
+        # In parts, for bounded memory: the features of a character take a hundred times its space.
+        part = character_counts.cumsum(0) // CHARACTERS_TOGETHER  # (words,)
+        _, words = torch.unique_consecutive(part, return_counts=True)  # (parts,)
+        counts = torch.split(character_counts, words.tolist())
+        ids = torch.split(character_ids, [int(lengths.sum()) for lengths in counts])
+        return torch.cat([self._together(*inputs) for inputs in zip(ids, counts, strict=True)])
+
+    def _together(self, character_ids: Tensor, character_counts: Tensor) -> Tensor:
         vectors = functional.embedding(character_ids, self.letters)  # (characters, dim)
         return character_vectors(vectors, character_counts, list(self.filters), self.padding)

@@ -1,4 +1,4 @@
-"""Token vectors: the word table concatenated with the character CNN."""
+"""Token vectors: the word table, with the character CNN beside it or n-grams behind it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.embedding.characters import CharacterCNN, CharacterPadding
+from genpool.embedding.ngrams import NgramTable
 from genpool.errors import InputError
 from genpool.tensors.dropout import Dropout, DropoutScaling
 from genpool.tensors.initialization import Initialization, gaussian_
 from genpool.tensors.packing import Packing
 from genpool.text import Batch
+from genpool.text.vocabulary import UNKNOWN
 
 
 class TokenEmbedding(nn.Module):
@@ -34,6 +36,10 @@ class TokenEmbedding(nn.Module):
         dropout_scaling: as `scaling` in `Dropout`. Default: "inverted".
         character_initialization: as `initialization` in `CharacterCNN`. Default: "torch".
         character_padding: as `padding` in `CharacterCNN`. Default: "both".
+        ngrams: number of n-gram ids, from whose vectors a word without an entry gets its own; 0
+            gives all of them one vector. Default: 0.
+        hidden_words: probability that a known word of a batch is represented by its n-grams in
+            training, which trains them. Default: 0.
 
     Raises:
         InputError: a size is below 1, or a name is unknown.
@@ -52,11 +58,13 @@ class TokenEmbedding(nn.Module):
         dropout_scaling: DropoutScaling = "inverted",
         character_initialization: Initialization = "torch",
         character_padding: CharacterPadding = "both",
+        ngrams: int = 0,
+        hidden_words: float = 0.0,
     ) -> None:
         super().__init__()
         if words < 1 or word_dim < 1:
             raise InputError(f"words={words}, word_dim={word_dim}; both must be 1 or more.")
-        # The names `words` and `spelling` are those of the tensors in saved folders.
+        # The names `words`, `spelling` and `backing` are those of the tensors in saved folders.
         self.words = nn.Parameter(torch.empty(words, word_dim), requires_grad=not frozen)
         self.spelling = (
             CharacterCNN(
@@ -70,6 +78,8 @@ class TokenEmbedding(nn.Module):
             if characters
             else None
         )
+        self.backing = NgramTable(ngrams, word_dim) if ngrams else None
+        self.hidden_words = hidden_words
         self.dropout = Dropout(dropout, dropout_scaling)
         self.output_dim = word_dim + (self.spelling.output_dim if self.spelling else 0)
         self.reset_parameters()
@@ -84,10 +94,25 @@ class TokenEmbedding(nn.Module):
         This is before dropout; the encoder's input at inference is `distinct_at_inference`.
         """
         vectors = functional.embedding(batch.word_ids, self.words)  # (distinct, word_dim)
+        if self.backing is not None:
+            vectors = self._with_backing(vectors, batch, self.backing)
         if self.spelling is None:
             return vectors
         characters = self.spelling(batch.character_ids, batch.character_counts)
         return torch.cat([vectors, characters], dim=1)
+
+    def _with_backing(self, vectors: Tensor, batch: Batch, backing: NgramTable) -> Tensor:
+        """Replaces the vectors (distinct, word_dim) of words that have no entry, or are hidden."""
+        counts = batch.character_counts  # (distinct,)
+        replaced = batch.word_ids == UNKNOWN  # (distinct,)
+        if self.training and self.hidden_words:
+            is_hidden = torch.rand(len(counts), device=counts.device) < self.hidden_words
+            replaced = replaced | (is_hidden & (counts > 0))
+        rows = replaced.nonzero().squeeze(1)  # (replaced,)
+        if not len(rows):
+            return vectors
+        ids = batch.character_ids[replaced.repeat_interleave(counts)]  # (n-grams,)
+        return vectors.index_copy(0, rows, backing(ids, counts[rows]).to(vectors.dtype))
 
     def distinct_at_inference(self, batch: Batch) -> Tensor:
         """Returns what the encoder reads at inference, per distinct word (distinct, output_dim)."""

@@ -13,9 +13,16 @@ from genpool.encoder.bilstm import (
     ShortcutStackedEncoder,
     StackedBiLSTMEncoder,
 )
+from genpool.encoder.cafe import CAFEEncoder
 from genpool.encoder.cnn import CNNEncoder
 from genpool.encoder.disan import DiSANEncoder
+from genpool.encoder.gumbel_tree import GumbelTreeEncoder
+from genpool.encoder.nse import NSEEncoder
+from genpool.encoder.nti import NTIEncoder
 from genpool.encoder.one_way import GRUEncoder, LSTMEncoder
+from genpool.encoder.resan import ReSANEncoder
+from genpool.encoder.spinn import SPINNEncoder
+from genpool.encoder.tree_cnn import TreeCNNEncoder
 
 #: every encoder by its name in settings and saved folders; adding one takes one file and one line
 ENCODERS: dict[str, type[Encoder]] = {
@@ -28,19 +35,33 @@ ENCODERS: dict[str, type[Encoder]] = {
     "cnn": CNNEncoder,
     "disan": DiSANEncoder,
     "bag-of-words": BagOfWordsEncoder,
+    "nse": NSEEncoder,
+    "cafe": CAFEEncoder,
+    "resan": ReSANEncoder,
+    "spinn": SPINNEncoder,
+    "tree-cnn": TreeCNNEncoder,
+    "nti": NTIEncoder,
+    "gumbel-tree": GumbelTreeEncoder,
 }
 
 __all__ = [
     "ENCODERS",
     "BagOfWordsEncoder",
     "BiLSTMEncoder",
+    "CAFEEncoder",
     "CNNEncoder",
     "DiSANEncoder",
     "Encoded",
     "Encoder",
     "GRUEncoder",
+    "GumbelTreeEncoder",
     "LSTMEncoder",
+    "NSEEncoder",
+    "NTIEncoder",
+    "ReSANEncoder",
     "ResidualStackedEncoder",
+    "SPINNEncoder",
     "ShortcutStackedEncoder",
     "StackedBiLSTMEncoder",
+    "TreeCNNEncoder",
 ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.tensors.masks import boolean_mask
 from genpool.tensors.packing import Packing
+
+#: more layers are a mistake of a recipe, or malice of a file
+MAX_LAYERS = 1000
 
 
 class Encoded(NamedTuple):
@@ -61,6 +64,13 @@ class Encoder(nn.Module):
     bidirectional: ClassVar[bool] = False
     #: whether `gates=True` is possible, which gated pooling needs
     has_gates: ClassVar[bool] = False
+    #: the kind of syntax trees that `encode_rows` reads from `packing.trees`, a name of
+    #: `genpool.trees.TREE_KINDS`; None: it reads none
+    tree_kind: ClassVar[str | None] = None
+    #: whether states are drawn at random in training mode, beside dropout
+    stochastic: ClassVar[bool] = False
+    #: whether training adds a term of the encoder to the loss (see `extra_loss`)
+    has_extra_loss: ClassVar[bool] = False
 
     def __init__(self, input_dim: int, output_dim: int) -> None:
         super().__init__()
@@ -68,14 +78,18 @@ class Encoder(nn.Module):
         self.input_dim = input_dim
         self.output_dim = output_dim
 
-    def forward(self, inputs: Tensor, mask: Tensor, gates: bool = False) -> Encoded:
+    def forward(
+        self, inputs: Tensor, mask: Tensor, gates: bool = False, trees: Tensor | None = None
+    ) -> Encoded:
         """Encodes a batch of sentences.
 
         Args:
             inputs: token vectors (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
             gates: also return the input gates of the top layer, for gated pooling; only for
                 encoders with `has_gates`. Default: False.
+            trees: syntax trees (batch, time, columns) as integers per token, for encoders with a
+                `tree_kind`. Default: None, balanced trees.
 
         Returns:
             States (batch, time, output_dim), zeros at padding, and the gates or None.
@@ -92,16 +106,17 @@ class Encoder(nn.Module):
             raise InputError(
                 f"mask is {type(mask).__name__}; expected a boolean tensor (batch, time)."
             )
-        if mask.shape != inputs.shape[:2] or mask.dtype is not torch.bool:
+        mask = boolean_mask(mask)
+        if mask.shape != inputs.shape[:2]:
             raise InputError(
-                f"mask has shape {tuple(mask.shape)} and type {mask.dtype}; expected a boolean "
-                f"mask {tuple(inputs.shape[:2])}, True at real tokens."
+                f"mask has shape {tuple(mask.shape)}; expected {tuple(inputs.shape[:2])}, the "
+                "batch and time of the inputs, True at real tokens."
             )
         if gates and not self.has_gates:
             raise InputError(
                 f"{type(self).__name__} has no input gates; gated pooling needs an LSTM encoder."
             )
-        packing = Packing.from_mask(mask)
+        packing = Packing.from_mask(mask, trees)
         states, gate_rows = self.encode_rows(packing.pack(inputs), packing, gates)
         return Encoded(
             packing.unpack(states), None if gate_rows is None else packing.unpack(gate_rows)
@@ -122,6 +137,43 @@ class Encoder(nn.Module):
         """
         raise NotImplementedError
 
+    def binary_trees(self, rows: Tensor, packing: Packing) -> Tensor | None:
+        """Returns the binary trees that the states are made by, for explanations.
+
+        Args:
+            rows: vectors of the real tokens, (rows, input_dim).
+            packing: where the rows belong.
+
+        Returns:
+            Trees of `genpool.trees.BinaryTrees`, (rows, 1); None if the encoder makes no such tree.
+        """
+        return None
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tells the encoder which epoch is being trained.
+
+        Called before every training step if `has_extra_loss`.
+
+        Args:
+            epoch: 0 for the first. An encoder that is trained in phases depends on it; the others
+                ignore it.
+        """
+
+    def extra_loss(self, log_likelihoods: Tensor) -> Tensor | None:
+        """Returns a term to add to the loss of the last forward pass in training, if any.
+
+        Called once for every training step if `has_extra_loss`, for encoders whose decisions have
+        no gradient of their own (see `ReSANEncoder`).
+
+        Args:
+            log_likelihoods: log p(label) of each example, (examples,). Of pairs, the batch had
+                first all first sentences, then all second ones.
+
+        Returns:
+            A scalar tensor, a mean over the examples, or None.
+        """
+        return None
+
     def extra_repr(self) -> str:
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"
 
@@ -131,3 +183,9 @@ def require_positive(**sizes: int) -> None:
     for name, size in sizes.items():
         if size < 1:
             raise InputError(f"{name} is {size}; expected 1 or more.")
+
+
+def require_layers(layers: int) -> None:
+    """Raises InputError for a number of layers that is a mistake; each takes time to create."""
+    if not 1 <= layers <= MAX_LAYERS:
+        raise InputError(f"layers is {layers}; expected 1 to {MAX_LAYERS:,}.")

@@ -16,7 +16,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder, require_layers, require_positive
 from genpool.encoder.lstm import LSTMDirection, bilstm
 from genpool.errors import InputError, unknown_name
 from genpool.tensors.packing import Packing
@@ -96,7 +96,8 @@ class BiLSTMEncoder(BiLSTMStack):
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
-        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
+        require_layers(layers)
         upper = [(2 * hidden_dim, hidden_dim)] * (layers - 1)
         super().__init__(input_dim, [(input_dim, hidden_dim), *upper])
 
@@ -136,7 +137,8 @@ class StackedBiLSTMEncoder(BiLSTMStack):
         layers: int = 3,
         shortcut: Literal["direction", "both"] = "direction",
     ) -> None:
-        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
+        require_layers(layers)
         if shortcut not in ("direction", "both"):
             raise InputError(unknown_name("shortcut", shortcut, ("direction", "both")))
         width = input_dim + (hidden_dim if shortcut == "direction" else 2 * hidden_dim)
@@ -168,7 +170,8 @@ class ShortcutStackedEncoder(BiLSTMStack):
     """
 
     def __init__(self, input_dim: int, hidden_dims: Sequence[int] = (512, 1024, 2048)) -> None:
-        require_positive(layers=len(hidden_dims), hidden_dim=min(hidden_dims, default=1))
+        require_layers(len(hidden_dims))
+        require_positive(hidden_dim=min(hidden_dims))
         widths = [input_dim + 2 * sum(hidden_dims[:layer]) for layer in range(len(hidden_dims))]
         super().__init__(input_dim, list(zip(widths, hidden_dims, strict=True)))
 
@@ -193,7 +196,8 @@ class ResidualStackedEncoder(BiLSTMStack):
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 600, layers: int = 3) -> None:
-        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
+        require_layers(layers)
         width = input_dim + 2 * hidden_dim
         super().__init__(
             input_dim, [(input_dim, hidden_dim)] + [(width, hidden_dim)] * (layers - 1)

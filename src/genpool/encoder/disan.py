@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.pair_attention import Pairs, attend_pairs, directed_pairs
+from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 
 #: values in one (batch, queries, time, dim) block: longer sentences are computed in several blocks
@@ -50,7 +52,18 @@ class DirectionalAttention(nn.Module):
         blockwise: limit the memory by computing a block of queries at a time. An exported graph
         cannot choose a block by its size, and computes all of them at once.
         """
-        hidden = functional.elu(self.inputs(tokens))  # (batch, time, hidden): m
+        hidden = self.hidden(tokens)  # (batch, time, hidden)
+        return self.fuse(hidden, self.context(hidden, mask, blockwise))
+
+    def hidden(self, tokens: Tensor) -> Tensor:
+        """Returns m (..., hidden) of token vectors (..., input_dim)."""
+        return functional.elu(self.inputs(tokens))
+
+    def context(self, hidden: Tensor, mask: Tensor, blockwise: bool = True) -> Tensor:
+        """Returns s (batch, time, hidden) of m (batch, time, hidden).
+
+        mask (batch, time): True at the tokens that may be attended to.
+        """
         keys, queries = self.key(hidden), self.query(hidden)
         position = torch.arange(hidden.shape[1], device=hidden.device)  # (time,)
 
@@ -59,14 +72,18 @@ class DirectionalAttention(nn.Module):
             in_direction = position > here if self.reverse else position < here  # (block, time)
             return attend(hidden, keys, block_queries, in_direction & mask.unsqueeze(1))
 
-        if blockwise:
-            size = max(1, MAX_BLOCK_VALUES // max(1, hidden.numel()))
-            blocks = zip(
-                torch.split(position, size), torch.split(queries, size, dim=1), strict=True
-            )
-            context = torch.cat([context_of(*block) for block in blocks], dim=1)
-        else:
-            context = context_of(position, queries)  # (batch, time, hidden): s
+        if not blockwise:
+            return context_of(position, queries)
+        size = max(1, MAX_BLOCK_VALUES // max(1, hidden.numel()))
+        blocks = zip(torch.split(position, size), torch.split(queries, size, dim=1), strict=True)
+        return torch.cat([context_of(*block) for block in blocks], dim=1)
+
+    def context_of_pairs(self, hidden: Tensor, pairs: Pairs) -> Tensor:
+        """Returns s (rows, hidden) of packed m (rows, hidden): the same without padding."""
+        return attend_pairs(hidden, self.key(hidden), self.query(hidden), pairs)
+
+    def fuse(self, hidden: Tensor, context: Tensor) -> Tensor:
+        """Returns f * m + (1 - f) * s of m and s, all (..., hidden)."""
         gate = torch.sigmoid(self.gate_own(hidden) + self.gate_seen(context))
         fused: Tensor = gate * hidden + (1 - gate) * context
         return fused
@@ -75,8 +92,8 @@ class DirectionalAttention(nn.Module):
 class DiSANEncoder(Encoder):
     """Directional self-attention (DiSAN, Shen et al. 2017), both directions concatenated.
 
-    The original pools it with `SourceToTokenPooling`. Attention per dimension takes time^2 * dim
-    values in training; without gradients they are computed block by block.
+    The original pools it with `SourceToTokenPooling`. Attention per dimension has time^2 * dim
+    values, which are computed block by block and never kept (`genpool.encoder.pair_attention`).
 
     Args:
         input_dim: dimensions of a token vector.
@@ -99,15 +116,27 @@ class DiSANEncoder(Encoder):
 
     def attend_both_ways(self, tokens: Tensor, mask: Tensor, blockwise: bool = True) -> Tensor:
         """Returns the states (batch, time, 2 hidden) of tokens (batch, time, input_dim)."""
-        directions = (self.forwards, self.backwards)
-        return torch.cat([part(tokens, mask, blockwise) for part in directions], dim=2)
+        return torch.cat([part(tokens, mask, blockwise) for part in self._parts], dim=2)
+
+    @property
+    def _parts(self) -> tuple[DirectionalAttention, DirectionalAttention]:
+        return self.forwards, self.backwards
+
+    @staticmethod
+    def _attend(rows: Tensor, packing: Packing, part: DirectionalAttention) -> Tensor:
+        """Returns the states (rows, hidden) of one direction."""
+        hidden = part.hidden(rows)  # (rows, hidden): m
+        pairs = directed_pairs(packing, part.reverse)
+        return part.fuse(hidden, part.context_of_pairs(hidden, pairs))
 
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
         if not packing.sizes:
             return rows.new_zeros(0, self.output_dim), None
+        if fast():
+            return torch.cat([self._attend(rows, packing, part) for part in self._parts], 1), None
         tokens = packing.align(rows)  # (batch, longest, input_dim)
-        mask = packing.align(torch.ones_like(rows[:, :1])).squeeze(-1) > 0  # (batch, longest)
+        mask = packing.aligned_mask()  # (batch, longest)
         states = self.attend_both_ways(tokens, mask).flatten(0, 1)  # (batch * longest, 2 hidden)
         return states.index_select(0, packing.aligned_index()), None

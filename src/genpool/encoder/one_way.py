@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder, require_layers, require_positive
 from genpool.encoder.lstm import LSTMDirection
 from genpool.tensors.packing import Packing
 
@@ -31,7 +31,8 @@ class LSTMEncoder(Encoder):
     has_gates = True
 
     def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
-        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
+        require_layers(layers)
         super().__init__(input_dim, output_dim=hidden_dim)
         dims = [input_dim] + [hidden_dim] * (layers - 1)
         self.layers = nn.ModuleList(LSTMDirection(dim, hidden_dim) for dim in dims)
@@ -64,7 +65,8 @@ class GRUEncoder(Encoder):
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
-        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, layers=layers)
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
+        require_layers(layers)
         super().__init__(input_dim, output_dim=hidden_dim)
         self.gru = nn.GRU(input_dim, hidden_dim, num_layers=layers)
 

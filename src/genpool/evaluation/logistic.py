@@ -43,7 +43,7 @@ def fit_and_predict(
     with require_extra("A transfer probe", "train"):
         from sklearn.exceptions import ConvergenceWarning
 
-    c = values[0] if len(values) == 1 else _choose_c(train, dev, values, seed)
+    c = values[0] if len(values) == 1 else choose_c(train, dev, values, seed)
     model = _pipeline(c)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
@@ -57,9 +57,10 @@ def fit_and_predict(
     return Fit(c, converged, [str(label) for label in model.predict(vectors)])
 
 
-def _choose_c(
+def choose_c(
     train: LabelledVectors, dev: LabelledVectors | None, values: list[float], seed: int
 ) -> float:
+    """Returns the best of ascending values of C, on `dev` or by cross-validation in `train`."""
     with require_extra("A transfer probe", "train"):
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold

@@ -88,7 +88,12 @@ def _cell_and_text(classes: int) -> tuple[float, int]:
     return (0.45, 8) if classes <= MAX_NUMBERED_CLASSES else (0.22, 6)
 
 
-def learning_curve_picture(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+def learning_curve_picture(
+    rows: Sequence[Mapping[str, Any]],
+    path: str | Path,
+    metric: str = "dev_accuracy",
+    title: str = "accuracy",
+) -> None:
     """Draws loss, dev accuracy and, if it changes, the learning rate over the steps of a run.
 
     Args:
@@ -96,6 +101,8 @@ def learning_curve_picture(rows: Sequence[Mapping[str, Any]], path: str | Path) 
             optionally epoch and learning_rate. A value that is None or not finite is left out of
             its curve.
         path: the file to write; its suffix (.png, .svg or .pdf) decides the format.
+        metric: the key of the score on dev, at most 1. Default: "dev_accuracy".
+        title: its name in the picture. Default: "accuracy".
 
     Raises:
         InputError: there are no rows, a row lacks a key, or the suffix is of another format.
@@ -107,14 +114,14 @@ def learning_curve_picture(rows: Sequence[Mapping[str, Any]], path: str | Path) 
         ...     [{"step": 100, "train_loss": 0.9, "dev_accuracy": 0.6}], "curve.png"
         ... )
     """
-    _check_rows(rows)
+    _check_rows(rows, metric)
     rates = {row["learning_rate"] for row in rows if _known(row, "learning_rate")} - {0}
     heights = [3, 3, 1.3] if len(rates) > 1 else [3, 3]
     figure = new_figure(7.5, 1.0 + 0.85 * sum(heights))
     panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     _curve(panels[0], rows, "train_loss", "training loss", LOSS)
-    _curve(panels[1], rows, "dev_accuracy", "dev accuracy", ACCURACY)
-    _mark_best(panels[1], rows)
+    _curve(panels[1], rows, metric, f"dev {title}", ACCURACY)
+    _mark_best(panels[1], rows, metric)
     if len(rates) > 1:
         _curve(panels[2], rows, "learning_rate", "learning rate", RATE, drawstyle="steps-post")
         panels[2].set_yscale("log")
@@ -160,16 +167,16 @@ def _tidy_scales(panels: Sequence[Axes]) -> None:
     panels[-1].xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
-def _mark_best(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    scored = [row for row in rows if _known(row, "dev_accuracy")]
+def _mark_best(axes: Axes, rows: Sequence[Mapping[str, Any]], metric: str) -> None:
+    scored = [row for row in rows if _known(row, metric)]
     if not scored:
         return
-    best = max(scored, key=lambda row: float(row["dev_accuracy"]))  # of equals, the earliest
-    axes.plot([best["step"]], [best["dev_accuracy"]], "o", color=ACCURACY, markersize=8, mfc="none")
+    best = max(scored, key=lambda row: float(row[metric]))  # of equals, the earliest
+    axes.plot([best["step"]], [best[metric]], "o", color=ACCURACY, markersize=8, mfc="none")
     epoch = "" if best.get("epoch") is None else f", epoch {round(best['epoch'], 2):g}"
     # In the title, where no curve can run through it.
     axes.set_title(
-        f"best {100 * best['dev_accuracy']:.2f} % at step {best['step']:,}{epoch}",
+        f"best {100 * best[metric]:.2f} % at step {best['step']:,}{epoch}",
         fontsize=9,
         loc="right",
         color=ACCURACY,
@@ -181,11 +188,11 @@ def _known(row: Mapping[str, Any], key: str) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+def _check_rows(rows: Sequence[Mapping[str, Any]], metric: str) -> None:
     if not rows:
         raise InputError("no evaluations to draw")
     for number, row in enumerate(rows, start=1):
-        for key in ("step", "train_loss", "dev_accuracy"):
+        for key in ("step", "train_loss", metric):
             if key not in row:
                 keys = ", ".join(map(str, row)) or "nothing"
                 raise InputError(f"evaluation {number} has no {key!r}; it holds {keys}")

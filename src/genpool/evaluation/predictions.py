@@ -8,13 +8,17 @@ absent:
     4705.2  entailment      neutral         0.1               0.3            0.6
 
 An empty `gold` is a row without a gold label, as in MultiNLI's test sets. Fields are written as
-they are, without quotes, so none may hold a tab or a line break.
+they are, without quotes, so none may hold a tab or a line break. The texts that were classified may
+stand in further columns after `predicted`, called text, or first and second; in them tabs and line
+breaks become spaces. Those of a model of scores have a column score before the texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 from genpool.disk.atomic_file import atomic_file
@@ -23,6 +27,11 @@ from genpool.errors import DataError, InputError, unknown_name
 
 HEADER = ("id", "gold", "predicted")
 PROBABILITY = "p:"
+#: the column of the predicted scores, of a model that predicts scores
+SCORE_COLUMN = "score"
+#: columns after `predicted` that are not read back
+FURTHER_COLUMNS = (SCORE_COLUMN, "text", "first", "second")
+FurtherColumns = Mapping[str, Sequence[str] | Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -68,12 +77,15 @@ class Predictions:
                 raise InputError(f"row {row + 1} (id {self.ids[row]!r}): {problem}")
 
 
-def write_predictions(path: str | Path, predictions: Predictions) -> None:
+def write_predictions(
+    path: str | Path, predictions: Predictions, further: FurtherColumns | None = None
+) -> None:
     """Writes a prediction file; if interrupted, the previous file stays as it was.
 
     Args:
         path: the .tsv file to write.
         predictions: its rows.
+        further: columns of `FURTHER_COLUMNS`, such as the texts of the rows. Default None.
 
     Raises:
         InputError: a field holds a tab, a line break, or a character that UTF-8 cannot encode.
@@ -82,16 +94,27 @@ def write_predictions(path: str | Path, predictions: Predictions) -> None:
     Example:
         >>> write_predictions("test.tsv", Predictions(("1",), ("yes",), ("no",)))
     """
-    header = [*HEADER, *(PROBABILITY + label for label in predictions.labels)]
-    lines = [_join(header, 1)]
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(b"".join(prediction_lines(predictions, further)))
+
+
+def prediction_lines(
+    predictions: Predictions, further: FurtherColumns | None = None
+) -> Iterator[bytes]:
+    """Yields the lines of a prediction file, the header first; see `write_predictions`."""
+    further = further or {}
+    yield _join([*HEADER, *further, *(PROBABILITY + label for label in predictions.labels)], 1)
     columns = zip(predictions.ids, predictions.gold, predictions.predicted, strict=True)
     for row, (identity, gold, predicted) in enumerate(columns):
-        # Nine digits: as many as reproduce a 32-bit probability exactly.
+        others = [_further_text(column[row]) for column in further.values()]
         values = predictions.probabilities[row] if predictions.labels else ()
-        fields = [identity, gold or "", predicted, *(f"{value:.9g}" for value in values)]
-        lines.append(_join(fields, row + 2))
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(b"".join(lines))
+        fields = [identity, gold or "", predicted, *others, *map(_further_text, values)]
+        yield _join(fields, row + 2)
+
+
+def _further_text(value: str | float) -> str:
+    # Nine digits: as many as reproduce a 32-bit number exactly.
+    return re.sub(r"[\t\r\n]", " ", value) if isinstance(value, str) else f"{value:.9g}"
 
 
 def read_predictions(path: str | Path) -> Predictions:
@@ -111,6 +134,7 @@ def read_predictions(path: str | Path) -> Predictions:
     rows = _rows(Path(path))
     header = next(rows, (1, [""]))[1]
     labels = _labels_of_header(header, path)
+    first_probability = len(header) - len(labels)
     ids: list[str] = []
     gold: list[str | None] = []
     predicted: list[str] = []
@@ -118,7 +142,7 @@ def read_predictions(path: str | Path) -> Predictions:
     for line, fields in rows:
         if len(fields) != len(header):
             raise DataError(f"has {len(fields)} fields; expected {len(header)}", path, line)
-        values = tuple(_probability(field, path, line) for field in fields[len(HEADER) :])
+        values = tuple(_probability(field, path, line) for field in fields[first_probability:])
         problem = _row_problem(fields[2], labels, values)
         if problem:
             raise DataError(problem, path, line)
@@ -149,12 +173,13 @@ def _labels_of_header(header: Sequence[str], path: str | Path) -> tuple[str, ...
     expected = "expected a tab-separated header: id, gold, predicted, then p:LABEL columns or none"
     if tuple(header[:3]) != HEADER:
         raise DataError(f"{expected}; found {', '.join(header) or 'nothing'}", path, 1)
-    for name in header[3:]:
+    names = list(dropwhile(FURTHER_COLUMNS.__contains__, header[3:]))
+    for name in names:
         if not name.startswith(PROBABILITY):
             raise DataError(f"{expected}; found the column {name!r}", path, 1)
         if header.count(name) > 1:
             raise DataError(f"the column {name!r} appears {header.count(name)} times", path, 1)
-    return tuple(name.removeprefix(PROBABILITY) for name in header[3:])
+    return tuple(name.removeprefix(PROBABILITY) for name in names)
 
 
 def _row_problem(

@@ -22,7 +22,7 @@ class Row:
 
     Attributes:
         title: as in the paper.
-        system: name of the system; None for one that the library does not have.
+        system: name of the system, in `SYSTEMS`.
         paper: the paper's accuracies in percent, by the title of the column.
         penalty: "none", a penalty whose weight is chosen on the dev set, or "best" of all.
         overrides: further settings of the row.
@@ -30,7 +30,7 @@ class Row:
     """
 
     title: str
-    system: str | None
+    system: str
     paper: Mapping[str, float] = field(default_factory=dict)
     penalty: str = "none"
     overrides: tuple[str, ...] = ()

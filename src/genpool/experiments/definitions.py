@@ -49,8 +49,6 @@ def _problems(experiment: Experiment, scale: str, ledger: Ledger) -> list[str]:
             )
     systems = []
     for row in experiment.rows:
-        if row.system is None:
-            continue
         if row.system not in SYSTEMS:
             problems.append(unknown_name("system", row.system, SYSTEMS))
         else:
@@ -65,7 +63,7 @@ def _problems(experiment: Experiment, scale: str, ledger: Ledger) -> list[str]:
             problems.append(unknown_name("recipe", tasks[name].recipe, recipes))
             continue
         for row in systems:
-            problems += _setting_problems(Plan(scale, ledger), name, str(row.system), row.overrides)
+            problems += _setting_problems(Plan(scale, ledger), name, row.system, row.overrides)
     return problems
 
 

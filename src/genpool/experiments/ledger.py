@@ -41,6 +41,7 @@ class Record:
         settings: all settings of the run.
         versions: versions of Python and the packages.
         predictions: path of the folder of predictions, relative to the reproduction.
+        trees: where the syntax trees came from; empty where the encoder reads none.
         cell: the cell itself, for people.
     """
 
@@ -58,6 +59,7 @@ class Record:
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     predictions: str = ""
+    trees: str = ""
     cell: Mapping[str, Any] = field(default_factory=dict)
 
     @property

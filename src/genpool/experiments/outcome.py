@@ -13,7 +13,11 @@ import numpy as np
 
 from genpool.evaluation import read_predictions
 from genpool.experiments.ledger import DONE, Record, pack_rows
+from genpool.saving.storage import CONFIG
 from genpool.training.run_folder import RunFolder
+
+#: the note of a model about the syntax trees that it was trained with
+TREES_NOTE = "trees"
 
 
 def record_of_run(key: str, cell: Mapping[str, Any], path: Path, root: Path) -> Record:
@@ -53,8 +57,15 @@ def record_of_run(key: str, cell: Mapping[str, Any], path: Path, root: Path) -> 
         settings=settings,
         versions=about["versions"],
         predictions=folder.predictions.relative_to(root).as_posix(),
+        trees=_trees(folder),
         cell=dict(cell),
     )
+
+
+def _trees(folder: RunFolder) -> str:
+    """Returns where the syntax trees of the run came from, as the model's notes have it."""
+    config = json.loads((folder.best / CONFIG).read_text(encoding="utf-8"))
+    return str(config["notes"].get(TREES_NOTE, ""))
 
 
 def _head_figures(line: Mapping[str, Any]) -> dict[str, float]:

@@ -47,7 +47,7 @@ class Plan:
         rate = self.learning_rate(task)
         if rate.needed:
             return rate
-        overrides = (*self._rate_override(task, rate.cell), *extra)
+        overrides = (*_rate_override(rate.cell), *extra)
         if penalty == NONE:
             return self._finished(self.cell(task, system, overrides, seed))
         if penalty == BEST:
@@ -89,15 +89,6 @@ class Plan:
             return Choice(cells[rates[0]][0])
         best = max(whole, key=lambda rate: sum(record.dev for record in whole[rate] if record))
         return Choice(cells[best][0])
-
-    def _rate_override(self, task: str, chosen: Cell | None) -> tuple[str, ...]:
-        if chosen is None:
-            return ()
-        return tuple(
-            override
-            for override in chosen.overrides
-            if override.startswith("training.learning_rate=")
-        )[-1:]
 
     def _best_penalty(self, task: str, system: str, overrides: tuple[str, ...]) -> Choice:
         none = self._finished(self.cell(task, system, overrides, 0))
@@ -178,3 +169,11 @@ def _applicable(overrides: Sequence[str], changes: Sequence[str]) -> tuple[str, 
             continue
         kept.append(override)
     return tuple(kept)
+
+
+def _rate_override(chosen: Cell | None) -> tuple[str, ...]:
+    if chosen is None:
+        return ()
+    return tuple(
+        override for override in chosen.overrides if override.startswith("training.learning_rate=")
+    )[-1:]

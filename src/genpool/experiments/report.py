@@ -18,7 +18,7 @@ from genpool.experiments.plan import TUNED_ON
 from genpool.experiments.reproduction import Reproduction
 from genpool.experiments.results import Results
 from genpool.experiments.status import count_cells
-from genpool.experiments.tables import accuracy_table, heads_table, sweep_table
+from genpool.experiments.tables import accuracy_table, heads_table, sweep_table, trees_note
 from genpool.experiments.tasks import SEEDS, TASKS
 
 FIGURES = "figures"
@@ -29,6 +29,7 @@ SMALLER = """What is smaller than in the paper, so that a cell takes minutes on 
   the paper), an attention network of {hidden} (600 and 300), two layers on the NLI tasks (three),
   20 character filters of each width (100), and the start of the attention has deviation 0.1 (0.01);
 - systems of other papers have the same width as ours, not their published one;
+- syntax trees, for the systems that read them, are made by a parser: these tables have none;
 - data: {tasks};
 - word vectors: 33,860 words of GloVe 840B; {epochs} epochs; one seed, and {seeds} seeds for
   generalized, max, mean and scalar pooling on SNLI.
@@ -92,7 +93,7 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
             continue
         parts.append(f"## {experiment.title}")
         if experiment.kind == "table":
-            parts.append(accuracy_table(experiment, results))
+            parts += [accuracy_table(experiment, results), trees_note(experiment, results)]
         else:
             parts.append(_figure(name, drawn[name], sentence))
         if name == "table4":

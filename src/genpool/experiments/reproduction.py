@@ -86,7 +86,7 @@ class Reproduction:
         tasks = list(dict.fromkeys(column.task for column in experiment.columns))
         choices: list[tuple[Row, Choice]] = []
         for row in experiment.rows:
-            if row.system is None or (only is not None and row.title != only):
+            if only is not None and row.title != only:
                 continue
             for task in tasks:
                 if row.several_seeds:

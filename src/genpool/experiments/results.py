@@ -45,8 +45,6 @@ class Results:
 
     def seeds(self, row: Row, column: Column) -> list[Record]:
         """Returns the records of all seeds of a row that are finished."""
-        if row.system is None:
-            return []
         if not row.several_seeds:
             record = self.record(row, column)
             return [record] if record else []
@@ -86,8 +84,6 @@ class Results:
         return Difference(rows, statistics.mean(ours) - statistics.mean(theirs), spread)
 
     def _choice(self, row: Row, column: Column) -> Choice:
-        if row.system is None:
-            return Choice(None)
         return self.plan.row(column.task, row.system, row.penalty, row.overrides)
 
     def _of(self, choice: Choice) -> Record | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import time
 from collections.abc import Sequence
 from typing import Any
 
+from genpool.disk.temporary import is_running
 from genpool.experiments.cells import Cell
 from genpool.experiments.definition import Experiment
 from genpool.experiments.definitions import EXPERIMENTS
@@ -86,16 +86,4 @@ def _running(reproduction: Reproduction) -> dict[str, Any]:
     if not path.is_file():
         return empty
     running: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return running if _is_alive(int(running["pid"])) else empty
-
-
-def _is_alive(pid: int) -> bool:
-    if os.name != "posix":  # signal 0 would end the process there
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return running if is_running(int(running["pid"])) else empty

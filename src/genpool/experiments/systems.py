@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: how the tables of `--scale small`, which have no parses, get them
+PARSED = "text.parser=spacy"
+
 
 @dataclass(frozen=True)
 class System:
@@ -19,18 +22,23 @@ class System:
         published: overrides with the published sizes.
         scaled: overrides for smaller scales; `{hidden}` is the width of one direction, `{half}`
             and `{double}` half and twice of it. None: the published overrides hold there too.
+        reads_parses: whether its encoder reads syntax trees. Those of the official files are used
+            at `--scale paper`; at `--scale small` a parser makes them, at `--scale tiny` they are
+            balanced. Default: False.
     """
 
     title: str
     published: tuple[str, ...]
     scaled: tuple[str, ...] | None = None
+    reads_parses: bool = False
 
     def overrides(self, scale: str, hidden: int) -> tuple[str, ...]:
         """Returns the overrides at a scale."""
         if scale == "paper" or self.scaled is None:
             return self.published
         sizes = {"hidden": hidden, "half": max(1, hidden // 2), "double": 2 * hidden}
-        return tuple(override.format(**sizes) for override in self.scaled)
+        scaled = tuple(override.format(**sizes) for override in self.scaled)
+        return (*scaled, PARSED) if self.reads_parses and scale == "small" else scaled
 
 
 def _encoder(name: str, size: int, *others: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -102,5 +110,30 @@ SYSTEMS: dict[str, System] = {
         "CNN max pooling",
         ("encoder.name=cnn", "encoder.maps=100", _MAX),
         ("encoder.name=cnn", "encoder.maps={hidden}", _MAX),
+    ),
+    "tree-cnn": System(
+        "300D Tree CNN",
+        ("encoder.name=tree-cnn", "encoder.maps=300", _MAX),
+        ("encoder.name=tree-cnn", "encoder.maps={hidden}", _MAX),
+        reads_parses=True,
+    ),
+    "spinn": System("600D SPINN-PI", *_encoder("spinn", 300, _LAST), reads_parses=True),
+    "nti": System("300D NTI-SLSTM-LSTM", *_encoder("nti", 300, _LAST)),
+    "nse": System("300D NSE", *_encoder("nse", 300, _LAST)),
+    "gumbel-300": System("300D Gumbel TreeLSTM", *_encoder("gumbel-tree", 300, _LAST)),
+    "gumbel-600": System(
+        "600D Gumbel TreeLSTM",
+        ("encoder.name=gumbel-tree", "encoder.hidden_dim=600", _LAST),
+        ("encoder.name=gumbel-tree", "encoder.hidden_dim={double}", _LAST),
+    ),
+    "cafe": System("300D CAFE", *_encoder("cafe", 300, "pooling.name=mean-max")),
+    "resan": System(
+        "300D ReSAN",
+        _encoder("resan", 300, "pooling.name=source-to-token")[0],
+        (
+            *_encoder("resan", 300, "pooling.name=source-to-token")[1],
+            # A third of the epochs at --scale small, instead of the ten of the encoder's default.
+            "encoder.pretraining_epochs=1",
+        ),
     ),
 }

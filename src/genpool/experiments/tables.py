@@ -10,8 +10,16 @@ from genpool.evaluation.accuracy import accuracy_interval
 from genpool.experiments.definition import Column, Experiment, Row, short_title
 from genpool.experiments.ledger import Record
 from genpool.experiments.results import Results
+from genpool.experiments.systems import SYSTEMS
 
-NOT_RUN, NOT_HERE, FAILED = "not run yet", "not in the library", "failed"
+NOT_RUN, FAILED = "not run yet", "failed"
+
+#: what the count of a run's trees calls balanced trees, and real parses
+BALANCED, REAL = "balanced", ("from the data", "parsed")
+TREES = (
+    "Syntax trees of the systems that read parses. The tree of NTI is balanced by definition, and "
+    "Gumbel TreeLSTM learns its own."
+)
 
 
 def accuracy_table(experiment: Experiment, results: Results) -> str:
@@ -34,9 +42,8 @@ def _row(row: Row, column: Column, baseline: Row | None, results: Results) -> li
     rest = [""] * (3 if baseline is not None else 0)
     record = results.record(row, column)
     if record is None:
-        state = NOT_HERE if row.system is None else NOT_RUN
-        reason = results.failure(row, column)
-        return [row.title, state if reason is None else FAILED, "", shown, "", "", "", *rest]
+        state = NOT_RUN if results.failure(row, column) is None else FAILED
+        return [row.title, state, "", shown, "", "", "", *rest]
     split = results.split(column)
     count = record.counts[split]
     low, high = accuracy_interval(round(record.accuracy[split] * count), count)
@@ -81,6 +88,29 @@ def _seeds(accuracies: Sequence[float]) -> str:
         return str(len(accuracies))
     points = [100 * accuracy for accuracy in accuracies]
     return f"{len(points)}: {statistics.mean(points):.2f} ± {statistics.stdev(points):.2f}"
+
+
+def trees_note(experiment: Experiment, results: Results) -> str:
+    """Returns where the trees of the systems that read parses came from; empty without any."""
+    lines = []
+    for row in experiment.rows:
+        if not SYSTEMS[row.system].reads_parses:
+            continue
+        records = [results.record(row, column) for column in experiment.columns]
+        lines += [
+            f"- {row.title}: {_tree_verdict(record.trees)} ({record.trees})"
+            for record in records
+            if record is not None
+        ]
+    return "\n".join([TREES, "", *lines]) if lines else ""
+
+
+def _tree_verdict(trees: str) -> str:
+    """Returns what kind of trees a model was trained with, from the counts of its sentences."""
+    if BALANCED not in trees:
+        return "real parses"
+    mixed = any(source in trees for source in REAL)
+    return "real parses, and balanced trees for the rest" if mixed else "balanced trees"
 
 
 def heads_table(experiment: Experiment, results: Results) -> str:

@@ -159,14 +159,14 @@ _TINY = {
     ),
     "yelp": Task(
         "the rule of a generated pair",
-        "texts",
+        "texts-scratch",
         _TINY_TEXTS,
         hidden=8,
         prepare=lambda data, folder: generated_texts(folder, seed=10),
     ),
     "age": Task(
         "the rule of a generated pair, another seed",
-        "texts",
+        "texts-scratch",
         _TINY_TEXTS,
         hidden=8,
         prepare=lambda data, folder: generated_texts(folder, seed=20),

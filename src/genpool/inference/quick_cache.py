@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
 
-#: a larger word table is freed after use: nobody asked for a form that stays in memory
-MAX_KEPT_TABLE_BYTES = 64 << 20
+#: a larger word table is freed after use: 65,000 words of the embedded encoder are kept
+MAX_KEPT_TABLE_BYTES = 512 << 20
 #: of larger tensors, an evenly spaced sample is summed
 MAX_SUMMED_VALUES = 1 << 24
 

@@ -28,11 +28,14 @@ from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.pooling import Pooled, Pooling
 from genpool.tensors.packing import Packing
 from genpool.text import TextPipeline, WordTable
+from genpool.trees import pad_trees
 
 Places = NDArray[np.int32]
 
 #: words in the table before it is emptied
 CAPACITY_WORDS = 50_000
+#: a table grows by copying up to this share of its capacity
+COPIED_SHARE = 8
 
 
 class EncoderParts(Protocol):
@@ -122,7 +125,7 @@ class QuickEncoder(SentenceVectors):
     @property
     def table_bytes(self) -> int:
         """The memory that the table of words takes now."""
-        return self._table.numel() * self._table.element_size()
+        return self._filled * self._table.shape[1] * self._table.element_size()
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch."""
@@ -132,7 +135,11 @@ class QuickEncoder(SentenceVectors):
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (batch, time)
         places = torch.zeros(mask.shape, dtype=torch.long)
         places[mask] = torch.from_numpy(np.concatenate(rows)).long()
-        packing = Packing.from_mask(mask.to(self.device))
+        trees = self.text.trees(sentences)
+        padded = None if trees is None else torch.from_numpy(pad_trees(trees, mask.shape[1]))
+        packing = Packing.from_mask(
+            mask.to(self.device), None if padded is None else padded.to(self.device)
+        )
         index = places.to(self.device).flatten().index_select(0, packing.index)  # (rows,)
         if self._stack is not None:
             with torch.no_grad():
@@ -159,15 +166,27 @@ class QuickEncoder(SentenceVectors):
 
     def _empty_table(self) -> None:
         self._words: WordTable = self.text.table()
-        self._table = torch.empty(0, 0, device=self.device)
+        self._table = torch.empty(0, 0, device=self.device)  # (room for words, width)
+        self._filled = 0
 
     def _fill(self) -> None:
         """Computes the rows of words that are new to the table."""
-        first, end = len(self._table), len(self._words)
+        first, end = self._filled, len(self._words)
         if first == end:
             return
         batch = self._words.batch([np.arange(first, end, dtype=np.int32)]).to(self.device)
         rows = self.model.embedding.distinct_at_inference(batch)  # (new words, embedding)
         if self._stack is not None:
             rows = self._stack.project(rows)  # (new words, all gates)
-        self._table = torch.cat([self._table, rows]) if first else rows
+        if end > len(self._table):
+            # Twice the room: a table that grew by a few words at a time would be copied each time.
+            # A large one is not copied again, because for a moment there would be two of them; the
+            # words of the batch that fills it have room too. Unused room takes no memory.
+            large = end > self.capacity // COPIED_SHARE
+            room = max(end, self.capacity * 5 // 4 if large else 2 * len(self._table))
+            table = rows.new_empty(room, rows.shape[1])
+            if first:
+                table[:first] = self._table[:first]
+            self._table = table
+        self._table[first:end] = rows
+        self._filled = end

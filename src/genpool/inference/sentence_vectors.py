@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import islice
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
 import torch
@@ -16,8 +16,11 @@ from genpool.errors import InputError
 from genpool.inference.batching import SORT_BATCHES, map_by_length
 from genpool.progress import progress
 from genpool.text import TextPipeline
+from genpool.text.limits import text_groups
 
 Vectors = NDArray[np.float32]
+#: types of what pandas and polars have for a missing value: None, NaN and NA
+_MISSING = ("NoneType", "float", "NAType")
 
 
 def ignore_progress(count: int) -> None:
@@ -112,7 +115,7 @@ class SentenceVectors:
         sentence without tokens has a vector of zeros.
 
         Args:
-            sentences: a list of sentences, or one sentence.
+            sentences: a list of sentences, a column of pandas or polars, or one sentence.
             batch_size: sentences per batch; fewer where they are long. Default: 64.
             show_progress_bar: show a bar, or lines in a log, on standard error. Default: False.
             normalize_embeddings: scale every vector to length 1. Default: False.
@@ -126,7 +129,8 @@ class SentenceVectors:
             Vectors (sentences, output_dim or truncate_dim); for one string, one vector.
 
         Raises:
-            InputError: a sentence is not a string, or batch_size or truncate_dim is not possible.
+            InputError: a sentence is not a string, a data frame was passed instead of one of its
+                columns, or batch_size or truncate_dim is not possible.
 
         Example:
             >>> model.encode(["A man sleeps.", "A person rests."]).shape
@@ -170,7 +174,8 @@ class SentenceVectors:
         Raises:
             InputError: one of them is not a string, or batch_size is below 1.
         """
-        words = self._split(require_texts(sentences), SORT_BATCHES * batch_size)
+        texts = require_texts(require_iterable(sentences))
+        words = self._split(texts, SORT_BATCHES * batch_size)
         return map_by_length(words, len, self.encode_tokenized, batch_size, done, self.threads)
 
     @contextmanager
@@ -191,7 +196,7 @@ class SentenceVectors:
         yield self
 
     def _split(self, texts: Iterator[str], sentences_together: int) -> Iterator[list[str]]:
-        while group := list(islice(texts, sentences_together)):
+        for group in text_groups(texts, sentences_together):
             yield from self.text.words_batch(group)
 
     def similarity(
@@ -203,23 +208,32 @@ class SentenceVectors:
 
         Args:
             first: sentences, which are encoded, or vectors (n, output_dim); also a single one.
+                Two groups of vectors may be cut by `truncate_dim`, alike.
             second: the same.
 
         Returns:
             Cosines (first, second); a vector of zeros has cosine 0 with every other.
 
         Raises:
-            InputError: neither sentences nor vectors of output_dim dimensions.
+            InputError: neither sentences nor vectors of at most output_dim dimensions, or two
+                groups of vectors with different dimensions.
 
         Example:
             >>> model.similarity("A man sleeps.", ["A person rests.", "A dog runs."]).shape
             torch.Size([1, 2])
         """
-        sides = [nn.functional.normalize(self._vectors(side), dim=1) for side in (first, second)]
-        return sides[0] @ sides[1].T
+        sides = [self._vectors(side) for side in (first, second)]
+        dims = [side.shape[1] for side in sides]
+        if dims[0] != dims[1]:
+            raise InputError(
+                f"got vectors of {dims[0]} and of {dims[1]} dimensions; expected the same number: "
+                f"encode both with truncate_dim={min(dims)}."
+            )
+        unit = [nn.functional.normalize(side, dim=1) for side in sides]  # 2 x (n, dim)
+        return unit[0] @ unit[1].T
 
     def _vectors(self, side: Any) -> Tensor:
-        """Sentences or vectors as vectors (n, output_dim), of the model's type."""
+        """Sentences or vectors as vectors (n, output_dim or less), of the model's type."""
         texts = [side] if isinstance(side, str) else side
         if not isinstance(texts, Tensor | np.ndarray):
             return self.encode(texts, convert_to_tensor=True)
@@ -229,26 +243,45 @@ class SentenceVectors:
         tensor = torch.tensor(texts) if isinstance(texts, np.ndarray) else texts
         vectors: Tensor = tensor.to(self.device, self.dtype)
         vectors = vectors.unsqueeze(0) if vectors.dim() == 1 else vectors
-        if vectors.dim() != 2 or vectors.shape[1] != self.output_dim:
+        if vectors.dim() != 2 or not 1 <= vectors.shape[1] <= self.output_dim:
             raise InputError(
-                f"got vectors of shape {tuple(texts.shape)}; expected (n, {self.output_dim})."
+                f"got vectors of shape {tuple(texts.shape)}; expected (n, {self.output_dim}), or "
+                "fewer dimensions."
             )
         return vectors
 
 
 def require_iterable(sentences: Any) -> Iterable[Any]:
-    """Returns the sentences; raises InputError for what cannot be a list of them."""
-    if not isinstance(sentences, Iterable):
-        kind = type(sentences).__name__
-        raise InputError(f"got {sentences!r} ({kind}); expected a list of sentences.")
-    return sentences
+    """Returns the sentences, or pairs of them; raises InputError for what cannot be a list of them.
+
+    A column of pandas, polars or Arrow is a list of sentences. A data frame is not: iterating one
+    would take the names of its columns for sentences.
+    """
+    kind = type(sentences).__name__
+    names = getattr(sentences, "column_names", None) or getattr(sentences, "columns", None)
+    if names is not None:
+        # What pandas, polars, Arrow and the hub's data sets have, none of which is imported here.
+        names = list(map(str, names))
+        column = next((name for name in names if name.lower() in ("text", "sentence")), "text")
+        raise InputError(
+            f"got a {kind} with the columns {', '.join(map(repr, names)) or 'none'}; expected "
+            f"sentences: name one of its columns, such as frame[{column!r}], or for pairs "
+            "list(zip(frame[FIRST], frame[SECOND]))."
+        )
+    if isinstance(sentences, Mapping) or not isinstance(sentences, Iterable):
+        raise InputError(f"got {reprlib.repr(sentences)} ({kind}); expected a list of sentences.")
+    to_list = getattr(sentences, "to_pylist", None)  # an Arrow column
+    return sentences if to_list is None else cast(Iterable[Any], to_list())
 
 
 def require_text(sentence: object, place: str = "") -> str:
     """Returns the sentence; raises InputError for anything else, with its place among many."""
     if not isinstance(sentence, str):
         kind = type(sentence).__name__
-        raise InputError(f"{place}got {sentence!r} ({kind}); expected a sentence (str).")
+        hint = ""
+        if kind in _MISSING:
+            hint = ' A missing value can be an empty sentence, "" (pandas: .fillna("")).'
+        raise InputError(f"{place}got {sentence!r} ({kind}); expected a sentence (str).{hint}")
     return sentence
 
 

@@ -17,7 +17,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -35,7 +36,9 @@ from genpool.disk.temporary import temporary_path
 from genpool.errors import GenpoolError, InputError
 from genpool.inference.batching import WINDOW_BATCHES
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
-from genpool.inference.sentence_vectors import ignore_progress, require_texts
+from genpool.inference.sentence_vectors import ignore_progress, require_iterable, require_texts
+from genpool.text import TruncationReport
+from genpool.text.tree_source import TreeReport
 
 Vectors = NDArray[np.float32]
 
@@ -47,11 +50,17 @@ _encoder: QuickEncoder
 
 
 class WorkerResult(NamedTuple):
-    """The vectors (sentences, output_dim) of a task, and how much a maximum length has cut off."""
+    """The vectors of a task, and what its process has counted.
+
+    Attributes:
+        vectors: (sentences, output_dim).
+        cut: how much the limits have cut off.
+        trees: where the syntax trees came from; None for a model that reads none.
+    """
 
     vectors: Vectors
-    cut_sentences: int
-    cut_tokens: int
+    cut: TruncationReport
+    trees: TreeReport | None
 
 
 class SavedEncoder(EncoderParts, Protocol):
@@ -89,11 +98,11 @@ class WorkerPool:
         if workers < 1:
             raise InputError(f"workers is {workers}; expected 1 or more.")
         self.output_dim, self.workers = model.output_dim, workers
-        self._cut = model.text.cut
+        self._cut, self._trees = model.text.cut, model.text.tree_source
         # A fresh interpreter: a fork could have locks of threads that it does not have.
         context = get_context("spawn")
         with ExitStack() as resources:
-            folder = resources.enter_context(_model_folder())
+            folder = resources.enter_context(model_folder())
             model.save_pretrained(folder)
             stop_receiver, self._stop_sender = context.Pipe(duplex=False)
             resources.callback(stop_receiver.close)
@@ -144,7 +153,7 @@ class WorkerPool:
             InputError: one of them is not a string.
             GenpoolError: a worker process ended before its work was done.
         """
-        texts = require_texts(sentences)
+        texts = require_texts(require_iterable(sentences))
         waiting: deque[Future[WorkerResult]] = deque()
         try:
             while task := list(islice(texts, TASK_BATCHES * batch_size)):
@@ -165,8 +174,9 @@ class WorkerPool:
                 f"one of {self.workers} worker processes ended before its work was done (killed, "
                 "or out of memory?). Try fewer workers, or smaller batches."
             ) from error
-        self._cut.sentences += result.cut_sentences
-        self._cut.tokens += result.cut_tokens
+        self._cut += result.cut
+        if self._trees is not None and result.trees is not None:
+            self._trees.report.add(result.trees)
         done(len(result.vectors))
         return torch.from_numpy(result.vectors)
 
@@ -188,7 +198,7 @@ class WorkerPool:
         self.close()
 
 
-def _model_folder() -> AbstractContextManager[Path]:
+def model_folder() -> AbstractContextManager[Path]:
     """Makes a temporary name; what pools that were killed have left under such names is removed."""
     user = os.getuid() if hasattr(os, "getuid") else "user"  # Windows has a folder for each user
     return temporary_path(Path(tempfile.gettempdir()) / f"genpool-workers-{user}", "model")
@@ -198,11 +208,38 @@ def _start_worker(
     model_class: type[SavedEncoder], folder: str, int8: bool, stop_receiver: Connection
 ) -> None:
     global _encoder
+    torch.set_num_threads(1)
+    with following_parent(stop_receiver, folder):
+        _encoder = QuickEncoder(model_class.from_pretrained(folder), int8=int8)
+
+
+@contextmanager
+def following_parent(stop_receiver: Connection, folder: str) -> Iterator[None]:
+    """Makes this process end with its parent, and not on Ctrl-C; the block loads the model.
+
+    Args:
+        stop_receiver: the end of a pipe whose other end is open in the parent only.
+        folder: the folder of the model, which is removed then.
+    """
     # Ctrl-C goes to every process of a terminal; the parent decides what happens.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_exit_with_parent, args=(stop_receiver, folder), daemon=True).start()
-    torch.set_num_threads(1)
-    _encoder = QuickEncoder(model_class.from_pretrained(folder), int8=int8)
+    try:
+        yield
+    except Exception:
+        # The first worker that exits removes the folder, perhaps while this one reads it: then
+        # nobody waits for an answer any more.
+        if _has_ended(stop_receiver):
+            os._exit(1)
+        raise
+
+
+def _has_ended(stop_receiver: Connection) -> bool:
+    """Returns whether the parent has closed its end of the pipe, through which nothing is sent."""
+    try:
+        return stop_receiver.poll()
+    except OSError:  # Windows
+        return True
 
 
 def _exit_with_parent(stop_receiver: Connection, folder: str) -> None:
@@ -213,7 +250,9 @@ def _exit_with_parent(stop_receiver: Connection, folder: str) -> None:
 
 
 def _encode(sentences: list[str], batch_size: int) -> WorkerResult:
-    cut = _encoder.text.cut
-    before = cut.sentences, cut.tokens
+    before, source = replace(_encoder.text.cut), _encoder.text.tree_source
+    if source is not None:
+        source.report = TreeReport()
     vectors = _encoder.encode(sentences, batch_size)
-    return WorkerResult(vectors, cut.sentences - before[0], cut.tokens - before[1])
+    trees = None if source is None else source.report
+    return WorkerResult(vectors, _encoder.text.cut - before, trees)

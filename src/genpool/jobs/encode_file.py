@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from torch import Tensor
 from torch.nn import functional
 
 from genpool.data import TableReader
-from genpool.data.sentences import is_table, read_sentences
-from genpool.errors import InputError
+from genpool.data.sentences import SentenceRow, count_sentences, is_table, read_rows
+from genpool.errors import GenpoolError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
-from genpool.jobs.count_sentences import count_sentences
-from genpool.jobs.vector_files import FORMATS, Write, file_writer
+from genpool.jobs.vector_files import FORMATS, Chunk, file_writer
 from genpool.progress import progress
-from genpool.search import ModelReference, index_writer, is_folder_name
+from genpool.search import IndexCard, ModelReference, index_writer, is_folder_name
+from genpool.search.index_folder import Write
+
+#: opens an output for vectors of a dimension, and columns of a table
+OpenOutput = Callable[[int, Sequence[str], Path | None], AbstractContextManager[Write]]
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,9 @@ class EncodeOptions:
         truncate_dim: keep only this number of leading dimensions. Default: None, all of them.
         workers: processes that encode at the same time. Default: 1, this process alone.
         int8: round the weights to 8 bits: faster, a little less exact. Default: False.
+        id: which of the columns that the reader keeps holds the ids of an index, by which its rows
+            can be deleted. Default: None.
+        append: add to the index at the output, instead of replacing it. Default: False.
         model_path: where the encoder is saved, so that a search of an index finds it. Default:
             None, the encoder inside the package.
         show_progress: show a bar, or lines in a log, on standard error. Default: True.
@@ -40,6 +47,8 @@ class EncodeOptions:
     truncate_dim: int | None = None
     workers: int = 1
     int8: bool = False
+    id: str | None = None
+    append: bool = False
     model_path: str | Path | None = None
     show_progress: bool = True
 
@@ -49,6 +58,7 @@ def encode_file(
     source: str | Path | TableReader,
     output: str | Path,
     options: EncodeOptions | None = None,
+    open_output: OpenOutput | None = None,
 ) -> int:
     """Writes the vector of every sentence of a file, in order and in bounded memory.
 
@@ -58,10 +68,13 @@ def encode_file(
     Args:
         encoder: what encodes, such as a `SentenceEncoder`.
         source: a text file with one sentence per line, "-" for standard input, or a column of a
-            table, from `genpool.data.sentences.column_reader`.
+            table, from `genpool.data.sentences.column_reader`. The columns that it keeps are
+            written beside the vectors.
         output: .npy (an array), .parquet or .jsonl (sentences and vectors), or the name of a
             folder ("index/", "index"), for `genpool search`.
         options: how to encode. Default: None, the defaults of `EncodeOptions`.
+        open_output: opens an output of another kind, such as a table of LanceDB
+            (`genpool.integrations.lance_table.table_writer`). Default: None, one of those above.
 
     Returns:
         The number of sentences.
@@ -81,14 +94,14 @@ def encode_file(
         raise InputError(f"{source} is a table; say which column holds the sentences: --column.")
     finished, total = 0, None
     try:
-        with _writer(encoder, output, dim, options.model_path) as write:
+        with _writer(encoder, output, dim, options, source, open_output) as write:
             total = count_sentences(source)
-            unwritten: list[str] = []
+            unwritten: list[SentenceRow] = []
 
             def sentences() -> Iterator[str]:
-                for sentence in read_sentences(source):
-                    unwritten.append(sentence)
-                    yield sentence
+                for row in read_rows(source):
+                    unwritten.append(row)
+                    yield row.sentence
 
             with (
                 encoder.streaming_form(options.workers, options.int8) as quick,
@@ -101,8 +114,10 @@ def encode_file(
                     show(count)
 
                 for chunk in quick.encode_stream(sentences(), options.batch_size, done):
-                    vectors = _finish_vectors(chunk, dim, options.normalize)  # (n, dim)
-                    write(unwritten[: len(vectors)], vectors.float().cpu().numpy())
+                    vectors = finish_vectors(chunk, dim, options.normalize)  # (n, dim)
+                    rows = unwritten[: len(vectors)]
+                    texts, values = [row.sentence for row in rows], [row.kept for row in rows]
+                    write(texts, vectors, values)
                     del unwritten[: len(vectors)]
     except KeyboardInterrupt:
         of_total = "" if total is None else f" of {total:,}"
@@ -114,17 +129,56 @@ def encode_file(
 
 
 def _writer(
-    encoder: SentenceVectors, output: str | Path, dim: int, model_path: str | Path | None
+    encoder: SentenceVectors,
+    output: str | Path,
+    dim: int,
+    options: EncodeOptions,
+    source: str | Path | TableReader,
+    open_output: OpenOutput | None,
 ) -> AbstractContextManager[Write]:
+    columns = source.kept if isinstance(source, TableReader) else ()
+    place = source.place if isinstance(source, TableReader) else None
+    if open_output is not None:
+        return open_output(dim, columns, place)
     if is_folder_name(output):
-        return index_writer(output, dim, ModelReference.of(encoder, model_path))
+        model = ModelReference.of(encoder, options.model_path)
+        return index_writer(output, dim, model, columns, options.id, options.append)
+    if options.append:
+        raise InputError(f"{output} cannot be extended, only an index: -o FOLDER/ --append.")
     path = Path(output)
     if path.suffix not in FORMATS:
         expected = f"{', '.join(FORMATS)}, or a folder: a name without a suffix"
         raise InputError(f"{path} ends in {path.suffix!r}; expected {expected}.")
-    return file_writer(path, dim)
+    return file_writer(path, dim, columns, place)
 
 
-def _finish_vectors(vectors: Tensor, dim: int, normalize: bool) -> Tensor:
+def finish_vectors(vectors: Tensor, dim: int, normalize: bool) -> Chunk:
+    """Returns vectors (n, dim) as they are written: cut to the first dimensions, then scaled."""
     vectors = vectors[:, :dim]
-    return functional.normalize(vectors, dim=1) if normalize else vectors
+    vectors = functional.normalize(vectors, dim=1) if normalize else vectors
+    return vectors.float().cpu().numpy()
+
+
+def describe_earlier_output(output: str | Path) -> str | None:
+    """Returns rows and date of what is at `output` now, such as "3 rows, 2025-06-01 12:30".
+
+    Returns None if nothing is there, or nothing that may be replaced: writing refuses that.
+    """
+    path = Path(output)
+    try:
+        if is_folder_name(output):
+            return _describe(IndexCard.read(path).rows, path)
+        if path.suffix not in FORMATS or not path.is_file():
+            return None
+    except (GenpoolError, OSError):
+        return None
+    rows = None
+    # Whatever stands in a file of that name: it is replaced, and only its rows stay unknown.
+    with suppress(Exception):
+        rows = FORMATS[path.suffix].rows(path)
+    return _describe(rows, path)
+
+
+def _describe(rows: int | None, path: Path) -> str:
+    date = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+    return f"{'unknown' if rows is None else format(rows, ',')} rows, {date}"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from genpool.data import Example, TableReader
 from genpool.data.base import SCORED_SPLITS, Reader
+from genpool.data.trained_columns import trained_columns
 from genpool.errors import DataError, FolderError, InputError
 from genpool.evaluation import (
     AccuracyReport,
@@ -29,15 +33,21 @@ from genpool.evaluation import (
     scored_pairs,
     similarity_report,
 )
+from genpool.evaluation.predictions import SCORE_COLUMN, FurtherColumns
 from genpool.evaluation.probes import FOLDS
+from genpool.evaluation.score_report import ScoreReport
 from genpool.inference.batching import map_by_length
+from genpool.jobs.prediction_files import write_prediction_table
 from genpool.model import (
+    Classifier,
     PairClassifier,
     SentenceEncoder,
     TextClassifier,
     load_model,
 )
 
+#: options of a table that is predicted: labels are not needed, and no row is left out for its text
+PREDICTION_OPTIONS = {"labelled": False, "empty_texts": True}
 _NAME_LABEL = "Name the column of labels: label= (command line: --label)"
 
 
@@ -49,16 +59,50 @@ class TablePredictions:
         predictions: id, gold label (None if unknown) and predicted label of every row.
         genres: the genre of every row; None where it is unknown.
         place: the file or data set, for messages. Default None.
+        texts: the texts of the rows by column: "text", or "first" and "second". Default empty.
+        scores: the predicted score of every row, of a model of scores. Default None.
+        gold_scores: the gold score of every row; None where it is unknown. Default empty.
     """
 
     predictions: Predictions
     genres: list[str | None]
     place: str | Path | None = None
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    scores: list[float] | None = None
+    gold_scores: list[float | None] = field(default_factory=list)
 
     @property
     def unlabelled(self) -> int:
         """The number of rows without a gold label, which are not scored."""
         return self.predictions.gold.count(None)
+
+    @property
+    def without_text(self) -> int:
+        """The number of rows that lack a text; their labels are what the model guesses blindly."""
+        return sum(
+            not all(map(str.strip, sides)) for sides in zip(*self.texts.values(), strict=True)
+        )
+
+    @property
+    def further_columns(self) -> FurtherColumns:
+        """The columns of a prediction file after the labels: the scores, if any, and the texts."""
+        return self.texts if self.scores is None else {SCORE_COLUMN: self.scores, **self.texts}
+
+    def write(self, path: str | Path) -> None:
+        """Writes the predictions with their texts and probabilities, a row for every row.
+
+        Args:
+            path: a name that ends in .tsv, .csv, .jsonl or .parquet.
+
+        Raises:
+            InputError: the name ends in something else.
+            DataError: the file cannot be written.
+            MissingExtraError: Parquet is asked for and the extra `parquet` is not installed.
+
+        Example:
+            >>> predict_table(model, "reviews.xlsx").write("labels.csv")
+        """
+        write_prediction_table(path, self.predictions, self.further_columns)
 
     def report(self) -> AccuracyReport:
         """Returns the accuracy over the rows that have a gold label.
@@ -80,6 +124,25 @@ class TablePredictions:
             self.predictions.labels,
             [self.genres[row] for row in labelled] if any(self.genres) else None,
         )
+
+    def score_report(self) -> ScoreReport:
+        """Returns how well the scores of a model of scores agree with those of the rows.
+
+        Raises:
+            DataError: no row has a score.
+            InputError: the model predicts no scores.
+        """
+        if self.scores is None:
+            raise InputError("the model predicts labels; expected one trained with task='score'.")
+        known = [row for row, score in enumerate(self.gold_scores) if score is not None]
+        if not known:
+            raise DataError(
+                "no row has a score, so there is nothing to compare with. Name the column of "
+                "scores: score= (command line: --score), or predict the rows instead",
+                self.place,
+            )
+        gold = np.array([self.gold_scores[row] for row in known], dtype=np.float64)
+        return ScoreReport.from_scores(gold, np.array(self.scores, dtype=np.float64)[known])
 
 
 def load_classifier(path: str | Path | None) -> PairClassifier | TextClassifier:
@@ -111,6 +174,10 @@ def predict_table(
 ) -> TablePredictions:
     """Predicts the label of every row of a table; gold labels, if there are any, are kept.
 
+    Columns that are not named are those that the model was trained on, where the table has them,
+    or else found by their usual names. A row without text stays in its place; its label is the
+    model's guess for a sentence without words.
+
     Args:
         model: the classifier.
         file: the path of a table, or a reader, whose `skipped` then counts the rows left out.
@@ -130,26 +197,84 @@ def predict_table(
         >>> predict_table(model, "pairs.tsv").predictions.predicted
         ('entailment', 'neutral')
     """
-    reader = _open(file, **{"labelled": False, **options})
+    if not isinstance(file, Reader):
+        options = {"preferred": trained_columns(model.notes), **PREDICTION_OPTIONS, **options}
+    reader = _open(file, **options)
+    reader.request_trees(model.encoder.encoder.tree_kind)
     split = reader.choose_split(split)
+    examples: list[Example] = []
     ids: list[str] = []
-    gold: list[str | None] = []
-    genres: list[str | None] = []
-    inputs: list[list[list[str]]] = []
     for row, example in enumerate(reader.read(split)):
-        sides = [example.first] if example.second is None else [example.first, example.second]
-        if len(sides) != model.sentences_per_example:
-            raise DataError(
-                f"rows have {len(sides)} sentence(s); the model takes "
-                f"{model.sentences_per_example}. Name the columns: first, second",
-                reader.place,
-            )
-        inputs.append([model.text.words(side, example.tokenized) for side in sides])
+        examples.append(example)
         # Rows that were left out count too: a number leads to the same row of the table.
         ids.append(example.id or str(row + reader.skipped.total()))
-        gold.append(example.label)
-        genres.append(example.genre)
-    unknown = {label for label in gold if label is not None} - set(model.labels)
+    sides = [_sides(example) for example in examples]
+    _require_suitable(model, examples, sides, reader)
+    tokenized = [
+        [model.text.words(side, example.tokenized) for side in texts]
+        for texts, example in zip(sides, examples, strict=True)
+    ]
+    with _parses_of(model, examples, tokenized):
+        probabilities = model.predict_tokenized(tokenized, batch_size)  # (rows, labels)
+    gold_scores = [example.score for example in examples]
+    predictions = Predictions(
+        tuple(ids),
+        tuple(_gold(model, example) for example in examples),
+        tuple(model.labels[index] for index in probabilities.argmax(axis=1)),
+        model.labels,
+        tuple(tuple(float(value) for value in row) for row in probabilities),
+    )
+    names = ("text",) if model.sentences_per_example == 1 else ("first", "second")
+    columns = {name: [texts[at] for texts in sides] for at, name in enumerate(names)}
+    genres = [example.genre for example in examples]
+    scores = model.scores_of(probabilities).tolist() if model.predicts_scores else None
+    return TablePredictions(predictions, genres, reader.place, columns, scores, gold_scores)
+
+
+def _gold(model: Classifier, example: Example) -> str | None:
+    """Returns the gold label of an example, or for a model of scores its score, as text."""
+    if not model.predicts_scores:
+        return example.label
+    return None if example.score is None else f"{example.score:g}"
+
+
+def _parses_of(
+    model: PairClassifier | TextClassifier,
+    examples: list[Example],
+    tokenized: list[list[list[str]]],
+) -> AbstractContextManager[None]:
+    """Returns a block in which a model that reads syntax trees uses those of the data."""
+    source = model.text.tree_source
+    if source is None:
+        return nullcontext()
+    sentences = [words for sides in tokenized for words in sides]
+    trees = [
+        example.tree(side, source.kind_name)
+        for example, sides in zip(examples, tokenized, strict=True)
+        for side in range(len(sides))
+    ]
+    return source.known_trees(sentences, trees)
+
+
+def _sides(example: Example) -> list[str]:
+    return [example.first] if example.second is None else [example.first, example.second]
+
+
+def _require_suitable(
+    model: Classifier, examples: Sequence[Example], sides: Sequence[list[str]], reader: Reader
+) -> None:
+    """Raises DataError if rows have another number of sentences or other labels than the model."""
+    counts = {len(texts) for texts in sides} - {model.sentences_per_example}
+    if counts:
+        raise DataError(
+            f"rows have {counts.pop()} sentence(s); the model takes "
+            f"{model.sentences_per_example}. Name the columns: first, second",
+            reader.place,
+        )
+    if model.predicts_scores:  # a table of scores may have labels of another kind too
+        return
+    unknown = {example.label for example in examples if example.label is not None}
+    unknown -= set(model.labels)
     if unknown:
         raise DataError(
             f"the labels {', '.join(sorted(unknown))} are not among the model's: "
@@ -157,11 +282,6 @@ def predict_table(
             "(command line: --reader)",
             reader.place,
         )
-    probabilities = model.predict_tokenized(inputs, batch_size)  # (rows, labels)
-    predicted = tuple(model.labels[index] for index in probabilities.argmax(axis=1))
-    rows = tuple(tuple(float(value) for value in row) for row in probabilities)
-    predictions = Predictions(tuple(ids), tuple(gold), predicted, model.labels, rows)
-    return TablePredictions(predictions, genres, reader.place)
 
 
 def evaluate_similarity(

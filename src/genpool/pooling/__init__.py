@@ -9,6 +9,7 @@ from genpool.pooling.base import Pooled, Pooling
 from genpool.pooling.gated import GatedPooling
 from genpool.pooling.generalized import GeneralizedPooling
 from genpool.pooling.inner import InnerAttentionPooling
+from genpool.pooling.mean_max import MeanMaxPooling
 from genpool.pooling.scalar import ScalarAttentionPooling
 from genpool.pooling.simple import LastPooling, MaxPooling, MeanPooling
 from genpool.pooling.source_to_token import SourceToTokenPooling
@@ -23,6 +24,7 @@ POOLINGS: dict[str, type[Pooling]] = {
     "max": MaxPooling,
     "mean": MeanPooling,
     "last": LastPooling,
+    "mean-max": MeanMaxPooling,
 }
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "InnerAttentionPooling",
     "LastPooling",
     "MaxPooling",
+    "MeanMaxPooling",
     "MeanPooling",
     "Pooled",
     "Pooling",

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.pooling.leave_one_out import lost_positions, repool_without, weighted_without
+from genpool.tensors.masks import boolean_mask
 from genpool.tensors.packing import Packing
 
 
@@ -35,9 +37,9 @@ class Pooling(nn.Module):
     """Base class: token states and a mask in, one vector per sentence out.
 
     Call a pooling as `pooling(states, mask)`. The states (batch, time, input_dim) may come from any
-    model; the mask (batch, time) is boolean, True at real tokens. The values at the other
-    positions, and how many of them there are, never change the result. A sentence without tokens
-    returns zeros.
+    model; the mask (batch, time) is boolean, True at real tokens, or of integers, 1 at real tokens
+    and 0 at padding, as tokenizers return it. The values at the other positions, and how many of
+    them there are, never change the result. A sentence without tokens returns zeros.
 
     To add a pooling, subclass this class, write `forward`, and add a line to `POOLINGS`. The class
     attributes below say what the rest of genpool may do with it.
@@ -57,7 +59,7 @@ class Pooling(nn.Module):
     Example:
         >>> class FirstPooling(Pooling):
         ...     def forward(self, states, mask):
-        ...         self.check(states, mask)
+        ...         mask = self.check(states, mask)   # boolean
         ...         vector = states[:, 0].masked_fill(~mask[:, :1], 0)   # (batch, input_dim)
         ...         return Pooled(vector, vector.unsqueeze(1), None)
     """
@@ -68,6 +70,9 @@ class Pooling(nn.Module):
     needs_direction: ClassVar[bool] = False
     #: whether `pool_rows` works on packed rows alone, without a padded tensor
     is_packed: ClassVar[bool] = False
+    #: whether the weights of other tokens keep their ratios when a token is left out, as in a
+    #: softmax whose logits depend on one state each
+    keeps_weight_ratios: ClassVar[bool] = False
     #: the penalties that can be computed for this pooling (see `genpool.pooling.penalties`)
     penalties: ClassVar[tuple[str, ...]] = ()
 
@@ -110,17 +115,55 @@ class Pooling(nn.Module):
         pooled: Pooled = self(packing.unpack(rows), packing.mask(), **extra)
         return pooled
 
-    def check(self, states: Tensor, mask: Tensor) -> None:
-        """Raises InputError where states and mask cannot be pooled by this module.
+    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
+        """Pools with one token left out, for every token in turn.
 
         Args:
-            states: expected to be (batch, time, input_dim), of the type of the parameters.
-            mask: expected to be boolean, (batch, time).
+            states: token states (batch, time, input_dim).
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
+            gates: input gates (batch, time, width) for a pooling with `needs_gates`.
+                Default: None.
+
+        Returns:
+            Heads (batch, heads, time, input_dim): at a token's position, the heads of the sentence
+            without that token; zeros at padding, and where no token remains.
 
         Raises:
             InputError: a shape or a type does not fit.
+
+        Example:
+            >>> without = pooling.heads_without(states, mask)   # (batch, heads, time, input_dim)
         """
-        check_states(states, mask, self.input_dim)
+        mask = self.check(states, mask)
+        extra = {} if gates is None else {"gates": gates}
+
+        def pool(remaining: Tensor) -> Tensor:
+            pooled: Pooled = self(states, remaining, **extra)
+            return pooled.heads
+
+        weights = self(states, mask, **extra).weights if self.keeps_weight_ratios else None
+        if weights is None:
+            return repool_without(pool, mask, range(states.shape[1]))
+        heads, remaining = weighted_without(weights, states, mask)
+        lost = lost_positions(remaining, mask)
+        if lost:
+            heads[:, :, lost] = repool_without(pool, mask, lost)
+        return heads
+
+    def check(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Checks states and mask, and returns the mask as booleans.
+
+        Args:
+            states: expected to be (batch, time, input_dim), of the type of the parameters.
+            mask: expected to be (batch, time), boolean or integers of 0 and 1.
+
+        Returns:
+            The boolean mask (batch, time), True at real tokens.
+
+        Raises:
+            InputError: a shape, a type or a value of the mask does not fit.
+        """
+        mask = check_states(states, mask, self.input_dim)
         parameter = next(self.parameters(), None)
         mixed = parameter is not None and parameter.dtype is not states.dtype
         if mixed and not torch.is_autocast_enabled(states.device.type):
@@ -128,6 +171,7 @@ class Pooling(nn.Module):
                 f"states have type {states.dtype}, this pooling another; expected the same: "
                 "pooling.to(states.dtype), or states.to(...)."
             )
+        return mask
 
     def extra_repr(self) -> str:
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"
@@ -151,8 +195,8 @@ def require_tensor(name: str, value: object, expected: str) -> None:
         raise InputError(f"{name} is {type(value).__name__}; expected {expected}.")
 
 
-def check_states(states: Tensor, mask: Tensor, input_dim: int) -> None:
-    """Raises InputError where states and mask cannot be pooled."""
+def check_states(states: Tensor, mask: Tensor, input_dim: int) -> Tensor:
+    """Returns the boolean mask; raises InputError where states and mask cannot be pooled."""
     require_tensor("states", states, "a tensor (batch, time, input_dim)")
     if states.dim() != 3:
         raise InputError(
@@ -167,13 +211,10 @@ def check_states(states: Tensor, mask: Tensor, input_dim: int) -> None:
     if not states.is_floating_point():
         raise InputError(f"states have type {states.dtype}; expected a floating-point type.")
     require_tensor("mask", mask, "a boolean tensor (batch, time)")
-    if mask.dtype is not torch.bool:
-        raise InputError(
-            f"mask has type {mask.dtype}; expected torch.bool, True at real tokens. "
-            "Use mask.bool(), or `mask == 0` if yours is 1 at padding."
-        )
+    mask = boolean_mask(mask)
     if mask.shape != states.shape[:2]:
         raise InputError(
             f"mask has shape {tuple(mask.shape)}; expected {tuple(states.shape[:2])}, the batch "
             f"and time of states {tuple(states.shape)}."
         )
+    return mask

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from genpool.errors import InputError
 from genpool.pooling.base import Pooled, Pooling, require_tensor
+from genpool.pooling.leave_one_out import max_without, mean_without, weighted_without
 from genpool.pooling.masking import masked_max, masked_mean, weighted_sum
 
 
@@ -53,7 +54,7 @@ class GatedPooling(Pooling):
 
         Args:
             states: token states (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
             gates: input gates (batch, time, width); required.
 
         Returns:
@@ -62,7 +63,23 @@ class GatedPooling(Pooling):
         Raises:
             InputError: the gates are missing, or a shape or a type does not fit.
         """
-        self.check(states, mask)
+        mask, gates = self.check(states, mask), self._check_gates(gates, mask)
+        gated = weighted_sum(gate_weights(gates, mask), states, mask)  # (batch, 1, input_dim)
+        plain = [masked_mean(states, mask), masked_max(states, mask)]  # 2 x (batch, input_dim)
+        heads = torch.cat([torch.stack(plain, dim=1), gated], dim=1)  # (batch, 3, input_dim)
+        return Pooled(heads.flatten(1), heads, None)
+
+    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
+        """Pools with one token left out, for every token in turn: (batch, 3, time, input_dim).
+
+        The arguments, and the zeros, are those of `Pooling.heads_without`.
+        """
+        mask, gates = self.check(states, mask), self._check_gates(gates, mask)
+        plain = [mean_without(states, mask), max_without(states, mask)]  # 2 x (batch, time, dim)
+        gated = weighted_without(gate_weights(gates, mask), states, mask).heads
+        return torch.cat([torch.stack(plain, dim=1), gated], dim=1)  # (batch, 3, time, input_dim)
+
+    def _check_gates(self, gates: Tensor | None, mask: Tensor) -> Tensor:
         if gates is None:
             raise InputError(
                 "gated pooling was called without gates; expected pooling(states, mask, gates), "
@@ -73,7 +90,4 @@ class GatedPooling(Pooling):
             raise InputError(
                 f"gates have shape {tuple(gates.shape)}; expected {(*mask.shape, 'width')}."
             )
-        gated = weighted_sum(gate_weights(gates, mask), states, mask)  # (batch, 1, input_dim)
-        plain = [masked_mean(states, mask), masked_max(states, mask)]  # 2 x (batch, input_dim)
-        heads = torch.cat([torch.stack(plain, dim=1), gated], dim=1)  # (batch, 3, input_dim)
-        return Pooled(heads.flatten(1), heads, None)
+        return gates

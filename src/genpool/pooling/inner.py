@@ -55,7 +55,7 @@ class InnerAttentionPooling(Pooling):
 
         Args:
             states: token states (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
 
         Returns:
             Vectors (batch, input_dim), heads (batch, 1, input_dim), weights (batch, 1, time, 1).
@@ -63,7 +63,7 @@ class InnerAttentionPooling(Pooling):
         Raises:
             InputError: a shape or a type does not fit.
         """
-        self.check(states, mask)
+        mask = self.check(states, mask)
         weights = inner_weights(states, mask, self.wy, self.wh, self.w)
         heads = weighted_sum(weights, states, mask)  # (batch, 1, input_dim)
         return Pooled(heads.flatten(1), heads, weights)

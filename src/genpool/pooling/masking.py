@@ -21,8 +21,9 @@ def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     logits (batch, ..., time, dim); mask (batch, time). The result is exactly 0 at padding, and
     everywhere for a sentence without tokens.
     """
-    between = [1] * (logits.dim() - 3)
-    real = mask.view(mask.shape[0], *between, mask.shape[1], 1)  # (batch, ..., time, 1)
+    real = mask.unsqueeze(-1)  # (batch, time, 1)
+    for _ in range(logits.dim() - 3):
+        real = real.unsqueeze(1)  # (batch, ..., time, 1)
     # The lowest finite value instead of -inf: a sentence without tokens then has a finite softmax,
     # whose gradient is finite too, before the second fill makes it zero.
     filled = logits.masked_fill(~real, torch.finfo(logits.dtype).min)

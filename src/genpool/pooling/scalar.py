@@ -39,6 +39,7 @@ class ScalarAttentionPooling(Pooling):
         >>> pooled.vector.shape, pooled.weights.shape   # (batch, 4200), (batch, 7, time, 1)
     """
 
+    keeps_weight_ratios = True
     penalties = ("attention", "embedding", "scalar")
 
     def __init__(
@@ -72,7 +73,7 @@ class ScalarAttentionPooling(Pooling):
 
         Args:
             states: token states (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
 
         Returns:
             Vectors (batch, heads * input_dim), heads (batch, heads, input_dim), weights (batch,
@@ -81,7 +82,7 @@ class ScalarAttentionPooling(Pooling):
         Raises:
             InputError: a shape or a type does not fit.
         """
-        self.check(states, mask)
+        mask = self.check(states, mask)
         weights = scalar_weights(states, mask, self.w1, self.w2)
         heads = weighted_sum(weights, states, mask)  # (batch, heads, input_dim)
         return Pooled(heads.flatten(1), heads, weights)

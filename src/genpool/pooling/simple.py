@@ -7,6 +7,7 @@ from torch import Tensor
 
 from genpool.errors import InputError
 from genpool.pooling.base import Pooled, Pooling
+from genpool.pooling.leave_one_out import max_without, mean_without
 from genpool.pooling.masking import hide_padding, masked_max, masked_mean
 
 
@@ -51,7 +52,7 @@ class MaxPooling(Pooling):
 
         Args:
             states: token states (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
 
         Returns:
             Vectors (batch, input_dim), heads (batch, 1, input_dim), no weights.
@@ -59,8 +60,16 @@ class MaxPooling(Pooling):
         Raises:
             InputError: a shape or a type does not fit.
         """
-        self.check(states, mask)
+        mask = self.check(states, mask)
         return _one_head(masked_max(states, mask))
+
+    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
+        """Pools with one token left out, for every token in turn: (batch, 1, time, input_dim).
+
+        The arguments, and the zeros, are those of `Pooling.heads_without`.
+        """
+        mask = self.check(states, mask)
+        return max_without(states, mask).unsqueeze(1)
 
 
 class MeanPooling(Pooling):
@@ -85,7 +94,7 @@ class MeanPooling(Pooling):
 
         Args:
             states: token states (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
 
         Returns:
             Vectors (batch, input_dim), heads (batch, 1, input_dim), no weights.
@@ -93,8 +102,16 @@ class MeanPooling(Pooling):
         Raises:
             InputError: a shape or a type does not fit.
         """
-        self.check(states, mask)
+        mask = self.check(states, mask)
         return _one_head(masked_mean(states, mask))
+
+    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
+        """Pools with one token left out, for every token in turn: (batch, 1, time, input_dim).
+
+        The arguments, and the zeros, are those of `Pooling.heads_without`.
+        """
+        mask = self.check(states, mask)
+        return mean_without(states, mask).unsqueeze(1)
 
 
 class LastPooling(Pooling):
@@ -130,7 +147,7 @@ class LastPooling(Pooling):
 
         Args:
             states: token states (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
 
         Returns:
             Vectors (batch, input_dim), heads (batch, 1, input_dim), no weights.
@@ -138,7 +155,7 @@ class LastPooling(Pooling):
         Raises:
             InputError: a shape or a type does not fit.
         """
-        self.check(states, mask)
+        mask = self.check(states, mask)
         return _one_head(last_states(states, mask, self.bidirectional))
 
 

@@ -6,7 +6,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.pooling.base import Pooled, Pooling
+from genpool.pooling.generalized import attention_pool
 from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
+from genpool.tensors.packing import Packing
 
 
 def source_to_token_weights(
@@ -37,6 +39,8 @@ class SourceToTokenPooling(Pooling):
         >>> pooled.weights.shape    # (batch, 1, time, 600)
     """
 
+    keeps_weight_ratios = True
+    is_packed = True
     penalties = ("attention",)
 
     def __init__(self, input_dim: int) -> None:
@@ -56,7 +60,7 @@ class SourceToTokenPooling(Pooling):
 
         Args:
             states: token states (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
 
         Returns:
             Vectors (batch, input_dim), heads (batch, 1, input_dim), weights (batch, 1, time,
@@ -65,9 +69,27 @@ class SourceToTokenPooling(Pooling):
         Raises:
             InputError: a shape or a type does not fit.
         """
-        self.check(states, mask)
+        mask = self.check(states, mask)
         weights = source_to_token_weights(
             states, mask, self.first.weight, self.first.bias, self.second.weight, self.second.bias
         )
         heads = weighted_sum(weights, states, mask)  # (batch, 1, input_dim)
         return Pooled(heads.flatten(1), heads, weights)
+
+    def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
+        """Pools packed rows without making the weights.
+
+        Args:
+            rows: states of the real tokens, (rows, input_dim).
+            packing: where the rows belong.
+            gates: not used. Default: None.
+
+        Returns:
+            The same vectors and heads as `forward`; the weights are None.
+        """
+        inner = functional.elu(self.first(rows))  # (rows, input_dim)
+        # A softmax over time does not depend on the second bias, which stays in the graph because
+        # every parameter must have a gradient.
+        heads = attention_pool(inner, self.second.weight.unsqueeze(0), rows, packing)
+        heads = heads + 0 * self.second.bias  # (batch, 1, input_dim)
+        return Pooled(heads.flatten(1), heads, None)

@@ -83,7 +83,11 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 
 def _notes(notes: Mapping[str, Any]) -> str:
-    rows = [(name, value) for name, value in notes.items() if name != "title"]
+    rows = [
+        (name, _listed(value) if isinstance(value, Mapping) else value)
+        for name, value in notes.items()
+        if name != "title"
+    ]
     if not rows:
         return ""
     return f"\n## How it was made\n\n{markdown_table(['', ''], rows, text=2)}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -15,6 +16,7 @@ from genpool.config import (
     fill_defaults,
     from_dict,
     module_kind,
+    ngrams_of,
     to_dict,
 )
 from genpool.embedded import embedded_folder
@@ -66,7 +68,37 @@ class SavedModel(nn.Module):
         """The data type of the weights."""
         return next(self.parameters()).dtype
 
-    def save_pretrained(self, path: str | Path, int8: bool = False) -> None:
+    def describe(self) -> dict[str, str]:
+        """Returns the parts of the model and what they are, for people."""
+        settings = to_dict(self.settings)
+        options = {
+            section: ", ".join(f"{key}={value}" for key, value in settings[section].items())
+            for section in ("embedding", "encoder", "pooling")
+        }
+        parameters = sum(parameter.numel() for parameter in self.parameters())
+        projection = self.settings.projection.dim
+        return {
+            **({"labels": ", ".join(self.labels)} if self.labels else {}),
+            "text": f"{len(self.text.vocabulary):,} words, max_length={self.text.max_length}",
+            **options,
+            **({"projection": f"dim={projection}"} if projection else {}),
+            "parameters": f"{parameters:,}",
+        }
+
+    def __repr__(self) -> str:
+        parts = "".join(f"  {name}: {text}\n" for name, text in self.describe().items())
+        return f"{type(self).__name__}(\n{parts})"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th>{name}</th><td>{escape(text)}</td></tr>"
+            for name, text in self.describe().items()
+        )
+        return f"<b>{type(self).__name__}</b><table>{cells}</table>"
+
+    def save_pretrained(
+        self, path: str | Path, int8: bool = False, int4_tables: bool = False
+    ) -> None:
         """Writes the model as a folder, which `from_pretrained` loads.
 
         An earlier model at `path` is replaced when the new folder is complete; whatever goes wrong
@@ -77,6 +109,8 @@ class SavedModel(nn.Module):
             int8: store matrices as 8-bit integers with a scale for every row, which takes a quarter
                 of the space. They are rounded, and single precision again when loaded.
                 Default: False.
+            int4_tables: as `int8`, and the tables of words and n-grams as 4-bit integers, which
+                takes half of that. Default: False.
 
         Raises:
             FolderError: a weight is NaN or infinite, there is something other than a model at
@@ -101,18 +135,21 @@ class SavedModel(nn.Module):
             "table": table.numel(),
             "words": len(self.text.vocabulary),
         }
+        version = storage.COMPACT_VERSION if int8 else storage.FORMAT_VERSION
+        if int4_tables:
+            version = storage.INT4_VERSION
         storage.write_folder(
             path,
             config={
                 "format": storage.FORMAT,
-                "format_version": storage.COMPACT_VERSION if int8 else storage.FORMAT_VERSION,
+                "format_version": version,
                 "kind": kind,
                 "settings": settings,
                 "labels": list(self.labels),
                 "characters": self.text.characters.characters,
                 "notes": self.notes,
             },
-            weights=quantize_weights(weights) if int8 else weights,
+            weights=quantize_weights(weights, int4_tables) if int8 or int4_tables else weights,
             tokenizer=self.text.to_tokenizers(),
             card=model_card(kind, settings, self.labels, self.notes, sizes),
         )
@@ -161,12 +198,14 @@ class SavedModel(nn.Module):
         try:
             require_plausible(folder)
             settings = from_dict(ModelSettings, folder.config["settings"], PARTS, source)
-            text = TextPipeline.from_tokenizers(
+            text = TextPipeline.from_stored(
                 folder.tokenizer,
                 folder.config["characters"],
                 settings.text.sentence_ends,
                 settings.text.max_length,
                 settings.text.lower_case_fallback,
+                settings.text.folding,
+                ngrams_of(settings.embedding),
             )
             return cls._assemble(text, settings, tuple(folder.config["labels"]))
         except (KeyError, TypeError, AttributeError) as error:
@@ -191,4 +230,5 @@ def _text_settings(text: TextPipeline, settings: TextSettings) -> TextSettings:
         sentence_ends=text.sentence_ends,
         max_length=text.max_length,
         lower_case_fallback=text.vocabulary.lower_case_fallback,
+        folding=text.vocabulary.folding,
     )

@@ -25,18 +25,32 @@ from torch import Tensor
 
 from genpool.disk.atomic_folder import atomic_folder
 from genpool.disk.folders import read_consistently, require_version
-from genpool.errors import FolderError
+from genpool.errors import ConfigError, FolderError
 from genpool.saving.checksums import (
     CHECKSUMS,
     config_checksum,
     file_checksum,
     require_checksums,
 )
-from genpool.saving.quantization import dequantize_weights, scale_shapes
-from genpool.saving.weights_file import FLOATING, INTEGERS, WeightsFile, first_not_finite
+from genpool.saving.quantization import (
+    dequantize_weights,
+    is_table,
+    scale_shapes,
+    stored_shape,
+)
+from genpool.saving.weights_file import (
+    FLOATING,
+    INTEGERS,
+    PACKED_INTEGERS,
+    WeightsFile,
+    first_not_finite,
+    flush_subnormal,
+)
+from genpool.text.stored_tokenizer import StoredTokenizer, read_tokenizer
 
-#: version 2 added 8-bit weights; a folder without them is still written as version 1
-FORMAT, FORMAT_VERSION, COMPACT_VERSION = "genpool", 1, 2
+#: version 2 added 8-bit weights, version 3 word tables in 4 bits; a folder without them is still
+#: written as version 1 or 2
+FORMAT, FORMAT_VERSION, COMPACT_VERSION, INT4_VERSION = "genpool", 1, 2, 3
 #: what `genpool export` writes, which is no model to load here
 ONNX_FORMAT = "genpool-onnx"
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
@@ -60,7 +74,7 @@ class SavedFolder:
 
     path: Path
     config: dict[str, Any]
-    tokenizer: tokenizers.Tokenizer
+    tokenizer: StoredTokenizer
     tokenizer_checksum: str
     weights: WeightsFile
     mmap: bool
@@ -77,7 +91,7 @@ class SavedFolder:
             FolderError: a tensor is missing, unknown, of another size or type, or not finite, or
                 the checksum of a file is not the one in config.json.
         """
-        compact = self.config["format_version"] == COMPACT_VERSION
+        compact = self.config["format_version"] >= COMPACT_VERSION
         self._require_tensors(expected, compact)
         weights, checksum = self.weights.map() if self.mmap else self.weights.read()
         actual = {
@@ -92,10 +106,12 @@ class SavedFolder:
                 f"{self.path / WEIGHTS} cannot be used: its tensor {damaged} contains NaN or "
                 "infinity. The file is damaged, or training diverged before it was saved."
             )
-        return dequantize_weights(weights) if compact else weights
+        return flush_subnormal(dequantize_weights(weights, expected) if compact else weights)
 
     def _require_tensors(self, settings: Mapping[str, tuple[int, ...]], compact: bool) -> None:
-        expected = {**settings, **scale_shapes(settings)} if compact else dict(settings)
+        int4 = self.config["format_version"] == INT4_VERSION
+        stored = {name: stored_shape(name, shape, int4) for name, shape in settings.items()}
+        expected = {**stored, **scale_shapes(settings)} if compact else dict(settings)
         shapes, dtypes = self.weights.shapes, self.weights.dtypes
         problems = [f"{name} is missing" for name in expected if name not in shapes]
         problems += [f"{name} is not part of it" for name in shapes if name not in expected]
@@ -106,8 +122,10 @@ class SavedFolder:
         ]
         for name, dtype in dtypes.items():
             integers = compact and len(settings.get(name, ())) > 1
-            if dtype not in ((INTEGERS,) if integers else FLOATING):
-                values = "8-bit integers" if integers else "floating-point values"
+            kind = PACKED_INTEGERS if int4 and is_table(name) else INTEGERS
+            if dtype not in ((kind,) if integers else FLOATING):
+                bits = 4 if kind == PACKED_INTEGERS else 8
+                values = f"{bits}-bit integers" if integers else "floating-point values"
                 problems.append(f"{name} contains {dtype}, expected {values}")
         if problems:
             shown = "; ".join(problems[:5]) + (" ..." if len(problems) > 5 else "")
@@ -133,7 +151,9 @@ def write_folder(
     """
     with atomic_folder(path, "the model", _require_model, OWN_FILES) as fresh:
         _write_text(fresh / CARD, card)
-        tokenizer_text = tokenizer.to_str(pretty=True)
+        # Readable, unless it was asked for little space: a line of its own takes 8 bytes a word.
+        is_small = config["format_version"] == INT4_VERSION
+        tokenizer_text = tokenizer.to_str(pretty=not is_small)
         _write_text(fresh / TOKENIZER, tokenizer_text)
         # safetensors needs tensors that are contiguous and share no memory.
         separate = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
@@ -179,12 +199,21 @@ def _open_folder(folder: Path, mmap: bool) -> SavedFolder:
     config = _read_config(folder)
     _require_files(folder)
     weights = WeightsFile.open(folder / WEIGHTS)
-    content = (folder / TOKENIZER).read_bytes()
+    tokenizer, checksum = read_tokenizer_file(folder / TOKENIZER)
+    return SavedFolder(folder, config, tokenizer, checksum, weights, mmap)
+
+
+def read_tokenizer_file(path: Path) -> tuple[StoredTokenizer, str]:
+    """Returns the content of a tokenizer.json, and the checksum of the file.
+
+    Raises:
+        FolderError: it contains other parts than genpool writes.
+    """
+    content = path.read_bytes()
     try:
-        tokenizer = tokenizers.Tokenizer.from_buffer(content)
-    except Exception as error:  # the library raises bare Exception for every fault of the file
-        raise FolderError(f"{folder / TOKENIZER} cannot be read: {error}") from None
-    return SavedFolder(folder, config, tokenizer, file_checksum(content), weights, mmap)
+        return read_tokenizer(content), file_checksum(content)
+    except ConfigError as error:
+        raise FolderError(f"{path} cannot be used: {error}") from None
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -211,7 +240,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f"{path} is not of a genpool model (model type: {kind}); expected "
             f'"format": "{FORMAT}". Was the folder saved by another library?'
         )
-    require_version(config.get("format_version"), COMPACT_VERSION, path)
+    require_version(config.get("format_version"), INT4_VERSION, path)
     return config
 
 

@@ -17,6 +17,10 @@ from genpool.saving.checksums import file_checksum, stream_checksum
 
 FLOATING = ("F16", "BF16", "F32", "F64")
 INTEGERS = "I8"
+#: values that are looked at together, within a processor's cache
+FLUSH_VALUES = 2**16
+#: two integers of 4 bits in a byte
+PACKED_INTEGERS = "U8"
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,24 @@ def first_not_finite(weights: Mapping[str, Tensor]) -> str | None:
         ):
             return name
     return None
+
+
+def flush_subnormal(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the weights with 0 for the values next to it, which make products 30 times slower.
+
+    The memory of the weights is not written to, because it may be a file; most have none of them.
+    """
+    return {name: _without_subnormal(tensor) for name, tensor in weights.items()}
+
+
+def _without_subnormal(tensor: Tensor) -> Tensor:
+    if not tensor.is_floating_point():
+        return tensor
+    smallest = torch.finfo(tensor.dtype).tiny
+    for part in torch.split(tensor.flatten(), FLUSH_VALUES):
+        if bool(((part != 0) & (part.abs() < smallest)).any()):
+            return torch.where(tensor.abs() < smallest, 0, tensor)
+    return tensor
 
 
 def _unreadable(path: Path, error: Exception) -> FolderError:

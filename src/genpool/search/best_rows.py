@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.search.index_folder import UNIT_TOLERANCE
+from genpool.search.index_files import UNIT_TOLERANCE
 
 #: squared lengths outside of these are too inaccurate, or too large, in 32 bits
 MIN_SQUARE, MAX_SQUARE = 1e-25, 1e25
@@ -74,13 +74,13 @@ class BestRows:
         self.rows = np.empty(0, np.int64)
         self.scores = np.empty(0, np.float64)
 
-    def add(self, block: Block, rough: NDArray[np.float32], first_row: int) -> None:
+    def add(self, block: Block, rough: NDArray[np.float32], numbers: NDArray[np.int64]) -> None:
         """Adds the rows of a block that are among the best.
 
         Args:
             block: vectors (rows, dim).
             rough: their rough cosines (rows,).
-            first_row: the row number of the first vector.
+            numbers: their row numbers (rows,), rising.
         """
         candidates = self._candidates(rough)
         if not len(candidates):
@@ -89,8 +89,8 @@ class BestRows:
             exact = exact_cosines(block[candidates], self.query)
         damaged = candidates[np.isnan(exact)]
         if len(damaged):
-            raise NotFiniteError(first_row + int(damaged[0]))
-        rows = np.concatenate([self.rows, candidates + first_row])
+            raise NotFiniteError(int(numbers[damaged[0]]))
+        rows = np.concatenate([self.rows, numbers[candidates]])
         scores = np.concatenate([self.scores, exact])
         order = np.lexsort((rows, -scores))[: self.top]
         self.rows, self.scores = rows[order], scores[order]

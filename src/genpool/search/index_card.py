@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import torch
+
+from genpool.config import EmbeddingSettings
 from genpool.disk.folders import require_version
-from genpool.errors import FolderError
+from genpool.errors import FolderError, InputError
+from genpool.inference.quick_encoder import QuickEncoder
 from genpool.inference.sentence_vectors import SentenceVectors
-from genpool.search.fingerprint import fingerprint, model_of
+from genpool.sentence_encoder import SentenceEncoder
 
 CARD = "index.json"
-FORMAT, FORMAT_VERSION = "genpool-index", 1
+FORMAT, FORMAT_VERSION = "genpool-index", 2
+#: the version of an index without columns and without lists: earlier versions read it too
+PLAIN_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -64,19 +71,28 @@ class IndexCard:
         dim: the dimension of the vectors.
         normalized: whether every vector has length 1, or is zeros.
         model: the model that the vectors were made with.
+        columns: the names of the columns that are kept beside the sentences. Default: none.
+        id: the column of the ids, one of `columns`. Default: None, the rows have no ids.
+        lists: how many lists an approximate search chooses from. Default: 0, there are none, and
+            every search compares all rows.
     """
 
     rows: int
     dim: int
     normalized: bool
     model: ModelReference
+    columns: tuple[str, ...] = ()
+    id: str | None = None
+    lists: int = 0
 
     def write(self, folder: Path) -> None:
         """Writes index.json into a folder."""
         model = self.model
+        later = {"columns": list(self.columns), "id": self.id, "lists": self.lists}
+        is_plain = not (self.columns or self.lists)
         content = {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+            "format_version": PLAIN_VERSION if is_plain else FORMAT_VERSION,
             "rows": self.rows,
             "dim": self.dim,
             "normalized": self.normalized,
@@ -85,6 +101,7 @@ class IndexCard:
                 "path": model.path,
                 "title": model.title,
             },
+            **({} if is_plain else later),
         }
         text = json.dumps(content, indent=2) + "\n"
         (folder / CARD).write_text(text, encoding="utf-8", newline="\n")
@@ -109,7 +126,25 @@ class IndexCard:
             _value(model, "path", (str, type(None)), path),
             _value(model, "title", (str, type(None)), path),
         )
-        return cls(rows, dim, normalized, reference)
+        if content["format_version"] == PLAIN_VERSION:
+            return cls(rows, dim, normalized, reference)
+        lists = _value(content, "lists", int, path)
+        if not 0 <= lists <= rows:
+            raise FolderError(f"{path} is damaged: {lists} lists of {rows} rows are impossible.")
+        columns = _columns(content, path)
+        id_ = _value(content, "id", (str, type(None)), path)
+        if id_ is not None and id_ not in columns:
+            raise FolderError(
+                f"{path} is damaged: the column of ids, {id_!r}, is not in 'columns'."
+            )
+        return cls(rows, dim, normalized, reference, columns, id_, lists)
+
+
+def _columns(content: dict[str, Any], path: Path) -> tuple[str, ...]:
+    names = _value(content, "columns", list, path)
+    if not all(type(name) is str for name in names) or len(set(names)) != len(names):
+        raise FolderError(f"{path} is damaged: 'columns' is {names!r}; expected different names.")
+    return tuple(names)
 
 
 def _content(folder: Path) -> dict[str, Any]:
@@ -144,3 +179,62 @@ def _value(content: dict[str, Any], name: str, types: type | tuple[type, ...], p
         names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
         raise FolderError(f"{path} is damaged: {name!r} is {value!r}; expected {names}.")
     return value
+
+
+def model_of(encoder: SentenceVectors) -> SentenceEncoder:
+    """Returns the model itself, also of its inference form.
+
+    Raises:
+        InputError: `encoder` is something whose weights cannot be compared, such as an ONNX graph.
+    """
+    model = encoder.model if isinstance(encoder, QuickEncoder) else encoder
+    if not isinstance(model, SentenceEncoder):
+        raise InputError(
+            f"got {type(model).__name__}, whose weights cannot be compared; an index needs the "
+            "model itself: a SentenceEncoder, on the command line without --runtime."
+        )
+    return model
+
+
+def fingerprint(encoder: SentenceVectors) -> str:
+    """Returns the SHA-256 of all that a vector depends on: weights, words, characters, splitting.
+
+    Not of the files: a copy of the folder, the encoder inside a classifier, and the inference form
+    of a model all have the fingerprint of the model.
+    """
+    model = model_of(encoder)
+    settings, text = model.settings, model.text
+    description: dict[str, object] = {
+        "rules": settings.text.rules,
+        "sentence_ends": text.sentence_ends,
+        "max_length": text.max_length,
+        "words": list(text.vocabulary.words),
+        "characters": text.characters.characters,
+        # Without their options, to which later versions add: those that matter shape the weights.
+        "encoder": settings.encoder.name,
+        "pooling": settings.pooling.name,
+    }
+    description |= _later_settings(model)
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for name, weight in sorted(model.state_dict().items()):
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
+        values = weight.detach().cpu().contiguous().flatten()
+        digest.update(values.view(torch.uint8).numpy().data)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _later_settings(model: SentenceEncoder) -> dict[str, object]:
+    """Returns settings that matter and that the first indexes did not know, unless default."""
+    embedding, default = model.settings.embedding, EmbeddingSettings()
+    values: dict[str, object] = {}
+    if not model.text.vocabulary.lower_case_fallback:
+        values["lower_case_fallback"] = False
+    if embedding.character_padding != default.character_padding:
+        values["character_padding"] = embedding.character_padding
+    if embedding.dropout_scaling != default.dropout_scaling:  # it scales vectors at inference
+        values["dropout"] = embedding.dropout
+    if model.text.vocabulary.folding:
+        values["folding"] = True
+    if embedding.ngram_buckets:
+        values["ngrams"] = [embedding.ngram_buckets, *embedding.ngram_sizes]
+    return values

@@ -1,42 +1,57 @@
-"""The folder of an index: how it is written, and what is checked before it is read.
+"""The folder of an index, and how it is written, completely or not at all.
 
-    index.json       format, rows, dim, and the model (see index_card.py)
-    vectors.npy      the vectors (rows, dim), float32
-    sentences.utf8   the sentences, one after the other, without separators
-    offsets.npy      the start of each sentence in bytes (rows + 1,), int64; the last value is the
-                     size of the file
+    index.json            format, rows, dim, columns, and the model (see index_card.py)
+    vectors.npy           the vectors (rows, dim), float32
+    sentences.utf8        the sentences, one after the other, without separators
+    offsets.npy           the start of each sentence in bytes (rows + 1,), int64; the last value is
+                          the size of the file
+    columns.jsonl         with columns: their values, a JSON array per row (see row_values.py)
+    column_offsets.npy    the start of each of these lines, as above
+    lists.bin, ...        with lists: an approximate search (see approximate.py)
 
 Vectors and sentences are mapped into memory, not read; none of the files can contain a pickle.
 """
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from genpool.disk.atomic_folder import atomic_folder
-from genpool.disk.folders import read_consistently
+from genpool.disk.byte_rows import growing_rows
+from genpool.disk.folders import folder_identity
 from genpool.disk.growing_array import growing_array
 from genpool.errors import FolderError, InputError
-from genpool.search.index_card import CARD, IndexCard, ModelReference
+from genpool.search import approximate
+from genpool.search.earlier_rows import AddRows, copy_rows, open_earlier
+from genpool.search.index_card import IndexCard, ModelReference
+from genpool.search.index_files import (
+    FLOAT,
+    OFFSETS,
+    OPTIONAL_FILES,
+    OWN_FILES,
+    SENTENCES,
+    UNIT_TOLERANCE,
+    VALUE_OFFSETS,
+    VALUES,
+    VECTORS,
+    Vectors,
+)
+from genpool.search.row_values import encode_rows
 
-VECTORS, SENTENCES, OFFSETS = "vectors.npy", "sentences.utf8", "offsets.npy"
-OWN_FILES = (CARD, VECTORS, SENTENCES, OFFSETS)
-FLOAT, INTEGER = "<f4", "<i8"
-#: vectors count as normalized if their squared length differs from 1 by no more than this
-UNIT_TOLERANCE = 1e-5
 
-Vectors = NDArray[np.float32]
-Write = Callable[[list[str], Vectors], None]
+class Write(Protocol):
+    """Adds n sentences, their vectors (n, dim), and the values of their columns."""
+
+    def __call__(
+        self, sentences: list[str], vectors: Vectors, values: Sequence[Sequence[object]] = (), /
+    ) -> None: ...
 
 
 def is_folder_name(output: str | Path) -> bool:
@@ -52,54 +67,121 @@ def is_folder_name(output: str | Path) -> bool:
 
 
 @contextmanager
-def index_writer(output: str | Path, dim: int, model: ModelReference) -> Iterator[Write]:
+def index_writer(
+    output: str | Path,
+    dim: int,
+    model: ModelReference,
+    columns: Sequence[str] = (),
+    id: str | None = None,
+    append: bool = False,
+) -> Iterator[Write]:
     """Yields a function that adds sentences and their vectors; at the end the index appears.
 
     Args:
         output: the folder. An earlier index there is replaced when the new one is complete.
         dim: the dimension of the vectors.
         model: the model that they are made with.
+        columns: the names of columns whose values are kept. Default: none.
+        id: the one of `columns` that holds ids, by which rows can be deleted. Default: None.
+        append: keep the rows of an earlier index, before the new ones. Default: False.
 
     Yields:
-        write(sentences, vectors), with a list of n sentences and float32 vectors (n, dim).
+        write(sentences, vectors, values), with a list of n sentences, float32 vectors (n, dim) and,
+        if there are columns, n rows of their values.
 
     Raises:
-        InputError: vectors are of another shape, or not finite.
+        InputError: vectors are of another shape, or not finite; or the earlier index is of another
+            model, dimension, or has other columns.
         FolderError: there is something other than an index at `output`, or it cannot be written.
 
     Example:
         >>> with index_writer("index", encoder.output_dim, ModelReference.of(encoder)) as write:
         ...     write(sentences, encoder.encode(sentences))
     """
-    rows, normalized = 0, True
-    with atomic_folder(output, "the index", _require_index) as fresh:
-        with (
-            growing_array(fresh / VECTORS, FLOAT, (dim,)) as add_vectors,
-            growing_array(fresh / OFFSETS, INTEGER) as add_ends,
-            (fresh / SENTENCES).open("wb") as texts,
-        ):
-            add_ends(np.zeros(1, np.int64))
+    if id is not None and id not in columns:
+        raise InputError(f"the column of ids, {id!r}, is not among the columns {list(columns)}.")
+    card = IndexCard(0, dim, True, model, tuple(columns), id)
+    identity, earlier = open_earlier(Path(output), card) if append else (None, None)
+    lists = 0 if earlier is None else earlier.card.lists
+    with folder_writer(output, replace(card, lists=lists), identity) as add:
+        rows = 0 if earlier is None else earlier.card.rows
+        if earlier is not None:
+            copy_rows(earlier, add)
+        earlier = None  # Windows does not replace a folder whose files are mapped
 
-            def write(sentences: list[str], vectors: Vectors) -> None:
+        def write(
+            sentences: list[str], vectors: Vectors, values: Sequence[Sequence[object]] = (), /
+        ) -> None:
+            nonlocal rows
+            if vectors.shape != (len(sentences), dim):
+                raise InputError(
+                    f"got vectors of shape {vectors.shape} for {len(sentences)} sentences; "
+                    f"expected ({len(sentences)}, {dim})."
+                )
+            widths = {len(row) for row in values} or {0}
+            if card.columns and (len(values) != len(sentences) or widths != {len(card.columns)}):
+                raise InputError(
+                    f"got {len(values)} rows of {sorted(widths)} values for {len(sentences)} "
+                    f"sentences; expected a value for each of the columns {list(card.columns)}."
+                )
+            require_finite(vectors, rows)
+            # JSON tables can contain half a surrogate pair, which is not valid UTF-8.
+            data = [sentence.encode("utf-8", "surrogatepass") for sentence in sentences]
+            add(data, vectors, encode_rows(values) if card.columns else ())
+            rows += len(sentences)
+
+        yield write
+
+
+@contextmanager
+def folder_writer(
+    output: str | Path, card: IndexCard, identity: object = None
+) -> Iterator[AddRows]:
+    """Yields a function that adds rows; at the end the files are a complete folder.
+
+    Args:
+        output: the folder.
+        card: dimension, model, columns and lists; its rows are counted anew. With `lists` above 0,
+            or a million rows or more, lists for an approximate search are made.
+        identity: `folder_identity` of the index whose rows are kept; if it is another one at the
+            end, another process has written it, and nothing is replaced. Default: None, whatever
+            is there.
+    """
+
+    def check(target: Path) -> None:
+        require_index(target)
+        if identity is not None and folder_identity(target) != identity:
+            raise FolderError(
+                f"{target} was changed by another process in the meantime; run the command again."
+            )
+
+    rows, normalized = 0, True
+    with atomic_folder(output, "the index", check) as fresh:
+        values = (
+            growing_rows(fresh / VALUES, fresh / VALUE_OFFSETS)
+            if card.columns
+            else nullcontext(lambda lines: None)
+        )
+        with (
+            growing_array(fresh / VECTORS, FLOAT, (card.dim,)) as add_vectors,
+            growing_rows(fresh / SENTENCES, fresh / OFFSETS) as add_sentences,
+            values as add_values,
+        ):
+
+            def add(sentences: Sequence[bytes], vectors: Vectors, lines: Sequence[bytes]) -> None:
                 nonlocal rows, normalized
-                if vectors.shape != (len(sentences), dim):
-                    raise InputError(
-                        f"got vectors of shape {vectors.shape} for {len(sentences)} sentences; "
-                        f"expected ({len(sentences)}, {dim})."
-                    )
-                require_finite(vectors, rows)
-                # JSON tables can contain half a surrogate pair, which is not valid UTF-8.
-                data = [sentence.encode("utf-8", "surrogatepass") for sentence in sentences]
-                ends = list(accumulate(map(len, data), initial=texts.tell()))[1:]
-                texts.write(b"".join(data))
-                add_ends(np.array(ends, np.int64))
+                add_sentences(sentences)
                 add_vectors(vectors)
+                add_values(lines)
                 squares = np.einsum("ij,ij->i", vectors, vectors)  # (n,)
                 normalized &= bool(((squares == 0) | (abs(squares - 1) <= UNIT_TOLERANCE)).all())
                 rows += len(sentences)
 
-            yield write
-        IndexCard(rows, dim, normalized, model).write(fresh)
+            yield add
+        lists = 0
+        if rows and (card.lists or rows >= approximate.MIN_ROWS) and approximate.has_faiss():
+            lists = approximate.write_lists(fresh, np.load(fresh / VECTORS, mmap_mode="r"))
+        replace(card, rows=rows, normalized=normalized, lists=lists).write(fresh)
 
 
 def require_finite(vectors: Vectors, first_row: int) -> None:
@@ -112,78 +194,13 @@ def require_finite(vectors: Vectors, first_row: int) -> None:
         )
 
 
-def _require_index(target: Path) -> None:
-    """Only an earlier index may be replaced."""
-    foreign = sorted(file.name for file in target.iterdir() if file.name not in OWN_FILES)
+def require_index(target: Path) -> None:
+    """Raises FolderError if a folder is something other than an index, which may be replaced."""
+    own = {*OWN_FILES, *OPTIONAL_FILES}
+    foreign = sorted(file.name for file in target.iterdir() if file.name not in own)
     if foreign:
         raise FolderError(
             f"{target} contains something else, which the index would replace: "
             f"{', '.join(foreign[:5])}. Choose a new or empty folder."
         )
     IndexCard.read(target)
-
-
-@dataclass(frozen=True)
-class IndexFiles:
-    """The checked files of an index, mapped into memory."""
-
-    card: IndexCard
-    vectors: Vectors  # (rows, dim)
-    offsets: NDArray[np.int64]  # (rows + 1,)
-    texts: NDArray[np.uint8]  # (bytes,)
-
-
-def read_index(path: str | Path) -> IndexFiles:
-    """Checks a folder against its index.json, and maps its files.
-
-    Raises:
-        FolderError: the folder is missing, incomplete, damaged, or no index.
-    """
-    folder = Path(path)
-    try:
-        return read_consistently(folder, lambda: _map_files(folder))
-    except OSError as error:
-        raise FolderError(f"{folder} cannot be read: {error}") from error
-
-
-def _map_files(folder: Path) -> IndexFiles:
-    card = IndexCard.read(folder)
-    missing = [name for name in OWN_FILES if not (folder / name).is_file()]
-    if missing:
-        raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.")
-    vectors = _map_array(folder / VECTORS, FLOAT, (card.rows, card.dim))
-    offsets = _map_array(folder / OFFSETS, INTEGER, (card.rows + 1,))
-    size = (folder / SENTENCES).stat().st_size
-    if (int(offsets[0]), int(offsets[-1])) != (0, size):
-        raise FolderError(
-            f"{folder / SENTENCES} has {size:,} bytes; {OFFSETS} says "
-            f"{int(offsets[-1]):,}. Was a file truncated, or is it of another index?"
-        )
-    # An empty file cannot be mapped.
-    texts = np.memmap(folder / SENTENCES, np.uint8, "r") if size else np.empty(0, np.uint8)
-    return IndexFiles(card, vectors, offsets, texts)
-
-
-def _map_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Maps an array if its header and the size of its file are what index.json says."""
-    try:
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)
-            stored_shape, by_columns, stored = np.lib.format.read_array_header_1_0(file)
-            start = file.tell()
-    except OSError:
-        raise
-    except Exception as error:  # NumPy passes on whatever its parser of the header raises
-        raise FolderError(f"{path} is not an .npy file: {error}") from None
-    if by_columns or stored_shape != shape or stored != np.dtype(dtype):
-        raise FolderError(
-            f"{path} contains {stored} of shape {stored_shape}; {CARD} says {np.dtype(dtype)} of "
-            f"{shape}."
-        )
-    expected = start + math.prod(shape) * np.dtype(dtype).itemsize
-    if path.stat().st_size != expected:
-        raise FolderError(
-            f"{path} has {path.stat().st_size:,} bytes; expected {expected:,}. Was it truncated?"
-        )
-    array: NDArray[Any] = np.load(path, mmap_mode="r")
-    return array

@@ -48,6 +48,11 @@ def dropout_disabled() -> Iterator[None]:
         _disabled.reset(token)
 
 
+def dropout_is_disabled() -> bool:
+    """Returns whether `dropout_disabled` is active: other layers that draw at random ask too."""
+    return _disabled.get()
+
+
 def dropout_factors(like: Tensor, p: float, scaling: DropoutScaling = "inverted") -> Tensor:
     """Returns the factors of training, of the shape and type of `like`: 0 with probability p.
 
@@ -92,7 +97,7 @@ class Dropout(nn.Dropout):
 
     def forward(self, values: Tensor) -> Tensor:
         """Returns the values, some of them dropped in training; same shape."""
-        if not self.training or _disabled.get():
+        if not self.training or dropout_is_disabled():
             return self.at_inference(values)
         if self._draws_fast(values):
             return values * dropout_factors(values, self.p, self.scaling)

@@ -23,6 +23,8 @@ class Packing:
         step: (rows,), its position among the real tokens of its sentence: 0, 1, ...
         sizes: the number of rows at each step, never increasing.
         shape: (batch, time) of the padded tensor.
+        trees: (rows, columns), integers that describe the syntax trees of the sentences
+            (`genpool.trees`); None where there are none.
     """
 
     index: Tensor
@@ -30,10 +32,14 @@ class Packing:
     step: Tensor
     sizes: tuple[int, ...]
     shape: tuple[int, int]
+    trees: Tensor | None = None
 
     @classmethod
-    def from_mask(cls, mask: Tensor) -> Packing:
-        """Returns the packing of a mask (batch, time); padding may be on any side or in between."""
+    def from_mask(cls, mask: Tensor, trees: Tensor | None = None) -> Packing:
+        """Returns the packing of a mask (batch, time); padding may be on any side or in between.
+
+        trees: the integers (batch, time, columns) of syntax trees, in the order of the real tokens.
+        """
         batch, time = mask.shape
         lengths = mask.sum(dim=1)  # (batch,)
         rank = lengths.argsort(descending=True, stable=True).argsort()  # (batch,): 0 is the longest
@@ -41,12 +47,14 @@ class Packing:
         step = mask.cumsum(dim=1)[sentence, position] - 1  # (rows,)
         order = (step * batch + rank[sentence]).argsort()  # (rows,)
         sizes = torch.bincount(step) if len(step) else step
+        index = (sentence * time + position)[order]  # (rows,)
         return cls(
-            index=(sentence * time + position)[order],
+            index=index,
             sentence=sentence[order],
             step=step[order],
             sizes=tuple(sizes.tolist()),
             shape=(batch, time),
+            trees=None if trees is None else trees.flatten(0, 1).index_select(0, index),
         )
 
     def mask(self) -> Tensor:
@@ -72,6 +80,15 @@ class Packing:
     def aligned_index(self) -> Tensor:
         """Returns the position (rows,) of each row in the flattened tensor of `align`."""
         return self.sentence * len(self.sizes) + self.step  # (rows,)
+
+    def lengths(self) -> Tensor:
+        """Returns the number of tokens of every sentence, (batch,)."""
+        return torch.bincount(self.sentence, minlength=self.shape[0])
+
+    def aligned_mask(self) -> Tensor:
+        """Returns the mask (batch, longest) of the tensor of `align`, True at real tokens."""
+        position = torch.arange(len(self.sizes), device=self.step.device)  # (longest,)
+        return position < self.lengths().unsqueeze(1)
 
     def previous(self, reverse: bool = False) -> Tensor:
         """Returns the row of the token before each row (after it, if reverse); -1 for none."""

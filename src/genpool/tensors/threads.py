@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
@@ -31,14 +32,21 @@ def run_both(
     if device.type != "cpu" or threads == 1:
         with torch.no_grad():
             return first(), second()
-    # Both run at the same time, so each gets half of the threads.
-    torch.set_num_threads(max(1, threads // 2))
+    half = max(1, threads // 2)  # both run at the same time
+    with torch_threads(half), torch.no_grad():
+        other = _worker().submit(_without_gradient, second, half)
+        return first(), other.result()
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """PyTorch uses this number of threads inside, in the current thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
     try:
-        with torch.no_grad():
-            other = _worker().submit(_without_gradient, second, max(1, threads // 2))
-            return first(), other.result()
+        yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def map_threaded(
@@ -57,23 +65,19 @@ def map_threaded(
     if threads == 1:
         yield from map(work, items)
         return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
     waiting: deque[Future[Result]] = deque()
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            try:
-                for item in items:
-                    waiting.append(pool.submit(work, item))
-                    if len(waiting) > 2 * threads:
-                        yield waiting.popleft().result()
-                while waiting:
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    with torch_threads(1), pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
-            finally:  # an error, or the generator was closed
-                for future in waiting:
-                    future.cancel()
-    finally:
-        torch.set_num_threads(before)
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # an error, or the generator was closed
+            for future in waiting:
+                future.cancel()
 
 
 def _without_gradient(work: Callable[[], Second], threads: int) -> Second:

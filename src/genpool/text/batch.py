@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from genpool.text.vocabulary import BEGIN, END, PAD, SPECIAL_WORDS, Characters, Vocabulary
+from genpool.text.limits import MAX_WORD_CHARACTERS
+from genpool.text.ngrams import CharacterNgrams
+from genpool.text.vocabulary import (
+    BEGIN,
+    END,
+    PAD,
+    SPECIAL_WORDS,
+    UNKNOWN,
+    Characters,
+    Vocabulary,
+)
+from genpool.trees import Tree, pad_trees
 
 
 @dataclass(frozen=True)
@@ -19,10 +30,12 @@ class Batch:
     Attributes:
         word_ids: (distinct,), the vocabulary id of each distinct word.
         character_ids: (characters,), the characters of all distinct words, one word after the
-            other.
+            other; the ids of n-grams for a model that reads those (`CharacterNgrams`).
         character_counts: (distinct,), how many of them belong to each word.
         index: (batch, time), the distinct word at each position; 0 at padding.
         mask: (batch, time), True at real tokens.
+        trees: (batch, time, columns), the syntax trees of the sentences (`genpool.trees`);
+            None for a model that reads none.
     """
 
     word_ids: Tensor
@@ -30,6 +43,7 @@ class Batch:
     character_counts: Tensor
     index: Tensor
     mask: Tensor
+    trees: Tensor | None = None
 
     @property
     def lengths(self) -> Tensor:
@@ -45,17 +59,31 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """Returns the batch on another device."""
-        return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
+        tensors = {field.name: getattr(self, field.name) for field in fields(self)}
+        present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        return replace(self, **{name: tensor.to(device) for name, tensor in present.items()})
 
 
 class WordTable:
     """The distinct words of a text, with their ids and characters; makes batches of its sentences.
 
     One table may serve a whole data set, whose sentences are then small arrays of integers.
+
+    Args:
+        vocabulary: the known words.
+        characters: the known characters, or the n-grams of words without an entry.
+        spell_known: list the n-grams of words with an entry too, for training in which known words
+            are hidden. Default: False.
     """
 
-    def __init__(self, vocabulary: Vocabulary, characters: Characters) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        characters: Characters | CharacterNgrams,
+        spell_known: bool = False,
+    ) -> None:
         self.vocabulary, self.characters = vocabulary, characters
+        self._spells_known = spell_known or characters.spells_known
         self._indices: dict[str, int] = {}
         self._word_ids: list[int] = []
         self._character_ids: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
@@ -69,9 +97,7 @@ class WordTable:
     def index_of(self, word: str) -> int:
         """Returns the index of a word in this table; a new word is added."""
         index = self._indices.get(word)
-        if index is None:
-            index = self._add(word, self.vocabulary.id(word), self.characters.ids_of(word))
-        return index
+        return self._add_word(word) if index is None else index
 
     def row(
         self, words: Sequence[str], sentence_ends: bool
@@ -82,8 +108,15 @@ class WordTable:
             indices = [self.begin, *indices, self.end]
         return np.array(indices, dtype=np.int32)
 
-    def batch(self, rows: Sequence[np.ndarray[tuple[int], np.dtype[np.int32]]]) -> Batch:
-        """Returns rows of this table as one batch, in the same order."""
+    def batch(
+        self,
+        rows: Sequence[np.ndarray[tuple[int], np.dtype[np.int32]]],
+        trees: Sequence[Tree] | None = None,
+    ) -> Batch:
+        """Returns rows of this table as one batch, in the same order.
+
+        trees: the syntax tree of every row, for a model that reads them.
+        """
         lengths = np.array([len(row) for row in rows], dtype=np.int64)  # (batch,)
         flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)  # (tokens,)
         distinct, inverse = np.unique(flat, return_inverse=True)
@@ -99,7 +132,19 @@ class WordTable:
             character_counts=torch.tensor([len(word) for word in characters], dtype=torch.long),
             index=torch.from_numpy(index),
             mask=torch.from_numpy(mask),
+            trees=None if trees is None else torch.from_numpy(pad_trees(trees, mask.shape[1])),
         )
+
+    def _add_word(self, word: str) -> int:
+        word_id = self.vocabulary.id(word)
+        is_spelled = self._spells_known or word_id == UNKNOWN
+        character_ids = self.characters.ids_of(word) if is_spelled else []
+        if len(word) > MAX_WORD_CHARACTERS:
+            # One entry for all words that count as the same; no token has a space.
+            word = f"{word[:MAX_WORD_CHARACTERS]} {word_id}"
+            if word in self._indices:
+                return self._indices[word]
+        return self._add(word, word_id, character_ids)
 
     def _add(self, word: str, word_id: int, character_ids: list[int]) -> int:
         index = self._indices[word] = len(self._word_ids)

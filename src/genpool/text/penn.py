@@ -14,6 +14,7 @@ Where two rules match at the same character, the earlier one wins.
 from __future__ import annotations
 
 SPACE = r"\s\x1c-\x1f"  # exactly the characters at which str.split() splits
+SPACES = f"[{SPACE}]+"
 ALNUM = r"\p{L}\p{M}\p{N}"
 CASED = r"\p{Lu}\p{Ll}"  # letters of scripts that abbreviate with a period
 APOSTROPHE = r"['\x{2018}\x{2019}]"
@@ -132,4 +133,12 @@ def _first_of(rules: dict[str, str]) -> str:
 PATTERN = (
     _first_of(LETTER_RULES)
     + rf"|(?=[\p{{P}}\p{{S}}\p{{Extended_Pictographic}}])(?:{_first_of(SYMBOL_RULES)})"
+)
+
+#: where a word of these conventions has parts of its own: hyphens, slashes, web addresses
+PARTS = (
+    rf"(?<=[{ALNUM}])[{HYPHEN}/_+*=|\\~@#&:]++(?=[{ALNUM}])"
+    rf"|(?<![{ALNUM}])[@#{HYPHEN}](?=[{ALNUM}])"
+    r"|(?<=\p{L}\p{L})[.](?=\p{L}\p{L})"
+    r"|://"
 )

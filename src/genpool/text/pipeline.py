@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import tokenizers
 
 from genpool.errors import InputError
 from genpool.text.batch import Batch, WordTable
+from genpool.text.limits import (
+    CHARACTERS_PER_TOKEN,
+    GROUP_CHARACTERS,
+    MAX_WORD_CHARACTERS,
+    TruncationReport,
+    count_long_words,
+    text_groups,
+)
+from genpool.text.ngrams import CharacterNgrams
+from genpool.text.stored_tokenizer import StoredTokenizer
 from genpool.text.tokenizer import Token, WordTokenizer
+from genpool.text.tree_source import TreeSource
 from genpool.text.vocabulary import UNKNOWN, Characters, Vocabulary
+from genpool.trees import Tree
 
 Item = TypeVar("Item")
-
-
-@dataclass
-class TruncationReport:
-    """How much a maximum length has removed so far.
-
-    Attributes:
-        sentences: the number of sentences that were longer than the maximum.
-        tokens: the number of tokens that were removed from them.
-    """
-
-    sentences: int = 0
-    tokens: int = 0
-
-    def __str__(self) -> str:
-        noun = "sentence was" if self.sentences == 1 else "sentences were"
-        return f"{self.sentences:,} {noun} truncated by {self.tokens:,} tokens in total"
 
 
 class TextPipeline:
@@ -39,11 +34,12 @@ class TextPipeline:
     Args:
         tokenizer: splits a sentence into words.
         vocabulary: the known words.
-        characters: the known characters.
+        characters: the known characters, or the n-grams of words without an entry.
         sentence_ends: add a begin and an end token to every sentence. They are real positions for
             encoder and pooling. Default: False.
         max_length: keep only the first tokens of a longer sentence (begin and end tokens are not
-            counted); `cut` counts what was removed. Default: None, which keeps all.
+            counted), of its first CHARACTERS_PER_TOKEN * max_length characters; `cut` counts what
+            was removed. Default: None, which keeps all.
 
     Raises:
         InputError: max_length is below 1.
@@ -53,7 +49,7 @@ class TextPipeline:
         self,
         tokenizer: WordTokenizer,
         vocabulary: Vocabulary,
-        characters: Characters,
+        characters: Characters | CharacterNgrams,
         sentence_ends: bool = False,
         max_length: int | None = None,
     ) -> None:
@@ -64,15 +60,19 @@ class TextPipeline:
         self.tokenizer, self.vocabulary, self.characters = tokenizer, vocabulary, characters
         self.sentence_ends, self.max_length = sentence_ends, max_length
         self.cut = TruncationReport()
+        #: makes the syntax trees of sentences; None for a model that reads none
+        self.tree_source: TreeSource | None = None
 
     @classmethod
-    def from_tokenizers(
+    def from_stored(
         cls,
-        tokenizer: tokenizers.Tokenizer,
+        tokenizer: StoredTokenizer,
         characters: str,
         sentence_ends: bool = False,
         max_length: int | None = None,
         lower_case_fallback: bool = True,
+        folding: bool = False,
+        ngrams: CharacterNgrams | None = None,
     ) -> TextPipeline:
         """Returns the pipeline of a saved folder.
 
@@ -82,16 +82,17 @@ class TextPipeline:
             sentence_ends: as above. Default: False.
             max_length: as above. Default: None.
             lower_case_fallback: as in `Vocabulary`. Default: True.
+            folding: as in `Vocabulary`. Default: False.
+            ngrams: takes the place of the characters. Default: None.
 
         Raises:
-            ConfigError: the tokenizer does not say how to split a sentence.
             InputError: the ids of the words are not exactly 0 ... n - 1, the special entries are
                 missing, or a character occurs twice.
         """
         return cls(
-            WordTokenizer.from_tokenizers(tokenizer),
-            Vocabulary.from_ids(tokenizer.get_vocab(), lower_case_fallback),
-            Characters(characters),
+            WordTokenizer.from_pre_tokenizer(tokenizer.pre_tokenizer, folding),
+            Vocabulary.from_ids(tokenizer.vocabulary, lower_case_fallback, folding),
+            ngrams or Characters(characters),
             sentence_ends,
             max_length,
         )
@@ -102,7 +103,8 @@ class TextPipeline:
 
     def tokens(self, sentence: str) -> list[Token]:
         """Returns the tokens of a sentence with their offsets, truncated to the maximum length."""
-        return self._truncated(self.tokenizer.tokens(sentence))
+        read = self._read_part(sentence)
+        return self._truncated(self.tokenizer.tokens(read), sentence, read)
 
     def words(self, sentence: str, tokenized: bool = False) -> list[str]:
         """Returns the words of a sentence, truncated to the maximum length.
@@ -112,26 +114,93 @@ class TextPipeline:
             tokenized: the text is tokens joined by spaces, and is split only there.
                 Default: False.
         """
-        if tokenized:
-            return self._truncated(sentence.split())
-        return [token.text for token in self.tokens(sentence)]
+        read = self._read_part(sentence)
+        words = read.split() if tokenized else self.tokenizer.words(read)
+        return self._counted(self._truncated(words, sentence, read), sentence)
 
     def words_batch(self, sentences: Sequence[str]) -> list[list[str]]:
         """Returns the words of many sentences, split on all cores."""
-        return [self._truncated(words) for words in self.tokenizer.words_batch(sentences)]
+        if sum(map(len, sentences)) > GROUP_CHARACTERS:
+            groups = text_groups(sentences)
+            return [words for group in groups for words in self._words_together(group)]
+        return self._words_together(sentences)
 
-    def _truncated(self, tokens: list[Item]) -> list[Item]:
-        if self.max_length is None or len(tokens) <= self.max_length:
+    def _words_together(self, sentences: Sequence[str]) -> list[list[str]]:
+        parts = [self._read_part(sentence) for sentence in sentences]
+        return [
+            self._counted(self._truncated(words, sentence, part), sentence)
+            for words, sentence, part in zip(
+                self.tokenizer.words_batch(parts), sentences, parts, strict=True
+            )
+        ]
+
+    def is_truncated(self, sentence: str) -> bool:
+        """Returns whether a sentence has more tokens than the maximum length."""
+        read = self._read_part(sentence)
+        longest = len(read) if self.max_length is None else self.max_length
+        return len(read) < len(sentence) or len(self.tokenizer.words(read)) > longest
+
+    def _read_part(self, sentence: str) -> str:
+        """Returns what is split into tokens: all of a sentence, unless it is far too long."""
+        if self.max_length is None:
+            return sentence
+        return sentence[: CHARACTERS_PER_TOKEN * self.max_length]
+
+    def _truncated(self, tokens: list[Item], sentence: str, read: str) -> list[Item]:
+        if self.max_length is None:
+            return tokens
+        if len(tokens) > self.max_length:
+            self.cut.tokens += len(tokens) - self.max_length
+        elif len(read) == len(sentence):
             return tokens
         self.cut.sentences += 1
-        self.cut.tokens += len(tokens) - self.max_length
+        self.cut.characters += len(sentence) - len(read)
         return tokens[: self.max_length]
 
-    def table(self) -> WordTable:
-        """Returns an empty word table, for text that is batched many times."""
-        return WordTable(self.vocabulary, self.characters)
+    def _counted(self, words: list[str], sentence: str) -> list[str]:
+        if len(sentence) > MAX_WORD_CHARACTERS:
+            self.cut.words += count_long_words(words)
+        return words
+
+    def table(self, spell_known: bool = False) -> WordTable:
+        """Returns an empty word table, for text that is batched many times.
+
+        Args:
+            spell_known: as in `WordTable`. Default: False.
+        """
+        return WordTable(self.vocabulary, self.characters, spell_known)
 
     def batch(self, sentences: Sequence[Sequence[str]]) -> Batch:
         """Returns tokenized sentences as one batch."""
         table = self.table()
-        return table.batch([table.row(words, self.sentence_ends) for words in sentences])
+        rows = [table.row(words, self.sentence_ends) for words in sentences]
+        return table.batch(rows, self.trees(sentences))
+
+    def with_trees(self, kind: str | None, parser: str | None) -> TextPipeline:
+        """Returns the same pipeline for a model that reads syntax trees; itself for another.
+
+        Args:
+            kind: the kind of trees, a name of `genpool.trees.TREE_KINDS`; None for no trees.
+            parser: what makes them, a name of `genpool.text.tree_source.PARSERS`; None for
+                balanced trees.
+
+        Raises:
+            ConfigError: the parser is unknown.
+        """
+        if kind is None:
+            return self
+        changed = copy.copy(self)
+        changed.tree_source = TreeSource(kind, parser)
+        return changed
+
+    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree] | None:
+        """Returns the syntax trees of tokenized sentences; None for a model that reads none.
+
+        Raises:
+            MissingExtraError: the parser that they need is not installed.
+        """
+        source = self.tree_source
+        if source is None:
+            return None
+        trees = source.trees(sentences, max_length=self.max_length)
+        return [source.kind.with_ends(tree) for tree in trees] if self.sentence_ends else trees

@@ -16,6 +16,7 @@ from tokenizers import Regex, models, pre_tokenizers
 
 from genpool.errors import ConfigError, unknown_name
 from genpool.text import penn
+from genpool.text.folding import normalizer
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SINGLE_QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
@@ -33,7 +34,7 @@ class Token(NamedTuple):
 
 
 def _whitespace() -> pre_tokenizers.PreTokenizer:
-    return pre_tokenizers.Split(Regex(f"[{penn.SPACE}]+"), "removed")
+    return pre_tokenizers.Split(Regex(penn.SPACES), "removed")
 
 
 def _penn() -> pre_tokenizers.PreTokenizer:
@@ -42,8 +43,14 @@ def _penn() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([isolated, _whitespace()])
 
 
+def _parts() -> pre_tokenizers.PreTokenizer:
+    inside = pre_tokenizers.Split(Regex(penn.PARTS), "isolated")
+    return pre_tokenizers.Sequence([_penn(), inside])
+
+
 RULES: dict[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "penn": _penn,
+    "parts": _parts,
     "whitespace": _whitespace,
 }
 #: the name of rules that were loaded from a file and are none of these
@@ -55,8 +62,11 @@ class WordTokenizer:
 
     Args:
         rules: "penn" for the conventions of the Penn Treebank (`it's.` is `it`, `'s`, `.`), or
+            "parts" for the same with the parts of `well-known` and `his/her` as words, or
             "whitespace" for the words of `str.split()`, which leaves tokenized text as it is.
             Default: "penn".
+        folding: split words with other apostrophes, in full width, or with characters without
+            width as their plain forms; the tokens are still as written. Default: False.
 
     Raises:
         ConfigError: there are no such rules.
@@ -66,11 +76,17 @@ class WordTokenizer:
         ['It', "'s", 'red', '.']
     """
 
-    def __init__(self, rules: str = "penn") -> None:
+    def __init__(self, rules: str = "penn", folding: bool = False) -> None:
         if rules not in RULES:
             raise ConfigError(unknown_name("tokenizer rules", rules, RULES))
         self.rules = rules
         self._pre_tokenizer = RULES[rules]()
+        self._normalizer = normalizer() if folding else None
+
+    @property
+    def folding(self) -> bool:
+        """Whether other ways of writing a word are split as the plain one."""
+        return self._normalizer is not None
 
     def tokens(self, sentence: str) -> list[Token]:
         """Returns the words of a sentence with their offsets; only spaces are in none of them."""
@@ -87,7 +103,7 @@ class WordTokenizer:
         except (TypeError, UnicodeEncodeError):  # half of a surrogate pair, in one of them
             return [self.words(sentence) for sentence in sentences]
         return [
-            [sentence[start:end] for start, end in encoding.offsets]
+            [sentence[start:end] for start, end in self._separate(encoding.offsets)]
             for sentence, encoding in zip(sentences, encodings, strict=True)
         ]
 
@@ -110,35 +126,51 @@ class WordTokenizer:
             raise ConfigError(f"the unknown word {unknown!r} is not in the vocabulary; add it.")
         tokenizer = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
         tokenizer.pre_tokenizer = self._pre_tokenizer
+        if self._normalizer is not None:
+            tokenizer.normalizer = self._normalizer
         return tokenizer
 
     @classmethod
-    def from_tokenizers(cls, tokenizer: tokenizers.Tokenizer) -> WordTokenizer:
-        """Returns the splitting that a `tokenizer.json` contains, even where it differs from RULES.
+    def from_pre_tokenizer(
+        cls, stored: pre_tokenizers.PreTokenizer, folding: bool = False
+    ) -> WordTokenizer:
+        """Returns the splitting of a saved folder, even where it differs from RULES.
 
-        Raises:
-            ConfigError: the tokenizer does not say how to split a sentence.
+        Args:
+            stored: the pre-tokenizer of `tokenizer.json`.
+            folding: fold other ways of writing before the splitting. Default: False.
         """
-        stored = tokenizer.pre_tokenizer
-        if stored is None:
-            known = ", ".join(sorted(RULES))
-            raise ConfigError(
-                "the tokenizer has no pre-tokenizer, so it does not say how to split a sentence; "
-                f"create it with WordTokenizer(rules).to_tokenizers(...). Known rules: {known}."
-            )
         loaded = cls.__new__(cls)
         loaded.rules = _name_of(stored)
         loaded._pre_tokenizer = stored
+        loaded._normalizer = normalizer() if folding else None
         return loaded
 
     def _offsets(self, sentence: str) -> list[tuple[int, int]]:
         try:
-            pieces = self._pre_tokenizer.pre_tokenize_str(sentence)
-        except UnicodeEncodeError:
+            return self._split(sentence)
+        except (TypeError, UnicodeEncodeError):
             # Half of a surrogate pair cannot be passed to the library; a replacement character can,
             # and keeps the offsets.
-            pieces = self._pre_tokenizer.pre_tokenize_str(_LONE_SURROGATE.sub("\ufffd", sentence))
-        return [offsets for _, offsets in pieces]
+            return self._split(_LONE_SURROGATE.sub("\ufffd", sentence))
+
+    def _split(self, sentence: str) -> list[tuple[int, int]]:
+        if self._normalizer is not None:
+            encoding = self._splitter.encode(sentence, add_special_tokens=False)
+            return self._separate(encoding.offsets)
+        return [offsets for _, offsets in self._pre_tokenizer.pre_tokenize_str(sentence)]
+
+    def _separate(self, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Returns offsets that do not overlap: one character may be normalized to two words."""
+        if self._normalizer is None:
+            return offsets
+        separate: list[tuple[int, int]] = []
+        for start, end in offsets:
+            if separate and start < separate[-1][1]:
+                separate[-1] = separate[-1][0], max(end, separate[-1][1])
+            elif start < end:
+                separate.append((start, end))
+        return separate
 
 
 def _name_of(stored: pre_tokenizers.PreTokenizer) -> str:

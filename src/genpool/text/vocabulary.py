@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from genpool.errors import InputError
+from genpool.text.folding import folded
+from genpool.text.limits import MAX_WORD_CHARACTERS
 from genpool.text.tokenizer import canonical
 
 PAD, UNKNOWN, BEGIN, END = range(4)
@@ -29,19 +31,23 @@ class Vocabulary:
         words: the entries in the order of their ids, beginning with `SPECIAL_WORDS`.
         lower_case_fallback: look a word up in lower case where it is no entry as written.
             Default: True.
+        folding: look a word up in its folded form alone (`genpool.text.folding`), in which the
+            entries are. Default: False.
 
     Raises:
         InputError: the special entries are missing, or a word occurs twice.
     """
 
-    def __init__(self, words: Sequence[str], lower_case_fallback: bool = True) -> None:
+    def __init__(
+        self, words: Sequence[str], lower_case_fallback: bool = True, folding: bool = False
+    ) -> None:
         if tuple(words[:4]) != SPECIAL_WORDS:
             raise InputError(
                 f"a vocabulary starts with {SPECIAL_WORDS}; this one starts with "
                 f"{tuple(words[:4])}."
             )
         self.words = tuple(words)
-        self.lower_case_fallback = lower_case_fallback
+        self.lower_case_fallback, self.folding = lower_case_fallback, folding
         self.ids = {word: word_id for word_id, word in enumerate(self.words)}
         if len(self.ids) != len(self.words):
             raise InputError(f"the word {_first_repeated(self.words)!r} occurs more than once.")
@@ -53,6 +59,7 @@ class Vocabulary:
         minimum_count: int = 1,
         extra_words: Iterable[str] = (),
         lower_case_fallback: bool = True,
+        folding: bool = False,
     ) -> Vocabulary:
         """Returns the vocabulary of a text: its frequent words, most frequent first.
 
@@ -62,16 +69,22 @@ class Vocabulary:
             extra_words: words to add at the end, typically those of a vector file, so that words
                 that are not in the training text have their vectors too. Default: none.
             lower_case_fallback: as in `Vocabulary`. Default: True.
+            folding: as in `Vocabulary`; words and counts are folded here. Default: False.
         """
+        form = folded if folding else canonical
+        if folding:
+            counts = _folded_counts(counts)
         frequent = [word for word, count in counts.items() if count >= minimum_count]
         frequent.sort(key=lambda word: (-counts[word], word))
-        ordered = dict.fromkeys([*frequent, *map(canonical, extra_words)])
+        ordered = dict.fromkeys([*frequent, *map(form, extra_words)])
         for special in SPECIAL_WORDS:
             ordered.pop(special, None)
-        return cls([*SPECIAL_WORDS, *ordered], lower_case_fallback)
+        return cls([*SPECIAL_WORDS, *ordered], lower_case_fallback, folding)
 
     @classmethod
-    def from_ids(cls, ids: Mapping[str, int], lower_case_fallback: bool = True) -> Vocabulary:
+    def from_ids(
+        cls, ids: Mapping[str, int], lower_case_fallback: bool = True, folding: bool = False
+    ) -> Vocabulary:
         """Returns the vocabulary of a stored mapping from words to ids.
 
         Raises:
@@ -88,16 +101,20 @@ class Vocabulary:
                     f"{len(ids) - 1}, one for each of the {len(ids)} words. Was the file edited?"
                 )
             words_by_id[word_id] = word
-        return cls([words_by_id[word_id] for word_id in range(len(ids))], lower_case_fallback)
+        words = [words_by_id[word_id] for word_id in range(len(ids))]
+        return cls(words, lower_case_fallback, folding)
 
     def __len__(self) -> int:
         return len(self.words)
 
     def id(self, word: str) -> int:
-        """Returns the id of a word: as written, then (if allowed) in lower case, then UNKNOWN."""
-        word = canonical(word)
+        """Returns the id of a word: as written, then (if allowed) in lower case, then UNKNOWN.
+
+        With folding, only its folded form is looked up.
+        """
+        word = folded(word) if self.folding else canonical(word)
         word_id = self.ids.get(word)
-        if word_id is None and self.lower_case_fallback:
+        if word_id is None and self.lower_case_fallback and not self.folding:
             word_id = self.ids.get(word.lower())
         # A text may contain "<pad>": that is an unknown word, not padding.
         return word_id if word_id is not None and word_id > END else UNKNOWN
@@ -117,6 +134,10 @@ class Characters:
     """
 
     FIRST_ID = 4
+    #: the characters of words with an entry are read too
+    spells_known = True
+    #: those of n-grams (`CharacterNgrams`)
+    buckets = 0
 
     def __init__(self, characters: str) -> None:
         if len(set(characters)) != len(characters):
@@ -132,13 +153,26 @@ class Characters:
         counts = Counter(character for word in words for character in word)
         return cls("".join(sorted(counts, key=lambda character: (-counts[character], character))))
 
+    def with_words(self, words: Iterable[str]) -> Characters:
+        """Returns these characters with the new ones of some words after them."""
+        new = {character for word in words for character in word} - set(self.characters)
+        return Characters(self.characters + "".join(sorted(new)))
+
     def __len__(self) -> int:
         """The number of ids, the reserved ones included."""
         return self.FIRST_ID + len(self.characters)
 
     def ids_of(self, word: str) -> list[int]:
-        """Returns the character ids of a word; quote marks are normalized."""
-        return [self.ids.get(character, UNKNOWN) for character in canonical(word)]
+        """Returns the ids of a word's first MAX_WORD_CHARACTERS; quote marks are normalized."""
+        read = canonical(word[:MAX_WORD_CHARACTERS])
+        return [self.ids.get(character, UNKNOWN) for character in read]
+
+
+def _folded_counts(counts: Mapping[str, int]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for word, count in counts.items():
+        total[folded(word)] += count
+    return total
 
 
 def _first_repeated(items: Iterable[str]) -> str:

@@ -51,6 +51,26 @@ def _shuffled(batches: list[Ints], random: np.random.Generator) -> list[Ints]:
     return [batches[number] for number in random.permutation(len(batches))]
 
 
+def count_steps(rows: int, settings: TrainingSettings) -> int:
+    """Returns the steps of an epoch."""
+    return -(-rows // settings.batch_size)
+
+
+def count_epochs(lengths: Ints, settings: TrainingSettings) -> int:
+    """Returns the epochs of a run: as many as `steps` needs, from `min_epochs` to `epochs`.
+
+    Args:
+        lengths: (rows, sides), the tokens of each sentence.
+        settings: `max_tokens` limits the epochs too.
+    """
+    if settings.steps is None:
+        return settings.epochs
+    wanted = -(-settings.steps // count_steps(len(lengths), settings))
+    if settings.max_tokens is not None:
+        wanted = min(wanted, settings.max_tokens // max(int(lengths.sum()), 1))
+    return min(max(wanted, settings.min_epochs), settings.epochs)
+
+
 def process_share(batch: Ints, process: int, processes: int) -> Ints:
     """Returns the rows of a batch that one of several processes computes."""
     # In turns: a batch is sorted by length, and every process should get long and short rows.

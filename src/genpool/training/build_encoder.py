@@ -6,7 +6,7 @@ from collections import Counter
 
 import torch
 
-from genpool.config import ModelSettings
+from genpool.config import ModelSettings, ngrams_of
 from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.model import SentenceEncoder
 from genpool.text import (
@@ -59,11 +59,12 @@ def build_encoder(
         vocabulary_settings.minimum_count,
         vectors.rows if vectors else (),
         settings.text.lower_case_fallback,
+        settings.text.folding,
     )
-    characters = Characters.build(vocabulary.words[4:])
+    characters = ngrams_of(settings.embedding) or Characters.build(vocabulary.words[4:])
     notes["vocabulary"] = f"{len(vocabulary):,} words, {len(characters):,} characters"
     text = TextPipeline(
-        WordTokenizer(settings.text.rules),
+        WordTokenizer(settings.text.rules, settings.text.folding),
         vocabulary,
         characters,
         settings.text.sentence_ends,

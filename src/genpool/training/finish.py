@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from typing import Any
 
+from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
 from genpool.data.readers import READERS
+from genpool.data.trained_columns import COLUMNS_NOTE
 from genpool.evaluation import (
+    AccuracyReport,
     Predictions,
-    accuracy_report,
     confusion_picture,
     learning_curve_picture,
     write_predictions,
@@ -25,7 +28,7 @@ from genpool.training.settings import RunSettings
 
 def finish(
     settings: RunSettings, prepared: Prepared, folder: RunFolder, score_tests: bool
-) -> dict[str, Any]:
+) -> dict[str, ScoredSplit]:
     """Scores the model with the weights that it has now, and writes the files of a finished run.
 
     Args:
@@ -35,28 +38,40 @@ def finish(
         score_tests: whether the test splits are predicted too, besides dev.
 
     Returns:
-        The scores of dev and of every labelled test split, by name.
+        Dev and the test splits with their predictions and scores, by name.
     """
     tests = prepared.tests if score_tests else {}
     splits = {"dev": prepared.dev, **tests}
     scored = {name: _score(settings, prepared, split) for name, split in splits.items()}
-    for name, split in scored.items():
-        _write_predictions(settings, folder, name, split)
-    _save_best(settings, prepared, folder, scored)
-    lines = folder.metric_lines()
-    learning_curve_picture(lines, folder.learning_curve)
-    for name, split in scored.items():
-        if split.report is not None:
-            confusion_picture(split.report, folder.confusion(name))
-    unscored = [] if score_tests else list(prepared.tests)
-    folder.write(folder.report, run_report(settings, folder, scored, unscored, lines, prepared))
-    results: dict[str, Any] = {
+    prepared.model.notes = _notes(settings, prepared, scored)
+    if folder.is_saved:
+        _write_files(settings, prepared, folder, scored)
+    return scored
+
+
+def scores_by_split(scored: Mapping[str, ScoredSplit]) -> dict[str, Any]:
+    """Returns the scores of the splits that have gold labels, ready for JSON."""
+    return {
         name: split.report.to_dict() for name, split in scored.items() if split.report is not None
     }
+
+
+def _write_files(
+    settings: RunSettings, prepared: Prepared, folder: RunFolder, scored: dict[str, ScoredSplit]
+) -> None:
+    for name, split in scored.items():
+        _write_predictions(settings, folder, name, split)
+    prepared.complete_model().save_pretrained(folder.best)
+    lines, objective = folder.metric_lines(), prepared.objective
+    learning_curve_picture(lines, folder.learning_curve, objective.metric, objective.title)
+    for name, split in scored.items():
+        if isinstance(split.report, AccuracyReport):
+            confusion_picture(split.report, folder.confusion(name))
+    folder.write(folder.report, run_report(settings, folder, scored, lines, prepared))
     summary = {RUN_ENTRY: run_summary(settings, prepared, folder, lines, list(scored))}
-    folder.write(folder.results, json.dumps(results | summary, indent=2) + "\n")
+    results = scores_by_split(scored) | summary
+    folder.write(folder.results, json.dumps(results, indent=2) + "\n")
     shutil.rmtree(folder.checkpoints, ignore_errors=True)
-    return results
 
 
 def _score(settings: RunSettings, prepared: Prepared, split: Split) -> ScoredSplit:
@@ -66,11 +81,29 @@ def _score(settings: RunSettings, prepared: Prepared, split: Split) -> ScoredSpl
     gold = tuple(labels[label] if label >= 0 else None for label in split.labels)
     rows = tuple(tuple(float(value) for value in row) for row in scores)
     predictions = Predictions(tuple(split.ids), gold, predicted, labels, rows)
-    known = [label for label in gold if label is not None]
-    if not known or len(known) < len(gold):
+    if not gold or None in gold:
         return ScoredSplit(predictions, None)
-    genres = split.genres if any(split.genres) else None
-    return ScoredSplit(predictions, accuracy_report(known, predicted, labels, genres))
+    return ScoredSplit(predictions, prepared.objective.report(split, scores, labels))
+
+
+def _notes(
+    settings: RunSettings, prepared: Prepared, scored: dict[str, ScoredSplit]
+) -> dict[str, Any]:
+    """Returns what the model card says of the run."""
+    labels, title = ", ".join(prepared.model.labels), prepared.objective.title
+    scores = {
+        f"{title} on {name}": split.summary
+        for name, split in scored.items()
+        if split.report is not None
+    }
+    return {
+        "trained on": f"{len(prepared.train):,} examples, labels {labels}",
+        **scores,
+        "seed": settings.training.seed,
+        **prepared.notes,
+        **({TASK_NOTE: SCORE_TASK} if settings.data.task == SCORE_TASK else {}),
+        **({COLUMNS_NOTE: prepared.columns} if prepared.columns else {}),
+    }
 
 
 def _write_predictions(
@@ -83,22 +116,3 @@ def _write_predictions(
     if split.report is None and write_submission is not None:
         answers = zip(predictions.ids, predictions.predicted, strict=True)
         write_submission(folder.predictions / f"{name}.submission.csv", answers)
-
-
-def _save_best(
-    settings: RunSettings, prepared: Prepared, folder: RunFolder, scored: dict[str, ScoredSplit]
-) -> None:
-    """Saves the model with its scores on its card."""
-    model = prepared.model
-    accuracies = {
-        f"accuracy on {name}": split.accuracy
-        for name, split in scored.items()
-        if split.report is not None
-    }
-    model.notes = {
-        "trained on": f"{len(prepared.train):,} examples, labels {', '.join(model.labels)}",
-        **accuracies,
-        "seed": settings.training.seed,
-        **prepared.notes,
-    }
-    model.save_pretrained(folder.best)

@@ -181,12 +181,14 @@ def penalty_gradient_share(
     with evaluation_mode(), torch.enable_grad():
         needs_weights = any(extra_loss.needs_weights for extra_loss in extra_losses)
         output: Classified = model(batch.to(model.device), weights=needs_weights)
-        terms = extra_terms(model, output, extra_losses)
+        losses = functional.cross_entropy(
+            output.logits.float(), labels.to(model.device), reduction="none"
+        )  # (examples,)
+        terms = extra_terms(model, output, losses, extra_losses)
         penalties = [term.value for term in terms if term.penalty is not None]
         if not penalties or not parameters:
             return None
-        entropy = functional.cross_entropy(output.logits.float(), labels.to(model.device))  # ()
-        loss = sum((term.value for term in terms), entropy)
+        loss = sum((term.value for term in terms), losses.mean())
         penalty_norm = _gradient_norm(torch.stack(penalties).sum(), parameters)
         loss_norm = _gradient_norm(loss, parameters)
     return penalty_norm / loss_norm if loss_norm else 0.0

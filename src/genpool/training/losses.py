@@ -1,7 +1,7 @@
 """The loss of a step: cross-entropy, and a list of extra terms that anything may add to.
 
-An extra loss is a callable `(model, output) -> terms`. The penalties on heads are one (see
-`HeadPenalty`); an encoder that learns from a reward of its own can be another.
+An extra loss is a callable `(model, output, losses) -> terms`. The penalties on heads are one (see
+`HeadPenalty`), the term of an encoder whose choices have no gradient is another (`EncoderLoss`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,29 @@ class ExtraLoss(Protocol):
     def needs_weights(self) -> bool:
         """Whether `output.pooled.weights` is needed, which costs a padded tensor."""
 
-    def __call__(self, model: Classifier, output: Classified) -> Sequence[LossTerm]:
-        """Returns the terms; an empty sequence adds nothing."""
+    def __call__(self, model: Classifier, output: Classified, losses: Tensor) -> Sequence[LossTerm]:
+        """Returns the terms; an empty sequence adds nothing.
+
+        Args:
+            model: the classifier in training.
+            output: what it returned for the batch.
+            losses: (examples,), the cross-entropy of each example.
+        """
+
+
+class EncoderLoss:
+    """The term of an encoder with `has_extra_loss` as an extra loss of the training loop."""
+
+    needs_weights = False
+
+    def __call__(self, model: Classifier, output: Classified, losses: Tensor) -> list[LossTerm]:
+        term = model.encoder.encoder.extra_loss(-losses.detach())
+        return [] if term is None else [LossTerm(term)]
 
 
 @dataclass(frozen=True)
 class BatchShare:
-    """The part of a batch that one of several processes computes.
+    """The part of a batch that one of several processes computes at a time.
 
     Attributes:
         rows: the training rows to compute. Never empty: all processes have to meet at the
@@ -57,22 +73,25 @@ class BatchShare:
         count: how many of them count, 0 or `len(rows)`.
         batch_size: the rows of the whole batch.
         processes: how many processes share it.
+        parts: how many parts this process computes one after the other, whose gradients are added.
+            Default: 1.
     """
 
     rows: NDArray[np.int64]
     count: int
     batch_size: int
     processes: int
+    parts: int = 1
 
     @property
     def scale(self) -> float:
-        """The factor of a mean over `rows`, so that the average over processes is the mean over
-        the whole batch."""
+        """The factor of a mean over `rows`, so that the sum over parts and the average over
+        processes is the mean over the whole batch."""
         return self.processes * self.count / self.batch_size
 
     def factor(self, term: LossTerm) -> float:
         """The factor of an extra term in the loss of this process."""
-        return self.scale if term.per_example else 1.0
+        return self.scale if term.per_example else 1.0 / self.parts
 
 
 @dataclass(frozen=True)
@@ -89,6 +108,12 @@ class StepLoss:
     entropy: Tensor
     terms: list[LossTerm]
 
+    def with_term(self, term: LossTerm, share: BatchShare) -> StepLoss:
+        """Returns the loss with a further term."""
+        return StepLoss(
+            self.total + share.factor(term) * term.value, self.entropy, [*self.terms, term]
+        )
+
 
 def step_loss(
     model: Classifier,
@@ -98,15 +123,16 @@ def step_loss(
     extra_losses: Sequence[ExtraLoss],
 ) -> StepLoss:
     """Returns the loss whose gradient, averaged over the processes, is that of the whole batch."""
-    entropy = functional.cross_entropy(output.logits.float(), labels, reduction="sum")  # ()
-    entropy = entropy * min(share.count, 1)
-    terms = extra_terms(model, output, extra_losses)
+    logits = output.logits.float()  # (examples, labels)
+    losses = functional.cross_entropy(logits, labels, reduction="none")  # (examples,)
+    entropy = losses.sum() * min(share.count, 1)  # ()
+    terms = extra_terms(model, output, losses, extra_losses)
     extra = sum((share.factor(term) * term.value for term in terms), entropy.new_zeros(()))
     return StepLoss(share.processes / share.batch_size * entropy + extra, entropy, terms)
 
 
 def extra_terms(
-    model: Classifier, output: Classified, extra_losses: Sequence[ExtraLoss]
+    model: Classifier, output: Classified, losses: Tensor, extra_losses: Sequence[ExtraLoss]
 ) -> list[LossTerm]:
     """Returns the terms of all extra losses, in their order."""
-    return [term for extra_loss in extra_losses for term in extra_loss(model, output)]
+    return [term for extra_loss in extra_losses for term in extra_loss(model, output, losses)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from genpool.model import Classified, Classifier
 from genpool.pooling import Pooled
@@ -30,7 +31,7 @@ class HeadPenalty:
     def needs_weights(self) -> bool:
         return needs_weights(self.settings)
 
-    def __call__(self, model: Classifier, output: Classified) -> list[LossTerm]:
+    def __call__(self, model: Classifier, output: Classified, losses: Tensor) -> list[LossTerm]:
         per_example = self.settings.name != "parameter"
         return [
             LossTerm(penalty.term, per_example, penalty)
@@ -113,12 +114,20 @@ class PenaltyMonitor:
     distance: float = 0.0
     smallest: float = float("inf")
 
-    def update(self, penalties: Sequence[Penalty], share: float = 1.0) -> None:
-        """Adds the penalties of a step; `share` is the part of the batch that they are from."""
+    def update(
+        self, penalties: Sequence[Penalty], share: float = 1.0, is_new_step: bool = True
+    ) -> None:
+        """Adds the penalties of a step, or of a part of it.
+
+        Args:
+            penalties: of the step.
+            share: the part of the batch that they are from. Default: 1, all of it.
+            is_new_step: False for a further part of the same step. Default: True.
+        """
         if not penalties:
             return
         distances = torch.cat([penalty.distances.flatten() for penalty in penalties])
-        self.steps += 1
+        self.steps += is_new_step
         self.term += share * sum(float(penalty.term.detach()) for penalty in penalties)
         active = sum(float(penalty.active) for penalty in penalties) / len(penalties)
         self.active += share * active

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from genpool.data.base import Reader
 from genpool.data.readers import open_reader
 from genpool.data.splits import seeded_order, stratified_share
+from genpool.encoder import ENCODERS
 from genpool.errors import DataError
-from genpool.model import Classifier, PairClassifier, TextClassifier
+from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
+from genpool.text.tree_cache import TreeCache
+from genpool.text.tree_source import TreeSource
 from genpool.training.build_encoder import build_encoder
-from genpool.training.dataset import Split, SplitWords, WordIds, read_split
+from genpool.training.dataset import Split, WordIds
+from genpool.training.objective import LabelObjective, Objective
+from genpool.training.read_rows import ROW_READERS, data_notes
 from genpool.training.settings import DataSettings, RunSettings, require_trainable
+from genpool.training.start_model import DataWords, freeze_encoder, start_encoder, start_settings
 
 #: tokens that `text.sentence_ends` adds to a sentence
 END_TOKENS = 2
@@ -36,6 +45,9 @@ class Prepared:
         tests: Further splits to score once, at the end, by name; a split without labels gets
             predictions only.
         notes: What a person should know about the preparation: rows left out, coverage of vectors.
+        objective: What is learned: labels or scores.
+        words: The words of the data among those of the start model; None for new weights.
+        columns: The columns of a table that the training rows were read from, by their use.
     """
 
     model: Classifier
@@ -44,12 +56,24 @@ class Prepared:
     dev: Split
     tests: dict[str, Split]
     notes: dict[str, str]
+    objective: Objective = field(default_factory=LabelObjective)
+    words: DataWords | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+
+    def complete_model(self) -> Classifier:
+        """Returns the model with all words of its start model; without one, the model itself."""
+        return self.model if self.words is None else self.words.complete(self.model)
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Loads the weights of a complete model."""
+        self.model.load_state_dict(weights if self.words is None else self.words.select(weights))
 
     def fingerprint(self) -> int:
         """Returns a checksum of the vocabulary, the training rows and the dev rows."""
         value = zlib.crc32("\n".join(self.model.text.vocabulary.words).encode())
         for split in (self.train, self.dev):
-            for values in (split.tokens, split.starts, split.labels):
+            trees = [] if split.trees is None else [split.trees]
+            for values in (split.tokens, split.starts, split.labels, split.scores, *trees):
                 value = zlib.crc32(np.ascontiguousarray(values).tobytes(), value)
         return value
 
@@ -61,6 +85,7 @@ class SplitNames:
     train: str
     dev: str | None
     tests: list[str]
+    dev_share: float = 0.0
 
 
 def choose_splits(reader: Reader, settings: DataSettings) -> SplitNames:
@@ -73,8 +98,12 @@ def choose_splits(reader: Reader, settings: DataSettings) -> SplitNames:
             f"no training set: expected a split named 'train', found {', '.join(names)}",
             reader.place,
         )
+    reader.columns(train)  # a wrong column is told before anything else
     dev = settings.dev or next((name for name in ("dev", "dev_matched") if name in names), None)
-    if settings.dev_share is not None:
+    dev_share = settings.dev_share
+    if dev_share is None and dev is None:
+        dev_share = settings.missing_dev_share
+    if dev_share is not None:
         dev = None
     elif dev is None:
         raise DataError(
@@ -89,89 +118,127 @@ def choose_splits(reader: Reader, settings: DataSettings) -> SplitNames:
     tests = list(settings.test) or others
     if RUN_ENTRY in tests:
         raise DataError(f"no split to score may be named {RUN_ENTRY!r}; rename it", reader.place)
-    return SplitNames(train, dev, tests)
+    for name in [dev, *tests] if dev else tests:
+        reader.columns(name)
+    return SplitNames(train, dev, tests, dev_share or 0.0)
 
 
-def prepare(settings: RunSettings, data: str | Path | None) -> Prepared:
+def open_data(settings: RunSettings, data: str | Path | Reader | None) -> Reader:
+    """Returns the reader of the data of a run."""
+    if isinstance(data, Reader):
+        return data
+    require_trainable(settings, data)
+    return open_reader(settings.reader.name, data or "", **settings.reader.options)
+
+
+def prepare_run(
+    settings: RunSettings, data: str | Path | Reader | None
+) -> tuple[RunSettings, Prepared]:
+    """Returns the settings with those of the start model, and what `prepare` returns for them."""
+    settings, start = start_settings(settings)
+    return settings, prepare(settings, data, start)
+
+
+def prepare(
+    settings: RunSettings,
+    data: str | Path | Reader | None,
+    start: SentenceEncoder | None = None,
+    tree_cache: TreeCache | None = None,
+) -> Prepared:
     """Reads the data, builds the vocabulary, fills the word table and makes the model.
 
     Args:
         settings: The run.
-        data: Folder or file of the data; None for a reader that generates it.
+        data: Folder or file of the data, or a reader; None for a reader that generates it.
+        start: The model to start from. None (default): new weights.
+        tree_cache: Keeps what the parser of `text.parser` made. None (default): it is not kept.
 
     Raises:
         ConfigError: the data or the word vectors that the settings need are missing.
         DataError: the data cannot be trained on.
     """
-    require_trainable(settings, data)
-    reader = open_reader(settings.reader.name, data or "", **settings.reader.options)
+    reader = open_data(settings, data)
+    reader.request_trees(ENCODERS[settings.encoder.name].tree_kind)
     names = choose_splits(reader, settings.data)
     word_ids, notes = WordIds(), dict[str, str]()
     # The pipeline of the model does not exist yet; until then this one truncates and counts.
     pipeline = TextPipeline(
-        WordTokenizer(settings.text.rules),
+        start.text.tokenizer
+        if start
+        else WordTokenizer(settings.text.rules, settings.text.folding),
         Vocabulary.build({}),
         Characters(""),
         max_length=settings.text.max_length,
     )
-    train, labels = _read_train(reader, names.train, word_ids, pipeline.words)
+    rows = ROW_READERS[settings.data.task](reader, word_ids, pipeline.words)
+    train, labels, objective = rows.read_train(names.train)
     train = _choose_rows(train, settings, notes)
     if not len(train):
         raise DataError("data.drop_length leaves no training row; give a larger one", reader.place)
     if names.dev is None:
-        train, dev = _hold_out(train, labels, settings, notes)
+        train, dev = _hold_out(train, labels, names.dev_share, settings.training.seed, notes)
     else:
-        dev = _read_scored(reader, names.dev, word_ids, pipeline.words, labels)
-    tests = {
-        name: _read_scored(reader, name, word_ids, pipeline.words, labels) for name in names.tests
-    }
+        dev = rows.read_scored(names.dev, labels)
+    tests = {name: rows.read_scored(name, labels) for name in names.tests}
     _check_scored(reader, train, {names.dev or "dev": dev, **tests})
+    notes |= data_notes(train, labels, start is None)
     if reader.skipped:
         notes["rows left out"] = ", ".join(f"{n:,} {why}" for why, n in reader.skipped.items())
-    if pipeline.cut.sentences:
+    if pipeline.cut:
         notes["maximum length"] = str(pipeline.cut)
-    encoder = build_encoder(
-        settings.model,
-        settings.vocabulary,
-        settings.vectors,
-        settings.training.seed,
-        word_ids.counts(train.tokens),
-        notes,
-    )
+    encoder, words = _make_encoder(settings, start, word_ids, train, notes)
     model: Classifier = (PairClassifier if reader.is_pair else TextClassifier)(encoder, labels)
     table, ends = model.text.table(), settings.text.sentence_ends
+    trees = model.text.tree_source
+    if trees is not None:  # one of its own, with a cache, which the model does not need
+        trees = TreeSource(trees.kind_name, trees.parser, tree_cache)
     # In the order of the splits: the first to use a word adds it to the table.
-    ready = [split.with_table(table, word_ids, ends) for split in (train, dev, *tests.values())]
+    splits = [
+        split.with_trees(trees, word_ids, pipeline.max_length)
+        for split in (train, dev, *tests.values())
+    ]
+    kind = None if trees is None else trees.kind
+    ready = [split.with_table(table, word_ids, ends, kind) for split in splits]
+    if trees is not None:
+        notes["trees"] = str(trees.report)
     return Prepared(
-        model, table, ready[0], ready[1], dict(zip(tests, ready[2:], strict=True)), notes
+        model,
+        table,
+        ready[0],
+        ready[1],
+        dict(zip(tests, ready[2:], strict=True)),
+        notes,
+        objective,
+        words,
+        reader.columns(names.train),
     )
 
 
-def _read_train(
-    reader: Reader, name: str, word_ids: WordIds, split_words: SplitWords
-) -> tuple[Split, tuple[str, ...]]:
-    """Returns the training rows, and the labels in the order of their ids."""
-    seen: dict[str, int] = {label: at for at, label in enumerate(reader.labels or ())}
-
-    def label_id(label: str | None) -> int:
-        if label is None:
-            raise DataError("a training row has no label", reader.place)
-        return seen.setdefault(label, len(seen))
-
-    train = read_split(reader.read(name), word_ids, split_words, label_id)
-    if not len(train):
-        raise DataError("the training set is empty; expected at least one row", reader.place)
-    if reader.labels is not None:
-        return train, tuple(reader.labels)
-    labels = tuple(sorted(seen))
-    if len(labels) < 2:
-        raise DataError(
-            f"all training rows have the label {labels[0]!r}; expected two labels or more",
-            reader.place,
-        )
-    order = {seen[label]: at for at, label in enumerate(labels)}
-    train.labels = np.array([order[label] for label in train.labels], dtype=np.int64)
-    return train, labels
+def _make_encoder(
+    settings: RunSettings,
+    start: SentenceEncoder | None,
+    word_ids: WordIds,
+    train: Split,
+    notes: dict[str, str],
+) -> tuple[SentenceEncoder, DataWords | None]:
+    """Returns the encoder: new weights, or those of the start model with the words of the data."""
+    counts, seed = word_ids.counts(train.tokens), settings.training.seed
+    if start is None:
+        vocabulary, vectors = settings.vocabulary, settings.vectors
+        return build_encoder(settings.model, vocabulary, vectors, seed, counts, notes), None
+    freeze = settings.start.freeze
+    new_counts = counts if freeze == "nothing" else Counter[str]()
+    encoder, words = start_encoder(
+        start,
+        settings.model,
+        word_ids.ids,
+        new_counts,
+        settings.vocabulary.minimum_count,
+        notes,
+    )
+    freeze_encoder(encoder, freeze)
+    torch.manual_seed(seed)  # of the classifier on top, which comes next
+    return encoder, words
 
 
 def _choose_rows(train: Split, settings: RunSettings, notes: dict[str, str]) -> Split:
@@ -194,34 +261,13 @@ def _choose_rows(train: Split, settings: RunSettings, notes: dict[str, str]) -> 
 
 
 def _hold_out(
-    train: Split, labels: tuple[str, ...], settings: RunSettings, notes: dict[str, str]
+    train: Split, labels: tuple[str, ...], share: float, seed: int, notes: dict[str, str]
 ) -> tuple[Split, Split]:
     """Returns the training rows without a share of them, and that share as the dev set."""
     names = [labels[label] for label in train.labels]
-    held = stratified_share(names, settings.data.dev_share or 0.0, settings.training.seed)
+    held = stratified_share(names, share, seed)
     notes["dev set"] = f"{len(held):,} rows held out of the training set"
     return train.take(np.setdiff1d(np.arange(len(train)), held)), train.take(held)
-
-
-def _read_scored(
-    reader: Reader,
-    name: str,
-    word_ids: WordIds,
-    split_words: SplitWords,
-    labels: tuple[str, ...],
-) -> Split:
-    """Returns a split whose labels must be among those of the training rows."""
-
-    def label_id(label: str | None) -> int:
-        if label is not None and label not in labels:
-            raise DataError(
-                f"the label {label!r} appears in {name!r} but in no training row; "
-                f"training has {', '.join(labels)}",
-                reader.place,
-            )
-        return -1 if label is None else labels.index(label)
-
-    return read_split(reader.read(name), word_ids, split_words, label_id)
 
 
 def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> None:
@@ -238,6 +284,6 @@ def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> Non
         if len(split) and split.sides != train.sides:
             raise DataError(
                 f"{name!r} has {split.sides} sentence(s) per row, the training set {train.sides}; "
-                "name the columns: --set reader.first=... --set reader.second=...",
+                "name the columns: --first NAME --second NAME",
                 reader.place,
             )

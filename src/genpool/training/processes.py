@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -34,6 +36,30 @@ def make_accelerator(precision: str) -> Any:
             f"training.precision is {precision!r}, but this Python process has trained in another "
             "precision before; start a new one."
         ) from error
+
+
+@contextmanager
+def report_lost_process(accelerator: Any) -> Iterator[None]:
+    """Turns the end of another process, without which this one cannot continue, into words.
+
+    Raises:
+        TrainingError: another process of the run ended.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if accelerator.num_processes == 1 or not _is_lost_connection(error):
+            raise
+        raise TrainingError(
+            f"another of the {accelerator.num_processes} processes of this run ended (was it "
+            "killed, or out of memory?), and this one cannot continue alone. The last checkpoint "
+            "is intact: continue with the same command and --resume."
+        ) from error
+
+
+def _is_lost_connection(error: RuntimeError) -> bool:
+    # gloo raises bare RuntimeError, whose text begins with its source file.
+    return isinstance(error, torch.distributed.DistError) or "gloo" in str(error)
 
 
 def sum_over_processes(accelerator: Any, value: float) -> float:

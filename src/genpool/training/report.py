@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from genpool.disk.markdown import markdown_table, percent
 from genpool.evaluation import AccuracyReport, Predictions
+from genpool.evaluation.score_report import ScoreReport
 from genpool.training.penalty import sleep_warning
 from genpool.training.preparation import Prepared
 from genpool.training.run_folder import RunFolder
@@ -27,22 +28,30 @@ class ScoredSplit:
     """A split with the model's predictions; no report where the split has no gold labels."""
 
     predictions: Predictions
-    report: AccuracyReport | None
+    report: AccuracyReport | ScoreReport | None
 
     @property
-    def accuracy(self) -> str:
-        """The accuracy and its confidence interval."""
+    def summary(self) -> str:
+        """The accuracy and its confidence interval, or the correlations of scores."""
         if self.report is None:
             return "no gold labels"
+        if isinstance(self.report, ScoreReport):
+            return str(self.report)
         low, high = self.report.interval
         return f"{percent(self.report.accuracy)} (95 %: {100 * low:.2f} to {100 * high:.2f})"
+
+
+def score_text(score: Mapping[str, Any]) -> str:
+    """Returns the score of a split of results.json for people."""
+    if "accuracy" in score:
+        return f"accuracy: {percent(score['accuracy'])}"
+    return f"Pearson: {score['pearson']:.4f}, Spearman: {score['spearman']:.4f}"
 
 
 def run_report(
     settings: RunSettings,
     folder: RunFolder,
     scored: dict[str, ScoredSplit],
-    unscored: Sequence[str],
     lines: Sequence[dict[str, Any]],
     prepared: Prepared,
 ) -> str:
@@ -52,20 +61,22 @@ def run_report(
         settings: the settings of the run.
         folder: the folder of the run.
         scored: the splits that were scored, by name.
-        unscored: names of the test splits that were left out.
         lines: the lines of metrics.jsonl.
         prepared: the data and its notes.
     """
-    summary = [(name, split.accuracy) for name, split in scored.items()]
+    unscored = [name for name in prepared.tests if name not in scored]
+    summary = [(name, split.summary) for name, split in scored.items()]
     summary += [(name, "not scored") for name in unscored]
-    parts = [f"# Run {folder.path.name}", markdown_table(("split", "accuracy"), summary)]
+    title = prepared.objective.title
+    parts = [f"# Run {folder.path.name}", markdown_table(("split", title), summary)]
     if unscored:
         parts.append("The test splits were left out of this run; nothing was chosen on them.")
     parts += [_course(lines[-1]), f"![learning curve]({folder.learning_curve.name})"]
     for name, split in scored.items():
         if split.report is not None:
-            picture = f"![confusion]({folder.confusion(name).name})"
-            parts += [f"## {name}", split.report.to_markdown(), picture]
+            parts += [f"## {name}", split.report.to_markdown()]
+            if prepared.objective.has_classes:
+                parts.append(f"![confusion]({folder.confusion(name).name})")
     parts += heads_section(lines, settings.penalty)
     notes = [(name, str(text)) for name, text in prepared.notes.items()]
     parts += ["## Data and model", markdown_table(("", ""), notes)]
@@ -74,14 +85,22 @@ def run_report(
     return "\n\n".join(parts) + "\n"
 
 
+def best_line(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the evaluation that the best model is from."""
+    marked = [line for line in lines if line.get("is_best")]
+    if marked:
+        return marked[-1]
+    # Runs of genpool 0.1 have no mark. Of equals the last: a tie counts as an improvement.
+    highest = max(line["dev_accuracy"] for line in lines)
+    return [line for line in lines if line["dev_accuracy"] == highest][-1]
+
+
 def heads_section(lines: Sequence[dict[str, Any]], penalty: PenaltySettings) -> list[str]:
     """Returns the paragraphs about heads; empty for a model with one head.
 
     The table is of the evaluation that the best model is from.
     """
-    best_accuracy = max(line["dev_accuracy"] for line in lines)
-    # Of equals the last: a tie counts as an improvement.
-    best = [line for line in lines if line["dev_accuracy"] == best_accuracy][-1]
+    best = best_line(lines)
     rows = [
         (
             title,

@@ -11,7 +11,7 @@ from rich.console import Console
 from torch import nn
 
 from genpool.errors import Interrupted, TrainingError
-from genpool.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from genpool.training.checkpoint import Checkpoint, load_checkpoint
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import SavedState, load_tensors, state_tensors, trained_weights
 
@@ -90,7 +90,7 @@ class ResumableRun(Generic[Model, State]):
         """Writes a checkpoint."""
         if self.main:
             tensors = state_tensors(self.model, self.optimizer, self.best)
-            save_checkpoint(self.folder.checkpoints, self.state.step, asdict(self.state), tensors)
+            self.folder.save_checkpoint(self.state.step, asdict(self.state), tensors)
         self.saved_at = time.monotonic()
 
     def save_if_due(self, minutes: float) -> None:

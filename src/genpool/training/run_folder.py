@@ -7,6 +7,7 @@ best/  last/       models
 predictions/       dev.tsv and one file per test split
 results.json       the scores at the end; the run is finished when it exists
 report.md          all of it for people, with pictures (not of a distillation)
+trees.safetensors  syntax trees that a parser made for this run, if any
 checkpoints/       for --resume; removed when the run is finished
 .lock              held by the process that writes the run; removed when the run is finished
 """
@@ -16,14 +17,18 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from genpool.config import to_dict
 from genpool.disk.atomic_file import atomic_file
 from genpool.errors import TrainingError, require_extra
+from genpool.saving.saved_model import SavedModel
+from genpool.training.checkpoint import save_checkpoint
 from genpool.training.run_lock import HOLDER, LOCK, remove_lock, require_unlocked, run_lock
 
 #: differing settings that an error names
@@ -41,20 +46,21 @@ def settings_toml(settings: Any) -> str:
     return tomli_w.dumps(sections)
 
 
-def _differences(there: str, here: str) -> str:
-    """Returns the settings in which two TOML texts differ, the first few of them by name."""
+def _differences(there: str, here: str, defaults: str) -> list[str] | None:
+    """Returns the settings in which two TOML texts differ; None if one of them is not TOML.
+
+    A text from before a setting existed has its default.
+    """
     try:
-        old, new = (_dotted(tomllib.loads(text)) for text in (there, here))
+        old, new, usual = (_dotted(tomllib.loads(text)) for text in (there, here, defaults))
     except tomllib.TOMLDecodeError:  # somebody has edited it
-        return ""
-    changes = [
+        return None
+    old, new = usual | old, usual | new
+    return [
         f"{name} is {old.get(name)!r} there, {new.get(name)!r} here"
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
-    rest = len(changes) - MAX_DIFFERENCES
-    more = f"; and {rest} more" if rest > 0 else ""
-    return f" ({'; '.join(changes[:MAX_DIFFERENCES])}{more})" if changes else ""
 
 
 def _dotted(sections: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -68,6 +74,9 @@ def _dotted(sections: dict[str, dict[str, Any]]) -> dict[str, Any]:
 class RunFolder:
     """Paths and files of one run."""
 
+    #: whether the run is written to disk
+    is_saved = True
+
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.config = self.path / "config.toml"
@@ -76,6 +85,7 @@ class RunFolder:
         self.best = self.path / "best"
         self.last = self.path / "last"
         self.checkpoints = self.path / "checkpoints"
+        self.trees = self.path / "trees.safetensors"
         self.predictions = self.path / "predictions"
         self.results = self.path / "results.json"
         self.report = self.path / "report.md"
@@ -115,11 +125,16 @@ class RunFolder:
     def check_settings(self, settings: Any) -> None:
         """Raises TrainingError unless the run in this folder has these settings."""
         there, here = self.config.read_text(encoding="utf-8"), settings_toml(settings)
-        if there != here:
+        if there == here:
+            return
+        changes = _differences(there, here, settings_toml(type(settings)()))
+        if changes is None or changes:
+            rest = len(changes or ()) - MAX_DIFFERENCES
+            more = f"; and {rest} more" if rest > 0 else ""
+            named = f" ({'; '.join(changes[:MAX_DIFFERENCES])}{more})" if changes else ""
             raise TrainingError(
-                f"{self.path} holds another run: its settings in config.toml differ"
-                f"{_differences(there, here)}. Give another folder (--out), or train with that "
-                "config.toml to continue it."
+                f"{self.path} holds another run: its settings in config.toml differ{named}. Give "
+                "another folder (--out), or train with that config.toml to continue it."
             )
 
     @contextmanager
@@ -179,6 +194,16 @@ class RunFolder:
         """Writes a text file of the run, whole or not at all."""
         with atomic_file(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
+
+    def save_model(self, path: Path, make_model: Callable[[], SavedModel]) -> None:
+        """Writes a model of the run, which is made for it: `best` or `last`."""
+        make_model().save_pretrained(path)
+
+    def save_checkpoint(
+        self, step: int, state: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    ) -> None:
+        """Writes the checkpoint of a step."""
+        save_checkpoint(self.checkpoints, step, state, tensors)
 
     def log(self, line: dict[str, Any]) -> int:
         """Appends a line of metrics; returns the size of the file, which a checkpoint remembers."""

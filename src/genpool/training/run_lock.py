@@ -1,81 +1,49 @@
-"""A lock on the folder of a run: two processes never write one run at the same time.
-
-The operating system holds the lock for the process (see the package filelock) and releases it when
-the process ends, in whatever way, so a killed run never blocks the next one. A file beside it says
-who holds it, for the error that a second process gets.
-"""
+"""The lock on the folder of a run, with errors for people who train."""
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from genpool.disk.held_folder import (
+    HOLDER,
+    LOCK,
+    FolderInUse,
+    held_folder,
+    remove_lock,
+    require_unheld,
+)
 from genpool.errors import TrainingError
 
-LOCK, HOLDER = ".lock", ".lock.json"
+__all__ = ["HOLDER", "LOCK", "remove_lock", "require_unlocked", "run_lock"]
 
 
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
     """Holds the lock of an existing folder; raises TrainingError where another process does."""
-    lock = _acquire(folder)
-    holder = folder / HOLDER
-    try:
-        holder.write_text(json.dumps(_this_process()), encoding="utf-8")
+    with ExitStack() as held:
+        with _in_words(folder):
+            held.enter_context(held_folder(folder))
         yield
-    finally:
-        # Before the release: after it, the file may be that of the next holder.
-        with suppress(OSError):
-            holder.unlink(missing_ok=True)
-        lock.release()
 
 
 def require_unlocked(folder: Path) -> None:
     """Raises TrainingError where another process holds the lock; writes nothing."""
-    if (folder / LOCK).is_file():
-        _acquire(folder).release()
+    with _in_words(folder):
+        require_unheld(folder)
 
 
-def remove_lock(folder: Path) -> None:
-    """Removes the lock file of a finished run, which nobody may write to any more."""
-    with suppress(OSError):  # another process may be looking at it, to be refused
-        (folder / LOCK).unlink(missing_ok=True)
-
-
-def _acquire(folder: Path) -> FileLock:
-    lock = FileLock(folder / LOCK, timeout=0)
+@contextmanager
+def _in_words(folder: Path) -> Iterator[None]:
     try:
-        lock.acquire()
-    except Timeout:
+        yield
+    except FolderInUse as holder:
         raise TrainingError(
-            f"{folder} is in use: {_holder(folder)} is writing a run there. Wait until it has "
-            "ended, or give another folder: --out"
+            f"{folder} is in use: {holder} is writing a run there. Wait until it has ended, or "
+            "give another folder: --out"
         ) from None
     except OSError as error:
         raise TrainingError(
             f"{folder} cannot be locked: {error.strerror or error}. Give another folder: --out"
         ) from error
-    return lock
-
-
-def _this_process() -> dict[str, object]:
-    return {
-        "process": os.getpid(),
-        "host": platform.node(),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _holder(folder: Path) -> str:
-    try:
-        holder = json.loads((folder / HOLDER).read_text(encoding="utf-8"))
-        return f"process {holder['process']} on {holder['host']} (since {holder['since']})"
-    except (OSError, ValueError, KeyError, TypeError):  # it is just starting, or ending
-        return "another process"

@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 from safetensors.torch import load_file
 
-from genpool.errors import ConfigError
+from genpool.errors import ConfigError, TrainingError
 from genpool.saving import storage
-from genpool.training.finish import finish
+from genpool.training.finish import finish, scores_by_split
 from genpool.training.loop import train
-from genpool.training.preparation import RUN_ENTRY, prepare
+from genpool.training.preparation import RUN_ENTRY, prepare_run
 from genpool.training.repeated_runs import same_model_reason
 from genpool.training.run_folder import RunFolder
 from genpool.training.selection_names import folder_name, value_texts
 from genpool.training.selection_report import ReportRow, selection_report
 from genpool.training.settings import RunSettings, read_settings, require_trainable
+from genpool.training.start_model import start_settings
 
 #: settings that change nothing where there is no penalty
 PENALTY_ONLY = ("penalty.weight", "penalty.threshold")
@@ -53,6 +54,11 @@ class Candidate:
         # From the file, because every process of torchrun needs them.
         results = json.loads(self.folder.results.read_text(encoding="utf-8"))
         return {name: score for name, score in results.items() if name != RUN_ENTRY}
+
+    def dev_score(self) -> float:
+        """Returns the score on dev that the best candidate has the highest of."""
+        score = self.scores()["dev"]
+        return float(score["accuracy"] if "accuracy" in score else score["spearman"])
 
 
 def select(
@@ -86,9 +92,11 @@ def select(
 
     Raises:
         ConfigError: a selection or one of the combinations is wrong; nothing has been trained.
+        TrainingError: the folder holds runs of another selection.
     """
     axes = parse_selections([selections] if isinstance(selections, str) else selections)
     candidates = _candidates(recipe, overrides, axes, Path(out))
+    _require_own_runs(Path(out), candidates)
     for candidate in candidates:
         require_trainable(candidate.settings, data)
     is_main = int(os.environ.get("RANK", "0")) == 0
@@ -104,13 +112,13 @@ def select(
         if show_progress and is_main:
             print(candidate.title, file=sys.stderr, flush=True)
         if finished:
-            candidate.folder.check_settings(candidate.settings)
+            candidate.folder.check_settings(start_settings(candidate.settings)[0])
         else:
             path = candidate.folder.path
             train(candidate.settings, data, path, resume, show_progress, score_tests=False)
         trained.append(candidate)
-        rows.append(ReportRow(candidate.values, candidate.scores()["dev"]["accuracy"]))
-    accuracies = [candidate.scores()["dev"]["accuracy"] for candidate in trained]
+        rows.append(ReportRow(candidate.values, candidate.dev_score()))
+    accuracies = [candidate.dev_score() for candidate in trained]
     best = trained[accuracies.index(max(accuracies))]
     if not is_main:
         return Choice(best.values, best.folder.best, {})
@@ -170,6 +178,19 @@ def _candidates(
     return candidates
 
 
+def _require_own_runs(out: Path, candidates: Iterable[Candidate]) -> None:
+    """Refuses a folder with runs of another selection: its report would be about some of them."""
+    own = {candidate.folder.path.name for candidate in candidates}
+    runs = sorted(path.parent.name for path in out.glob("*/config.toml"))
+    others = [name for name in runs if name not in own]
+    if others:
+        raise TrainingError(
+            f"{out} holds runs of another selection ({', '.join(others[:3])}"
+            f"{' ...' if len(others) > 3 else ''}). Name another folder with --out, or repeat "
+            "--select with those values too."
+        )
+
+
 def _repeats(candidate: Candidate, trained: Iterable[Candidate]) -> str | None:
     """Returns why a candidate would be the same model as one that is trained, if so."""
     for other in trained:
@@ -180,6 +201,6 @@ def _repeats(candidate: Candidate, trained: Iterable[Candidate]) -> str | None:
 
 
 def _score_tests(best: Candidate, data: str | Path | None) -> dict[str, Any]:
-    prepared = prepare(best.settings, data)
-    prepared.model.load_state_dict(load_file(best.folder.best / storage.WEIGHTS))
-    return finish(best.settings, prepared, best.folder, score_tests=True)
+    settings, prepared = prepare_run(best.settings, data)
+    prepared.load_weights(load_file(best.folder.best / storage.WEIGHTS))
+    return scores_by_split(finish(settings, prepared, best.folder, score_tests=True))

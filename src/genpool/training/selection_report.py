@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from genpool.disk.markdown import markdown_table, percent
+from genpool.training.report import score_text
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,16 @@ def selection_report(
     table = [
         [*row.values.values(), _percent_or_dash(row), _note(row, chosen, best)] for row in rows
     ]
-    parts = [f"# Choice of {' and '.join(axes)} by dev accuracy"]
-    parts.append(markdown_table([*axes, "dev accuracy", "note"], table))
+    title = "accuracy" if "accuracy" in scores["dev"] else "Spearman"
+    parts = [f"# Choice of {' and '.join(axes)} by dev {title}"]
+    parts.append(markdown_table([*axes, f"dev {title}", "note"], table))
     if len(axes) == 2:
         parts += ["## The same as a grid", _grid(axes, rows, chosen)]
     parts.append(f"The model: `{model}`")
     tests = [
-        f"- {name}: {percent(score['accuracy'])}" for name, score in scores.items() if name != "dev"
+        f"- {name}: {score_text(score).removeprefix('accuracy: ')}"
+        for name, score in scores.items()
+        if name != "dev"
     ]
     if not tests_scored:
         parts.append("The test splits were not scored (`--no-test`).")

@@ -26,6 +26,12 @@ from genpool.saving.saved_model import PARTS as MODEL_PARTS
 from genpool.training.model_size import size_problems
 from genpool.training.recipe_file import read_recipe, read_toml
 
+#: the name of "no model to start from"
+SCRATCH = "scratch"
+#: the name of the sentence encoder inside the package
+EMBEDDED = "embedded"
+Freeze = Literal["nothing", "words", "encoder"]
+
 
 @dataclass(frozen=True)
 class DataSettings:
@@ -41,6 +47,9 @@ class DataSettings:
             False.
         dev: Name of the split to select on. None (default): "dev" or "dev_matched".
         test: Names of the splits to score at the end. Empty (default): all but train and dev.
+        missing_dev_share: As `dev_share`, but only if the data has no dev set. None (default)
+            refuses such data.
+        task: What is learned: the "label" (default), or the "score" of each row.
     """
 
     dev_share: float | None = field(default=None, metadata={"minimum": 0.0, "below": 1.0})
@@ -49,6 +58,32 @@ class DataSettings:
     drop_counts_ends: bool = False
     dev: str | None = None
     test: tuple[str, ...] = ()
+    missing_dev_share: float | None = field(default=None, metadata={"minimum": 0.0, "below": 1.0})
+    task: Literal["label", "score"] = "label"
+
+
+@dataclass(frozen=True)
+class StartSettings:
+    """The model that training starts from.
+
+    Attributes:
+        model: "scratch" (default): new weights, of the sizes in the recipe; "embedded": the
+            sentence encoder inside the package; or the folder of a model, whose encoder is used.
+            The settings of text, embedding, encoder, pooling and projection are then those of the
+            model.
+        freeze: The part of the encoder that is not trained: "nothing" (default), the table of
+            "words", or the complete "encoder".
+        dropout: Dropout of the token vectors. None (default): that of the model.
+    """
+
+    model: str = SCRATCH
+    freeze: Freeze = "nothing"
+    dropout: float | None = field(default=None, metadata={"minimum": 0.0, "below": 1.0})
+
+    @property
+    def is_scratch(self) -> bool:
+        """Whether training starts from new weights."""
+        return self.model == SCRATCH
 
 
 @dataclass(frozen=True)
@@ -111,19 +146,35 @@ class TrainingSettings:
     Attributes:
         seed: Decides the initial weights, the order of the rows and dropout. Default: 0.
         epochs: Maximum number of passes over the training rows. Default: 20.
+        steps: Number of steps that decides how many of the epochs are run: the fewer rows, the
+            more. None (default) runs all of them.
+        max_tokens: Number of tokens that limits the epochs that `steps` asks for, so that long
+            texts do not take long. None (default): no limit.
+        min_epochs: Epochs that are run in any case, if there are many rows. Default: 1.
         batch_size: Rows of a step. Default: 32.
+        accumulate: Parts in which a process computes its rows of a step, one after the other, to
+            use less memory: their gradients are added, and the step is the same. Default: 1.
         buffer_batches: Batches whose rows are sorted by length together. Default: 50.
         sort_by: Sort by the "longest" side of a row (default), or by its "second" side.
         shuffle: "rows" (default) shuffles all rows, then all batches; "batches" keeps the order of
             the file and shuffles the batches of each buffer.
         learning_rate: Of Adam. Default: 4e-4.
+        encoder_rate: The learning rate of the encoder as a multiple of `learning_rate`, which is
+            then that of the classifier alone. Default: 1.
+        weight_decay: Decoupled weight decay (AdamW), of all weights but the word table. Default: 0.
         clip: Maximum norm of the gradient; 0 does not clip. Default: 10.
         schedule: "restore-halve" (default): when dev accuracy falls below the best, restore the
-            best weights and halve the learning rate; "constant" keeps the rate.
+            best weights and halve the learning rate; "constant" keeps the rate; "linear" raises it
+            over the first steps and lowers it to zero over the others.
+        warmup: Of the linear schedule: the share of the steps in which the rate rises. Default:
+            0.1.
         halvings: Stop at this halving of the rate. Default: 8.
-        patience: Of the constant schedule: stop after this many evaluations in a row below the
-            best. None (default) does not stop.
+        patience: Of the constant and linear schedules: stop after this many evaluations in a row
+            below the best. None (default) does not stop.
         evaluate_every: Steps between evaluations. None (default): once an epoch.
+        contrastive_weight: Of the supervised contrastive loss, which draws rows of one label
+            together (`genpool.training.contrastive`). Default: 0, which leaves it out.
+        contrastive_temperature: Of that loss. Default: 0.1.
         save_minutes: Minutes between checkpoints within an epoch. Default: 10.
         precision: "float32" (default), or "bfloat16" or "float16" if the device supports it.
         tensorboard: Write the metrics for TensorBoard too. Default: False.
@@ -131,16 +182,25 @@ class TrainingSettings:
 
     seed: int = field(default=0, metadata={"minimum": 0})
     epochs: int = field(default=20, metadata={"minimum": 1})
+    steps: int | None = field(default=None, metadata={"minimum": 1})
+    max_tokens: int | None = field(default=None, metadata={"minimum": 1})
+    min_epochs: int = field(default=1, metadata={"minimum": 1})
     batch_size: int = field(default=32, metadata={"minimum": 1})
+    accumulate: int = field(default=1, metadata={"minimum": 1})
     buffer_batches: int = field(default=50, metadata={"minimum": 1})
     sort_by: Literal["longest", "second"] = "longest"
     shuffle: Literal["rows", "batches"] = "rows"
     learning_rate: float = field(default=4e-4, metadata={"minimum": 0.0})
+    encoder_rate: float = field(default=1.0, metadata={"minimum": 0.0})
+    weight_decay: float = field(default=0.0, metadata={"minimum": 0.0})
     clip: float = field(default=10.0, metadata={"minimum": 0.0})
-    schedule: Literal["restore-halve", "constant"] = "restore-halve"
+    schedule: Literal["restore-halve", "constant", "linear"] = "restore-halve"
+    warmup: float = field(default=0.1, metadata={"minimum": 0.0, "below": 1.0})
     halvings: int = field(default=8, metadata={"minimum": 1})
     patience: int | None = field(default=None, metadata={"minimum": 1})
     evaluate_every: int | None = field(default=None, metadata={"minimum": 1})
+    contrastive_weight: float = field(default=0.0, metadata={"minimum": 0.0})
+    contrastive_temperature: float = field(default=0.1, metadata={"minimum": 1e-3})
     save_minutes: float = field(default=10.0, metadata={"minimum": 0.0})
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     tensorboard: bool = False
@@ -152,6 +212,7 @@ class RunSettings:
 
     reader: Part = Part("table")
     data: DataSettings = DataSettings()
+    start: StartSettings = StartSettings()
     vocabulary: VocabularySettings = VocabularySettings()
     vectors: VectorSettings = VectorSettings()
     text: TextSettings = TextSettings()
@@ -205,7 +266,9 @@ def require_trainable(settings: RunSettings, data: str | Path | None) -> None:
 
     A recipe alone may leave both open: the place of the data and that of the word vectors.
     """
-    problems = frozen_random_table(settings.embedding, settings.vectors)
+    problems = []
+    if settings.start.is_scratch:
+        problems += frozen_random_table(settings.embedding, settings.vectors)
     if data is None and READERS[settings.reader.name].needs_path:
         name = settings.reader.name
         problems.append(f"the reader {name!r} needs the place of the data: --data FOLDER_OR_FILE.")

@@ -8,8 +8,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from genpool.model import Classifier
 from genpool.training.penalty import PenaltyMonitor
 from genpool.training.schedule import Schedule
+from genpool.training.settings import TrainingSettings
 
 
 @dataclass(kw_only=True)
@@ -82,6 +84,24 @@ class RunState(SavedState):
 def trainable_parameters(model: nn.Module) -> list[nn.Parameter]:
     """Returns the parameters that training changes."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def parameter_groups(model: Classifier, settings: TrainingSettings) -> list[dict[str, Any]]:
+    """Returns the trained parameters with a factor of the learning rate, for the optimizer.
+
+    The word table has no weight decay: a word that does not occur in a batch would shrink.
+    """
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    words = model.encoder.embedding.words
+    encoder = {id(parameter) for parameter in model.encoder.parameters()}
+    for parameter in trainable_parameters(model):
+        rate = settings.encoder_rate if id(parameter) in encoder else 1.0
+        decay = 0.0 if parameter is words else settings.weight_decay
+        groups.setdefault((rate, decay), []).append(parameter)
+    return [
+        {"params": parameters, "rate": rate, "weight_decay": decay}
+        for (rate, decay), parameters in groups.items()
+    ]
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -18,7 +18,7 @@ def test_the_splits_have_the_sizes_asked_for_and_share_no_pair() -> None:
         "dev": 30,
         "test": 15,
     }
-    pairs = {split: {(each.first, each.second) for each in read[split]} for split in read}
+    pairs = {split: {(example.first, example.second) for example in read[split]} for split in read}
     assert not pairs["train"] & pairs["dev"]
     assert not pairs["train"] & pairs["test"]
     assert not pairs["dev"] & pairs["test"]
@@ -27,7 +27,10 @@ def test_the_splits_have_the_sizes_asked_for_and_share_no_pair() -> None:
 def test_each_split_is_the_corpus_of_its_own_seed_with_the_rule_as_genre() -> None:
     reader = RulesReader(sizes=(6, 9, 12), seed=5)
     for split, size, seed in (("train", 6, 5), ("dev", 9, 6), ("test", 12, 7)):
-        found = [(each.label, each.first, each.second, each.genre) for each in reader.read(split)]
+        found = [
+            (example.label, example.first, example.second, example.genre)
+            for example in reader.read(split)
+        ]
         assert found == [tuple(pair) for pair in generate(size, seed)]
 
 

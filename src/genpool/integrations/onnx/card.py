@@ -12,7 +12,8 @@ INPUTS = {
     "after each sentence |",
     "letters": "| `letters` | int64 (batch, time, longest word) | ids of the characters of each "
     "token: the position in `characters` of `config.json` plus 4, 1 for any other character, 0 for "
-    "none; the begin and end tokens have the characters 2 and 3 |",
+    "none; the begin and end tokens have the characters 2 and 3. With `ngram_buckets` in "
+    "`config.json`: ids of the n-grams of a token without an entry (`genpool.text.ngrams`) |",
     "mask": "| `mask` | bool (batch, time) | true at real tokens; padding may be anywhere |",
     "input_ids": "| `input_ids` | int64 (batch, time) | ids of the tokens |",
     "attention_mask": "| `attention_mask` | int64 (batch, time) | 1 at real tokens, 0 at padding |",

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
+from torch import Tensor
+from torch.nn import functional
 
+from genpool.inference.batching import evaluation_mode
 from genpool.integrations.onnx.card import sentence_card
+from genpool.integrations.onnx.checking import Trial
 from genpool.integrations.onnx.folder import new_folder, write_config
-from genpool.integrations.onnx.inputs import input_names
+from genpool.integrations.onnx.inputs import feeds, input_names, padded_inputs
 from genpool.integrations.onnx.traced_model import TracedSentenceEncoder, TracedWordEncoder
-from genpool.integrations.onnx.trials import example_inputs, sentence_trials
 from genpool.integrations.onnx.writing import (
     DynamicDims,
     GraphSource,
@@ -24,6 +29,8 @@ from genpool.integrations.onnx.writing import (
 from genpool.model import SentenceEncoder
 from genpool.saving.quantization import dequantize_weights, quantize_weights
 from genpool.saving.storage import CARD, TOKENIZER
+from genpool.text import TextPipeline
+from genpool.text.vocabulary import SPECIAL_WORDS
 
 KIND = "SentenceEncoder"
 #: the key of the sizes in the graph's metadata
@@ -53,14 +60,24 @@ class Export:
     difference: float
 
 
-def export(model: SentenceEncoder, folder: str | Path, int8: bool = False) -> Export:
+class ExportsItself(Protocol):
+    """An encoder that knows how to write its own graph."""
+
+    def export_onnx(self, folder: str | Path, int8: bool = False) -> Export: ...
+
+
+def export(
+    model: SentenceEncoder | ExportsItself, folder: str | Path, int8: bool = False
+) -> Export:
     """Writes a sentence encoder as one ONNX graph: word and character ids in, vectors out.
 
     The graph is run and compared with PyTorch before the folder is replaced: single words and long
     sentences, unknown words, sentences without tokens, padding on both sides.
 
     Args:
-        model: the sentence encoder; of a classifier, its `encoder`. It is not changed.
+        model: the sentence encoder; of a classifier, its `encoder`; or a folder of
+            sentence-transformers, loaded with `genpool.integrations.load_encoder.load_encoder`. It
+            is not changed.
         folder: a new or empty folder, or an earlier export, which stays complete until the new one
             is.
         int8: store matrices in 8 bits; the vectors then have a cosine of at least 0.99 to the
@@ -79,6 +96,8 @@ def export(model: SentenceEncoder, folder: str | Path, int8: bool = False) -> Ex
         >>> export(SentenceEncoder.from_pretrained("my-model"), "my-model-onnx")
         >>> vectors = OnnxEncoder.from_pretrained("my-model-onnx").encode(["A man sleeps."])
     """
+    if not isinstance(model, SentenceEncoder):
+        return model.export_onnx(folder, int8)
     plain = as_float32_on_cpu(model)
     traced = TracedSentenceEncoder(plain, int8)
     reads_characters = traced.reads_characters
@@ -134,8 +153,63 @@ def _write_other_files(
             "sentence_ends": text.sentence_ends,
             "max_length": text.max_length,
             "lower_case_fallback": text.vocabulary.lower_case_fallback,
+            "folding": text.vocabulary.folding,
+            "ngram_buckets": model.settings.embedding.ngram_buckets,
+            "ngram_sizes": list(model.settings.embedding.ngram_sizes),
         },
     )
     (folder / TOKENIZER).write_text(text.to_tokenizers().to_str(pretty=True), encoding="utf-8")
     card = sentence_card(model, input_names(reads_characters), int8, difference)
     (folder / CARD).write_text(card, encoding="utf-8")
+
+
+#: characters of scripts that few vocabularies contain together
+UNKNOWN_WORD = "Zzyzx\u0436\u3042\u05d0-unheard"
+
+
+def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:
+    """Returns batches of tokenized sentences by description; always the same for one model."""
+    known = text.vocabulary.words[len(SPECIAL_WORDS) :] or (UNKNOWN_WORD,)
+    random = np.random.default_rng(0)
+
+    def sentence(length: int) -> list[str]:
+        return [known[word_id] for word_id in random.integers(len(known), size=length)]
+
+    return {
+        "sentences of several lengths": [sentence(length) for length in (5, 1, 12, 3)],
+        "one word": [sentence(1)],
+        "one sentence": [sentence(7)],
+        "an unknown word": [[*sentence(2), UNKNOWN_WORD, *sentence(1)], [UNKNOWN_WORD]],
+        "a sentence without tokens among others": [sentence(4), [], sentence(2)],
+        "sentences without tokens": [[], []],
+        "long sentences": [sentence(length) for length in (60, 41, 2, 59, 60, 17, 8)],
+        "a very long word": [[UNKNOWN_WORD * 5], sentence(3)],
+    }
+
+
+def sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator[Trial]:
+    """Yields every batch as it is, and once more with padding on all sides."""
+    for name, words in sample_sentences(model.text).items():
+        batch = model.text.batch(words)
+        # Not around the yield: after a failed trial, gradients would stay disabled.
+        with evaluation_mode():
+            expected = model(batch).vector.numpy()
+        inputs = padded_inputs(batch, reads_characters)
+        yield Trial(name, feeds(inputs), expected)
+        yield Trial(f"{name}, with padding", feeds(_with_padding(inputs)), expected)
+
+
+def _with_padding(inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Two columns of padding before the sentences and one behind; two more characters per word."""
+    columns = (2, 1)
+    return [
+        functional.pad(tensor, (0, 2, *columns) if tensor.dim() == 3 else columns)
+        for tensor in inputs
+    ]
+
+
+def example_inputs(model: SentenceEncoder, reads_characters: bool) -> list[Tensor]:
+    """Returns inputs to trace the graph with: two or more in every dynamic dimension."""
+    words = sample_sentences(model.text)["sentences of several lengths"]
+    inputs = padded_inputs(model.text.batch(words), reads_characters)
+    return _with_padding(inputs) if reads_characters else inputs

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import tokenizers
 import torch
 from torch import Tensor
 
@@ -25,8 +24,9 @@ from genpool.integrations.onnx.inputs import (
     padded_inputs,
 )
 from genpool.integrations.onnx.session import ONNX_FILE, OnnxSession
-from genpool.saving.storage import CONFIG, TOKENIZER
+from genpool.saving.storage import CONFIG, TOKENIZER, read_tokenizer_file
 from genpool.text import TextPipeline
+from genpool.text.ngrams import CharacterNgrams
 
 #: data type and number of dimensions of the inputs
 _INPUTS = {WORD_IDS: ("int64", 2), CHARACTER_IDS: ("int64", 3), MASK: ("bool", 2)}
@@ -111,6 +111,19 @@ class OnnxEncoder(SentenceVectors):
         return torch.from_numpy(self.session(feeds(padded_inputs(batch, self.reads_characters))))
 
 
+_LATER_SETTINGS = {
+    "lower_case_fallback": True,
+    "folding": False,
+    "ngram_buckets": 0,
+    "ngram_sizes": [3, 4, 5],
+}
+
+
+def _ngrams(config: dict[str, Any]) -> CharacterNgrams | None:
+    buckets = config["ngram_buckets"]
+    return CharacterNgrams(buckets, config["ngram_sizes"]) if buckets else None
+
+
 def _load_text(folder: Path, config: dict[str, Any]) -> TextPipeline:
     types: dict[str, tuple[type, ...]] = {
         "characters": (str,),
@@ -118,26 +131,28 @@ def _load_text(folder: Path, config: dict[str, Any]) -> TextPipeline:
         "max_length": (int, type(None)),
         "sizes": (dict,),
         "lower_case_fallback": (bool,),
+        "folding": (bool,),
+        "ngram_buckets": (int,),
+        "ngram_sizes": (list,),
     }
-    # An export from before this setting existed has no value for it.
-    config = {"lower_case_fallback": True, **config}
+    # An export from before these settings existed has no values for them.
+    config = {**_LATER_SETTINGS, **config}
     for name, allowed in types.items():
         if not isinstance(config.get(name), allowed):
             actual = type(config.get(name)).__name__
             raise FolderError(
                 f"{folder / CONFIG} is damaged: {name} is {actual}, expected {allowed[0].__name__}."
             )
+    tokenizer = read_tokenizer_file(folder / TOKENIZER)[0]
     try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
-    except Exception as error:  # the library raises bare Exception for every fault of the file
-        raise FolderError(f"{folder / TOKENIZER} cannot be read: {error}") from None
-    try:
-        return TextPipeline.from_tokenizers(
+        return TextPipeline.from_stored(
             tokenizer,
             config["characters"],
             config["sentence_ends"],
             config["max_length"],
             config["lower_case_fallback"],
+            config["folding"],
+            _ngrams(config),
         )
     except (ConfigError, InputError) as error:
         raise FolderError(f"{folder} cannot be used: {error}") from error

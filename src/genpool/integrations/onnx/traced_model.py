@@ -10,12 +10,13 @@ from torch.nn import functional
 
 from genpool.embedding import CharacterCNN
 from genpool.embedding.characters import filter_reach
-from genpool.integrations.onnx.alignment import Aligned, left_aligned
 from genpool.integrations.onnx.traced_encoders import traced_encoder
 from genpool.integrations.onnx.traced_poolings import traced_pooling
+from genpool.integrations.onnx.traced_recurrent import Aligned, left_aligned
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooled
 from genpool.saving.quantization import SCALE, quantize_weights
+from genpool.text.vocabulary import UNKNOWN
 
 
 def padded_character_vectors(character_ids: Tensor, cnn: CharacterCNN) -> Tensor:
@@ -35,6 +36,16 @@ def padded_character_vectors(character_ids: Tensor, cnn: CharacterCNN) -> Tensor
         features = functional.conv1d(padded, weights).relu().masked_fill(~mask, 0)
         maxima.append(features.amax(dim=2))  # (words, maps)
     return torch.cat(maxima, dim=1)
+
+
+def padded_ngram_vectors(ngram_ids: Tensor, table: Tensor) -> Tensor:
+    """Returns the vectors (words, dim) of padded n-grams (words, longest), 0 at padding.
+
+    The same values as `genpool.embedding.ngrams.ngram_vectors`.
+    """
+    mask = (ngram_ids > 0).unsqueeze(2)  # (words, longest, 1)
+    vectors = functional.embedding(ngram_ids, table).masked_fill(~mask, 0)
+    return vectors.sum(dim=1) / mask.sum(dim=1).clamp(min=1).sqrt()
 
 
 class TracedSentenceEncoder(nn.Module):
@@ -65,27 +76,40 @@ class TracedSentenceEncoder(nn.Module):
 
     @property
     def reads_characters(self) -> bool:
-        """Whether the model has a character CNN, and so an input of character ids."""
-        return self.embedding.spelling is not None
+        """Whether the model reads characters or n-grams, and so has an input of their ids."""
+        return self.embedding.spelling is not None or self.embedding.backing is not None
 
     def forward(self, word_ids: Tensor, character_ids: Tensor | None, mask: Tensor) -> Tensor:
         """(batch, time), (batch, time, longest), (batch, time) -> (batch, output_dim)"""
         order = left_aligned(mask)  # (batch, time)
         aligned = Aligned.from_mask(mask)
-        vectors = self.word_vectors(word_ids.gather(1, order))  # (batch, time, word_dim)
-        if self.embedding.spelling is not None and character_ids is not None:
-            batch, time, longest = character_ids.shape
-            index = order.unsqueeze(2).expand(batch, time, longest)
-            words = character_ids.gather(1, index).flatten(0, 1)  # (batch * time, longest)
-            characters = padded_character_vectors(words, self.embedding.spelling)
-            characters = characters.view(batch, time, characters.shape[1])
-            vectors = torch.cat([vectors, characters], dim=2)  # (batch, time, embedding)
+        ordered = word_ids.gather(1, order)  # (batch, time)
+        vectors = self.word_vectors(ordered)  # (batch, time, word_dim)
+        if character_ids is not None:
+            vectors = self._with_characters(vectors, ordered, character_ids, order)
         vectors = self.embedding.dropout.at_inference(vectors)
         states, gates = self.encoder(vectors, aligned, self.needs_gates)
         extra = {"gates": gates} if self.needs_gates else {}
         pooled = cast(Pooled, self.pooling(states, aligned.mask, **extra))
         vector = pooled.vector
         return vector if self.projection is None else cast(Tensor, self.projection(vector))
+
+    def _with_characters(
+        self, vectors: Tensor, word_ids: Tensor, character_ids: Tensor, order: Tensor
+    ) -> Tensor:
+        """Word vectors (batch, time, word_dim) -> (batch, time, embedding)"""
+        batch, time, longest = character_ids.shape
+        index = order.unsqueeze(2).expand(batch, time, longest)
+        words = character_ids.gather(1, index).flatten(0, 1)  # (batch * time, longest)
+        if self.embedding.backing is not None:
+            backing = padded_ngram_vectors(words, self.embedding.backing.table)
+            is_unknown = (word_ids == UNKNOWN).unsqueeze(2)  # (batch, time, 1)
+            vectors = torch.where(is_unknown, backing.view(batch, time, -1), vectors)
+        if self.embedding.spelling is not None:
+            characters = padded_character_vectors(words, self.embedding.spelling)
+            characters = characters.view(batch, time, characters.shape[1])
+            vectors = torch.cat([vectors, characters], dim=2)  # (batch, time, embedding)
+        return vectors
 
     def word_vectors(self, ids: Tensor) -> Tensor:
         """Returns the word vectors (batch, time, word_dim) of ids (batch, time)."""

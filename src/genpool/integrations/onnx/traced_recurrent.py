@@ -8,6 +8,7 @@ outside an export they return zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -17,7 +18,35 @@ from torch.nn import functional
 from genpool.encoder import GRUEncoder, LSTMEncoder
 from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack, DirectionPair
 from genpool.encoder.lstm import LSTMDirection, input_gates
-from genpool.integrations.onnx.alignment import Aligned
+
+
+def left_aligned(mask: Tensor) -> Tensor:
+    """Returns (batch, time): the positions of the real tokens in order, then those of padding."""
+    time = mask.shape[1]
+    position = torch.arange(time, device=mask.device)  # (time,)
+    return torch.where(mask, position, position + time).argsort(dim=1)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Where the real tokens are once every sentence starts at 0.
+
+    Attributes:
+        mask: (batch, time), True at real tokens.
+        lengths: (batch,), tokens that a recurrent operator reads, as the int32 of ONNX.
+    """
+
+    mask: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def from_mask(cls, mask: Tensor) -> Aligned:
+        """Returns the alignment of a mask (batch, time) with padding anywhere."""
+        lengths = mask.sum(dim=1, keepdim=True)  # (batch, 1)
+        aligned = torch.arange(mask.shape[1], device=mask.device) < lengths  # (batch, time)
+        # Not every runtime accepts a length of 0; one token of padding is hidden by the pooling.
+        return cls(aligned, lengths.squeeze(1).clamp(min=1).to(torch.int32))
+
 
 #: states (batch, time, output_dim), and the input gates of the top layer where they are needed
 StatesAndGates = tuple[Tensor, Tensor | None]

@@ -22,6 +22,7 @@ from genpool.integrations.onnx.writing import (
     eval_mode,
     write_checked_graph,
 )
+from genpool.integrations.transformers import core_pooling
 from genpool.pooling import Pooling
 from genpool.saving.storage import CARD
 
@@ -38,11 +39,21 @@ class SavableTokenizer(Protocol):
 
 
 class TracedTransformer(nn.Module):
-    """Token ids in, pooled sentences out."""
+    """Token ids in, pooled sentences out.
 
-    def __init__(self, transformer: nn.Module, pooling: Pooling) -> None:
+    Args:
+        transformer: the model of transformers.
+        pooling: pools its last states.
+        later: modules of sentence-transformers behind the pooling, such as Normalize. Default:
+            none.
+    """
+
+    def __init__(
+        self, transformer: nn.Module, pooling: Pooling, later: Sequence[nn.Module] = ()
+    ) -> None:
         super().__init__()
         self.transformer, self.pooling = transformer, traced_pooling(pooling)
+        self.later = nn.ModuleList(later)
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
@@ -53,15 +64,19 @@ class TracedTransformer(nn.Module):
             input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **extra
         )
         pooled = self.pooling(output.last_hidden_state, attention_mask > 0)
-        return cast(Tensor, pooled.vector)
+        features = {"sentence_embedding": pooled.vector}
+        for module in self.later:
+            features = module(features)
+        return cast(Tensor, features["sentence_embedding"])
 
 
 def export_transformer(
     transformer: nn.Module,
-    pooling: Pooling,
+    pooling: nn.Module,
     folder: str | Path,
     int8: bool = False,
     tokenizer: SavableTokenizer | None = None,
+    later: Sequence[nn.Module] = (),
 ) -> Export:
     """Writes a model of the `transformers` library and a pooling as one graph, and checks it.
 
@@ -70,13 +85,16 @@ def export_transformer(
 
     Args:
         transformer: an AutoModel, whose output has `last_hidden_state`. It is not changed.
-        pooling: any pooling of genpool except gated pooling, with the input_dim of the model's
-            states.
+        pooling: any pooling of `genpool.pooling` except gated pooling, with the input_dim of the
+            model's states, or the `GeneralizedPooling` of
+            `genpool.integrations.sentence_transformers`.
         folder: a new or empty folder, or an earlier export, which stays complete until the new one
             is.
         int8: store matrices in 8 bits; the vectors then have a cosine of at least 0.99 to the
             model's, on every CPU. Default: False.
         tokenizer: saved into the folder too. Default: None, none is.
+        later: modules of sentence-transformers that follow the pooling, such as Normalize.
+            Default: none.
 
     Returns:
         The folder, and the largest difference from PyTorch.
@@ -91,12 +109,18 @@ def export_transformer(
         >>> transformer = AutoModel.from_pretrained("path/to/model")
         >>> export_transformer(transformer, GeneralizedPooling(384, heads=5), "out")
     """
+    pooling = core_pooling(pooling)
     vocabulary = _check_parts(transformer, pooling)
-    module = TracedTransformer(as_float32_on_cpu(transformer), as_float32_on_cpu(pooling))
+    module = TracedTransformer(
+        as_float32_on_cpu(transformer),
+        as_float32_on_cpu(pooling),
+        [as_float32_on_cpu(part) for part in later],
+    )
     names = _input_names(transformer)
     allowed = getattr(transformer.config, "max_position_embeddings", None)
     longest = min(LONGEST_TRIAL_TOKENS, allowed or LONGEST_TRIAL_TOKENS)
     trials = list(_trials(module, names, vocabulary, longest))
+    output_dim = trials[0].expected.shape[1]
     example = [torch.from_numpy(array) for array in trials[0].feeds.values()]
     source = GraphSource(module, example, names, [{0: "batch", 1: "time"}] * len(names))
     with new_folder(folder) as fresh:
@@ -104,10 +128,10 @@ def export_transformer(
         write_config(
             fresh,
             KIND,
-            {"int8": int8, "inputs": list(names), "output_dim": pooling.output_dim},
+            {"int8": int8, "inputs": list(names), "output_dim": output_dim},
         )
         title = f"{type(transformer).__name__} with {type(pooling).__name__}, as ONNX"
-        card = export_card(title, names, pooling.output_dim, int8, difference)
+        card = export_card(title, names, output_dim, int8, difference)
         (fresh / CARD).write_text(card, encoding="utf-8")
         if tokenizer is not None:
             tokenizer.save_pretrained(fresh)
@@ -128,11 +152,6 @@ def _check_parts(transformer: nn.Module, pooling: Pooling) -> int:
         raise InputError(
             f"{type(transformer).__name__} has no config.vocab_size; expected a text model of the "
             "transformers library (AutoModel.from_pretrained)."
-        )
-    if not isinstance(pooling, Pooling) or pooling.needs_gates:
-        raise InputError(
-            f"the pooling is {type(pooling).__name__}; expected one of genpool.pooling that needs "
-            "no gates of an LSTM."
         )
     width = getattr(config, "hidden_size", None)
     if width is not None and width != pooling.input_dim:

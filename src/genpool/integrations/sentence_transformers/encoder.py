@@ -80,7 +80,8 @@ class SentenceEncoderModule(InputModule):
         text = self.encoder.text
         sentences = [(prompt or "") + sentence for sentence in require_texts(inputs)]
         batch = text.batch(text.words_batch(sentences))
-        features = {PREFIX + field.name: getattr(batch, field.name) for field in fields(Batch)}
+        tensors = {PREFIX + field.name: getattr(batch, field.name) for field in fields(Batch)}
+        features = {name: tensor for name, tensor in tensors.items() if tensor is not None}
         return {"input_ids": batch.ids, "attention_mask": batch.mask.long(), **features}
 
     def forward(self, features: Features, **kwargs: Any) -> Features:
@@ -93,7 +94,8 @@ class SentenceEncoderModule(InputModule):
         Returns:
             The same dictionary.
         """
-        batch = Batch(**{field.name: features[PREFIX + field.name] for field in fields(Batch)})
+        names = [field.name for field in fields(Batch) if PREFIX + field.name in features]
+        batch = Batch(**{name: features[PREFIX + name] for name in names})
         pooled: Pooled = self.encoder(batch, weights=self.write_weights)
         if self.write_weights and pooled.weights is not None:
             features[WEIGHTS] = pooled.weights  # (batch, heads, time, dim)

@@ -11,7 +11,7 @@ from sentence_transformers.base.modules import Module
 from torch import nn
 
 from genpool.embedded import embedded_folder
-from genpool.errors import FolderError, InputError
+from genpool.errors import FolderError, GenpoolError, InputError
 from genpool.integrations.sentence_transformers.encoder import SentenceEncoderModule
 from genpool.integrations.sentence_transformers.heads import HeadVectors
 from genpool.integrations.sentence_transformers.pooling import GeneralizedPooling
@@ -102,9 +102,15 @@ def _load_saved(folder: Path, model_class: type[Model], options: dict[str, Any])
     safe = {**(options.pop("model_kwargs", None) or {}), "use_safetensors": True}
     # The classes are passed in, so that nothing has to be trusted. The method is private, but the
     # public way is trust_remote_code=True, which trusts everything else in the folder too.
-    return model_class._load_with_module_classes(
-        str(folder), GENPOOL_MODULES, local_files_only=True, model_kwargs=safe, **options
-    )
+    try:
+        return model_class._load_with_module_classes(
+            str(folder), GENPOOL_MODULES, local_files_only=True, model_kwargs=safe, **options
+        )
+    except (GenpoolError, ImportError):  # ImportError: what the model requires is not installed
+        raise
+    except Exception as error:  # whatever a damaged file leads to in three libraries
+        problem = str(error).strip().split("\n")[0] or type(error).__name__
+        raise FolderError(f"{folder} cannot be loaded: {problem}") from error
 
 
 def _modules_of(folder: Path, model_class: type[BaseModel]) -> list[nn.Module]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from sentence_transformers.base.modules import Module
+from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.util import import_from_string
 
 from genpool.errors import FolderError
@@ -20,6 +20,20 @@ from genpool.errors import FolderError
 MODULES, ROUTER = "modules.json", "router_config.json"
 #: prefix of the modules that sentence-transformers itself contains
 LIBRARY_PREFIX = "sentence_transformers."
+#: settings that can lead to code from elsewhere, and the values of them that cannot
+DANGEROUS: dict[str, tuple[str, ...]] = {
+    "auto_map": (),
+    "trust_remote_code": (),
+    "quantization_config": (),
+    "use_kernels": (),
+    "attn_implementation": ("eager", "sdpa"),
+    "_attn_implementation": ("eager", "sdpa"),
+    "experts_implementation": ("eager",),
+    "_experts_implementation": ("eager",),
+}
+#: the settings of sentence-transformers' first module, as it writes them now and did before
+TRANSFORMER_CONFIG = "sentence_bert_config.json"
+TRANSFORMER_SETTINGS = {*Transformer.config_keys, "max_seq_length", "do_lower_case"}
 
 
 def check_folder(folder: Path, allowed: Collection[str]) -> None:
@@ -31,7 +45,7 @@ def check_folder(folder: Path, allowed: Collection[str]) -> None:
                 f"{source} names the folder {subfolder!r}, which is outside of {folder}."
             )
         _check_type(module_type, source, allowed)
-        _check_no_code(path)
+    _check_settings(folder)
     _check_no_pickle(folder)
 
 
@@ -87,23 +101,49 @@ def _check_type(module_type: str, source: Path, allowed: Collection[str]) -> Non
     )
 
 
-def _check_no_code(folder: Path) -> None:
-    """Refuses an auto_map, whose code transformers would import from a trusted folder."""
-    for path in sorted(folder.glob("*config*.json")):
-        config = read_json(path)
-        if isinstance(config, dict) and config.get("auto_map"):
+def _check_settings(folder: Path) -> None:
+    """Refuses settings that make transformers import code or load kernels, however deep."""
+    for path in sorted(folder.rglob("*config*.json")):
+        for name, value in _nested_settings(read_json(path)):
+            if not value or name not in DANGEROUS:
+                continue
+            if DANGEROUS[name] and value in DANGEROUS[name]:
+                continue
             raise FolderError(
-                f'{path} has an "auto_map" ({config["auto_map"]}), which asks for code of the '
-                "folder to be run; expected a model that transformers knows itself."
+                f'{path} has "{name}" ({str(value)[:80]}), which asks for code that is not part of '
+                "the libraries; expected a model that transformers knows itself."
             )
+    for path in sorted(folder.rglob(TRANSFORMER_CONFIG)):
+        unknown = set(_as_dict(read_json(path))) - TRANSFORMER_SETTINGS
+        if unknown:
+            raise FolderError(
+                f"{path} has the settings {', '.join(sorted(unknown))}, which are not needed and "
+                f"not passed on; expected some of {', '.join(sorted(TRANSFORMER_SETTINGS))}."
+            )
+
+
+def _nested_settings(content: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the names and values of all settings of a JSON file."""
+    waiting = [content]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield from part.items()
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+
+
+def _as_dict(content: Any) -> dict[str, Any]:
+    return content if isinstance(content, dict) else {}
 
 
 def _check_no_pickle(folder: Path) -> None:
     for path in sorted(folder.rglob("*_model*.bin")):
-        # Where both exist, the safetensors are read.
+        # Where both exist, the safetensors are read; another name beside it could be a decoy.
         stem = "adapter_model" if path.name.startswith("adapter_") else "model"
-        if not any(path.parent.glob(f"{stem}*.safetensors")):
+        if not (path.parent / f"{stem}.safetensors").is_file():
             raise FolderError(
-                f"{path} is a pickle, which could run code; expected safetensors beside it. "
+                f"{path} is a pickle, which could run code; expected {stem}.safetensors beside it. "
                 "It was not opened. Ask for the model in safetensors format."
             )

@@ -1,0 +1,118 @@
+"""genpool probe"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genpool.cli.table_options import (
+    BadRows,
+    BadRowsOption,
+    EncodingOption,
+    FirstOption,
+    LabelOption,
+    ReaderName,
+    ReaderOption,
+    SettingsOption,
+    open_data,
+    report_skipped,
+)
+from genpool.errors import InputError
+
+
+def probe(
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data", help="A table of texts and labels, a folder of tables, or what --reader says."
+        ),
+    ],
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="embedded|FOLDER|transformer:FOLDER",
+            help="The frozen encoder; FOLDER is of genpool or sentence-transformers. "
+            "Default: embedded.",
+        ),
+    ] = None,
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="mean, max, scalar, generalized or another pooling; repeatable. all: these four. "
+            "Default: all."
+        ),
+    ] = None,
+    heads: Annotated[
+        int | None, typer.Option(min=1, help="Heads of the poolings that have several.")
+    ] = None,
+    layers: Annotated[
+        str,
+        typer.Option(
+            metavar="last|all|0,6,12",
+            help="Layers of a transformer, mixed by learned weights.",
+        ),
+    ] = "last",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the report, the predictions, and a probe per pooling."),
+    ] = None,
+    use: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a probe: predict the rows of DATA with it, instead."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="With --use: the .tsv to write.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of cached token states. Default: the user's cache, or GENPOOL_CACHE."
+        ),
+    ] = None,
+    reader: ReaderOption = ReaderName.TABLE,
+    first: FirstOption = None,
+    label: LabelOption = None,
+    encoding: EncodingOption = None,
+    settings: SettingsOption = None,
+    bad_rows: BadRowsOption = BadRows.ERROR,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Draws the batches, and the test rows where there are none.")
+    ] = 0,
+) -> None:
+    """Compare poolings on the token states of a frozen encoder, and keep the classifiers.
+
+    The states are computed once. For each pooling a linear classifier is trained on them, with the
+    pooling where it has parameters. The report has accuracies with intervals, paired tests, and
+    what the heads look at. Without a test table, a fifth of the rows is held out.
+
+    Example: genpool probe --data films.tsv --pooling all --out probes
+
+    Use one: genpool probe --data new.tsv --use probes/generalized -o labels.tsv
+    """
+    if (use is None) != (output is None):
+        raise InputError("--use PROBE and -o FILE belong together: they predict the rows of DATA.")
+    rows = open_data(
+        data, reader, use is None, bad_rows, settings, first=first, label=label, encoding=encoding
+    )
+    from genpool.probing.probe_table import ProbeOptions, predict_with_probe, probe_table
+
+    options = ProbeOptions(
+        encoder=encoder,
+        poolings=tuple(pooling or ("all",)),
+        heads=heads,
+        layers=layers,
+        cache=cache,
+        seed=seed,
+    )
+    try:
+        if use is not None and output is not None:
+            count = predict_with_probe(use, rows, output, options)
+            typer.echo(f"{count:,} rows: {output}")
+        else:
+            typer.echo(probe_table(rows, options, out))
+    finally:
+        report_skipped(rows)
+    if out is not None:
+        typer.echo(f"probes, predictions and report: {out}")

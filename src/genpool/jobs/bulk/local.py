@@ -1,0 +1,133 @@
+"""The engine without Ray: worker processes of this machine, each with one thread.
+
+A process that dies takes only its shard with it: another one is started in its place and does that
+shard again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+
+import torch
+
+from genpool.errors import InputError
+from genpool.inference.workers import following_parent, model_folder
+from genpool.jobs.bulk.engines import Deaths, Outcome, try_shard
+from genpool.jobs.bulk.options import ShardSettings
+from genpool.jobs.bulk.plan import Shard
+from genpool.sentence_encoder import SentenceEncoder
+
+#: the model of a worker process, and the settings of its run
+_encoder: SentenceEncoder
+_settings: ShardSettings
+
+
+class LocalEngine:
+    """Encodes shards on this machine.
+
+    Args:
+        workers: processes; with 1, this process itself encodes. Default: 1.
+
+    Raises:
+        InputError: workers is below 1.
+    """
+
+    def __init__(self, workers: int = 1) -> None:
+        if workers < 1:
+            raise InputError(f"workers is {workers}; expected 1 or more.")
+        self.workers = workers
+
+    def __call__(
+        self, encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
+    ) -> Iterator[Outcome]:
+        if self.workers == 1:
+            return _run_here(encoder, settings, shards)
+        return _run_processes(encoder, settings, shards, self.workers)
+
+
+def _run_here(
+    encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
+) -> Iterator[Outcome]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in all workers: the same bytes
+    try:
+        for shard in shards:
+            yield try_shard(encoder, shard, settings)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _run_processes(
+    encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard], workers: int
+) -> Iterator[Outcome]:
+    context = get_context("spawn")
+    waiting, deaths = iter(shards), Deaths()
+    running: dict[Future[Outcome], tuple[int, Shard]] = {}
+    with ExitStack() as resources:
+        folder = resources.enter_context(model_folder())
+        encoder.save_pretrained(folder)
+        receiver, sender = context.Pipe(duplex=False)
+        resources.callback(receiver.close)
+        pools: list[ProcessPoolExecutor] = []
+
+        def start() -> ProcessPoolExecutor:
+            return ProcessPoolExecutor(
+                1,
+                mp_context=context,
+                initializer=_start_worker,
+                initargs=(str(folder), settings, receiver),
+            )
+
+        def submit(worker: int, shard: Shard) -> None:
+            running[pools[worker].submit(_encode, shard)] = worker, shard
+
+        def stop() -> None:
+            sender.close()  # workers that are still busy exit at once
+            for pool in pools:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+        resources.callback(stop)
+        for worker, shard in zip(range(workers), waiting, strict=False):
+            pools.append(start())
+            submit(worker, shard)
+        while running:
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                worker, shard = running.pop(future)
+                try:
+                    outcome = future.result()
+                except BrokenProcessPool:
+                    deaths.add(shard)
+                    pools[worker].shutdown(wait=False)
+                    pools[worker] = start()
+                    submit(worker, shard)
+                    continue
+                following = next(waiting, None)
+                if following is not None:
+                    submit(worker, following)
+                yield outcome
+        for pool in pools:  # nothing is left to do: they end by themselves
+            pool.shutdown(wait=True)
+
+
+def use_one_thread() -> None:
+    """Makes this process a worker: one thread in PyTorch, one in the tokenizer."""
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+def _start_worker(folder: str, settings: ShardSettings, receiver: Connection) -> None:
+    global _encoder, _settings
+    use_one_thread()
+    with following_parent(receiver, folder):
+        _encoder, _settings = SentenceEncoder.from_pretrained(folder), settings
+
+
+def _encode(shard: Shard) -> Outcome:
+    return try_shard(_encoder, shard, _settings)

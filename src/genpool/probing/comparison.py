@@ -1,0 +1,183 @@
+"""Poolings compared on the token states of one frozen encoder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genpool.disk.markdown import markdown_table, percent, percent_interval
+from genpool.errors import InputError
+from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
+from genpool.evaluation.significance import Comparison, compare_correct
+from genpool.probing.estimator import AttentiveProbe
+from genpool.probing.head_words import HeadWord, head_words
+from genpool.probing.inputs import read_labels, read_texts
+from genpool.probing.open_encoder import EMBEDDED, open_token_encoder
+
+#: what `--pooling all` compares, the one first that the others are tested against
+COMPARED_POOLINGS = ("mean", "max", "scalar", "generalized")
+#: a paired test needs as many
+MIN_COMPARED_TEXTS = 2
+
+
+@dataclass(frozen=True)
+class PoolingResult:
+    """One pooling on the test texts.
+
+    Attributes:
+        pooling: its name.
+        accuracy: accuracy with its interval, per class, and the confusion matrix.
+        probabilities: (texts, labels).
+        seconds: of the training, token states not included.
+        heads: the tokens that each head looks at most; empty for poolings without weights.
+    """
+
+    pooling: str
+    accuracy: AccuracyReport
+    probabilities: NDArray[np.float64]
+    seconds: float
+    heads: list[list[HeadWord]]
+
+
+@dataclass(frozen=True)
+class PoolingComparison:
+    """Poolings on the same texts, each compared with the first.
+
+    Attributes:
+        results: one for each pooling, in the order in which they were asked for.
+        comparisons: each later pooling against the first, by its name.
+        train_texts: the number of training texts.
+    """
+
+    results: tuple[PoolingResult, ...]
+    comparisons: dict[str, Comparison]
+    train_texts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the report as lists, strings and numbers, ready for JSON."""
+        return {
+            "train_texts": self.train_texts,
+            "test_texts": self.results[0].accuracy.total,
+            "poolings": {
+                result.pooling: {
+                    "accuracy": result.accuracy.to_dict(),
+                    "seconds": result.seconds,
+                    "heads": [[asdict(word) for word in head] for head in result.heads],
+                }
+                for result in self.results
+            },
+            "compared_with": self.results[0].pooling,
+            "comparisons": {name: test.to_dict() for name, test in self.comparisons.items()},
+        }
+
+    def to_markdown(self) -> str:
+        """Returns Markdown: a table of the poolings, and what their heads look at."""
+        first = self.results[0]
+        lines = [
+            f"{self.train_texts:,} training texts, {first.accuracy.total:,} test texts.",
+            markdown_table(
+                [
+                    "pooling",
+                    "accuracy",
+                    "95 % interval",
+                    f"minus {first.pooling}",
+                    "95 % interval",
+                    f"better than {first.pooling}: p",
+                    "McNemar: p",
+                    "seconds",
+                ],
+                [self._row(result) for result in self.results],
+            ),
+        ]
+        for result in self.results:
+            lines += _head_lines(result)
+        return "\n\n".join(lines) + "\n"
+
+    def _row(self, result: PoolingResult) -> list[str]:
+        accuracy, test = result.accuracy, self.comparisons.get(result.pooling)
+        row = [result.pooling, percent(accuracy.accuracy), percent_interval(accuracy.interval)]
+        if test is None:
+            row += ["", "", "", ""]
+        else:
+            row += [
+                f"{100 * test.difference:+.2f}",
+                percent_interval(test.interval),
+                f"{test.t_p_value:.2g}",
+                f"{test.mcnemar_p_value:.2g}",
+            ]
+        return [*row, f"{result.seconds:.1f}"]
+
+
+def _head_lines(result: PoolingResult) -> list[str]:
+    if not result.heads:
+        return []
+    lines = [
+        f"- head {number}: " + ", ".join(f"{word.token} {word.ratio:.1f}" for word in words)
+        for number, words in enumerate(result.heads, start=1)
+    ]
+    title = f"What {result.pooling} pooling looks at (times the attention of the mean):"
+    return [title, "\n".join(lines)]
+
+
+def compare_poolings(
+    train: tuple[Any, Any],
+    test: tuple[Any, Any],
+    poolings: Sequence[str] = COMPARED_POOLINGS,
+    **options: Any,
+) -> tuple[PoolingComparison, dict[str, AttentiveProbe]]:
+    """Trains a probe for each pooling on the same texts, and compares them on the same test texts.
+
+    Args:
+        train: texts and labels to train on.
+        test: texts and labels to score.
+        poolings: names of `genpool.pooling.POOLINGS`; all others are compared with the first.
+            Default: mean, max, scalar and generalized.
+        **options: arguments of `AttentiveProbe`, such as encoder, heads, layers or cache.
+
+    Returns:
+        The report, and the trained probes by pooling.
+
+    Raises:
+        InputError: an argument is not possible, or a test label is not among those of training.
+
+    Example:
+        >>> report, probes = compare_poolings((texts, labels), (test_texts, test_labels))
+        >>> print(report.to_markdown())
+        >>> probes["generalized"].save_pretrained("my-probe")
+    """
+    if not poolings or len(set(poolings)) != len(poolings):
+        raise InputError(f"poolings is {list(poolings)}; expected different names, one or more.")
+    texts, test_texts = read_texts(train[0]), read_texts(test[0])
+    labels = read_labels(train[1], len(texts))
+    gold = [str(label) for label in read_labels(test[1], len(test_texts), classes=1)]
+    encoder = open_token_encoder(options.pop("encoder", EMBEDDED), options.get("layers", "last"))
+    probes = {name: AttentiveProbe(encoder, name, **options) for name in poolings}
+    first = probes[poolings[0]]
+    states, test_states = first.states(texts), first.states(test_texts)
+    results: list[PoolingResult] = []
+    for name, probe in probes.items():
+        start = time.perf_counter()
+        probe.fit_states(states, labels)
+        seconds = time.perf_counter() - start
+        probabilities = probe.predict_proba_states(test_states)  # (texts, labels)
+        names = [str(label) for label in probe.classes_]
+        predicted = [names[index] for index in probabilities.argmax(axis=1)]
+        heads = head_words(probe, test_texts, test_states) if probe.model_.is_trained else []
+        report = accuracy_report(gold, predicted, names)
+        results.append(PoolingResult(name, report, probabilities, seconds, heads))
+    right = {result.pooling: _right(result, gold) for result in results}
+    compared = poolings[1:] if len(gold) >= MIN_COMPARED_TEXTS else ()
+    comparisons = {name: compare_correct(right[name], right[poolings[0]]) for name in compared}
+    return PoolingComparison(tuple(results), comparisons, len(texts)), probes
+
+
+def _right(result: PoolingResult, gold: Sequence[str]) -> NDArray[np.float64]:
+    labels = result.accuracy.labels
+    predicted = [labels[index] for index in result.probabilities.argmax(axis=1)]
+    pairs = zip(gold, predicted, strict=True)
+    return np.array([label == answer for label, answer in pairs], dtype=np.float64)

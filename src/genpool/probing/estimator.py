@@ -1,0 +1,354 @@
+"""AttentiveProbe: a pooling and a linear classifier on a frozen encoder, as in scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from genpool.errors import InputError, require_extra
+from genpool.inference.explain_states import explain_states
+from genpool.inference.explanation import Explanation
+from genpool.inference.influence import pooling_weights
+from genpool.model import SentenceEncoder
+from genpool.probing.fitting import ProbeTraining, fit_probe, probe_logits, training_steps
+from genpool.probing.inputs import class_indices, read_labels, read_texts
+from genpool.probing.open_encoder import open_token_encoder
+from genpool.probing.probe_model import ProbeModel, build_pooling
+from genpool.probing.state_cache import StateCache
+from genpool.probing.token_encoder import TokenEncoder
+from genpool.probing.token_states import TokenStates, encode_states
+from genpool.progress import progress
+
+with require_extra("An attentive probe", "sklearn"):
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+#: the position of a text that is alone
+FIRST = np.zeros(1, dtype=np.int64)
+#: texts whose states are in memory at the same time when no cache is used
+PREDICTION_TEXTS = 512
+
+
+class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of texts on the token states of a frozen encoder, with a trained pooling.
+
+    The states are computed once. The classifier starts as logistic regression on the untrained
+    pooling (for generalized pooling: on the mean), then pooling and classifier are trained
+    together. How much of the way to the trained weights is gone is chosen on held-out rows, so that
+    few or noisy rows lead away from the start only where that helps. It is an estimator of
+    scikit-learn: it works in `cross_val_score`, `GridSearchCV` and at the end of a `Pipeline`.
+
+    Args:
+        encoder: the frozen encoder. "embedded", the one inside the package; a folder of genpool or
+            of sentence-transformers; "transformer:FOLDER", a folder of transformers; or a
+            `SentenceEncoder`. Default: "embedded".
+        pooling: a name of `genpool.pooling.POOLINGS`, except "gated": "generalized", "scalar",
+            "mean", "max", ... Default: "generalized".
+        heads: heads of a pooling that has several. Default: 2.
+        hidden_dim: width of the attention network of a pooling that has one. Default: 64.
+        layers: of a transformer, the layers whose states are mixed by learned weights: "last",
+            "all", or their numbers, from 0, the input embeddings. Default: "last".
+        steps: how often the parameters are updated. Default: None, 10 epochs, but at least 300 and
+            at most 1,000 steps.
+        batch_size: texts per step. Default: 32.
+        learning_rate: of the pooling. Default: 1e-3.
+        weight_decay: of the pooling. Default: 0.1.
+        dropout: probability that a dimension of the pooled vector is dropped in training.
+            Default: 0.3.
+        token_dropout: the share of tokens that are left out of a text in training. Default: 0.2.
+        extent: how much of the way from the start to the trained weights is gone, from 0 to 1.
+            Default: None, chosen on held-out rows of the training texts, which takes two to four
+            times as long as 1.
+        cache: a folder in which states are kept, and mapped into memory. Give one for data that
+            does not fit into memory, and where states are used again, as in a grid search.
+            Default: None, states are in memory and computed for every fit.
+        seed: draws batches and what is dropped; equal seeds train equal probes. Default: 0.
+        show_progress_bar: show a bar, or lines in a log, on standard error. Default: False.
+
+    Attributes:
+        classes_: the labels, in the order of the columns of `predict_proba`.
+        model_: the trained part, a PyTorch module.
+        c_: the C of the logistic regression that the classifier started as.
+        extent_: the extent that was used; 0 for a pooling without parameters.
+
+    Raises:
+        InputError: from `fit`, for texts, labels or options that cannot be used.
+        MissingExtraError: scikit-learn is not installed.
+
+    Example:
+        >>> probe = AttentiveProbe("embedded", pooling="generalized", heads=2)
+        >>> probe.fit(["I love it.", "I hate it.", "What a joy."], ["good", "bad", "good"])
+        >>> probe.predict(["A joy."])
+        array(['good'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        encoder: str | Path | SentenceEncoder | TokenEncoder = "embedded",
+        pooling: str = "generalized",
+        *,
+        heads: int = 2,
+        hidden_dim: int = 64,
+        layers: Literal["last", "all"] | Sequence[int] = "last",
+        steps: int | None = None,
+        batch_size: int = 32,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.1,
+        dropout: float = 0.3,
+        token_dropout: float = 0.2,
+        extent: float | None = None,
+        cache: str | Path | None = None,
+        seed: int = 0,
+        show_progress_bar: bool = False,
+    ) -> None:
+        # scikit-learn reads these attributes by the names of the arguments, unchanged.
+        self.encoder = encoder
+        self.pooling = pooling
+        self.heads = heads
+        self.hidden_dim = hidden_dim
+        self.layers = layers
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.dropout = dropout
+        self.token_dropout = token_dropout
+        self.extent = extent
+        self.cache = cache
+        self.seed = seed
+        self.show_progress_bar = show_progress_bar
+
+    def fit(self, texts: Any, labels: Any) -> Self:
+        """Trains the probe.
+
+        Args:
+            texts: a list, an array of one dimension, or a column of a data frame.
+            labels: one label per text: strings, or numbers.
+
+        Returns:
+            The probe itself.
+
+        Raises:
+            InputError: a text is not a string, a label is missing, the lengths differ, there are
+                fewer than two classes, or an option is not possible.
+        """
+        rows = read_texts(texts)
+        values = read_labels(labels, len(rows))
+        self._check_options()
+        return self.fit_states(self.states(rows), values)
+
+    def states(self, texts: Any) -> TokenStates:
+        """Returns the token states of texts: from the cache, or computed.
+
+        Args:
+            texts: as for `fit`.
+        """
+        rows = read_texts(texts)
+        encoder = self.token_encoder
+        with progress("token states", len(rows), self.show_progress_bar) as done:
+            if self.cache is None:
+                return encode_states(encoder, rows, done)
+            return StateCache(self.cache, encoder).states(rows, done)
+
+    def fit_states(self, states: TokenStates, labels: Any) -> Self:
+        """Trains the probe on states that are there already, such as those of several probes.
+
+        Args:
+            states: the result of `states`, of a probe with the same encoder and layers.
+            labels: one label per text: strings, or numbers.
+
+        Returns:
+            The probe itself.
+
+        Raises:
+            InputError: as for `fit`.
+        """
+        self._check_options()
+        classes, numbers = class_indices(read_labels(labels, len(states)))
+        encoder = self.token_encoder
+        torch.manual_seed(self.seed)
+        model = self.build_model(encoder, len(classes))
+        training = ProbeTraining(
+            steps=self.steps or training_steps(len(states), self.batch_size),
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            token_dropout=self.token_dropout,
+            extent=self.extent,
+            seed=self.seed,
+        )
+        shown = self.show_progress_bar and model.is_trained
+        steps = training.total_steps(len(states))
+        with progress(f"training {self.pooling}", steps, shown) as done:
+            fitted = fit_probe(model, states, numbers, training, done)
+        self.model_, self.classes_ = model, classes
+        self.c_, self.extent_ = fitted.c, fitted.extent
+        return self
+
+    def predict_proba(self, texts: Any) -> NDArray[np.float64]:
+        """Returns the probability of every label.
+
+        Args:
+            texts: as for `fit`.
+
+        Returns:
+            (texts, labels), in the order of `classes_`; every row sums to 1.
+
+        Raises:
+            InputError: a text is not a string, or the probe is not trained.
+        """
+        self._require_trained()
+        rows = read_texts(texts)
+        chunks = [self.predict_proba_states(states) for states in self._chunks(rows)]
+        return np.concatenate([np.zeros((0, len(self.classes_))), *chunks])
+
+    def predict_proba_states(self, states: TokenStates) -> NDArray[np.float64]:
+        """Returns the probability of every label, (texts, labels), for the result of `states`."""
+        self._require_trained()
+        logits = probe_logits(self.model_, states)  # (texts, classes)
+        probabilities: NDArray[np.float64] = logits.double().softmax(dim=1).numpy()
+        return probabilities
+
+    def predict(self, texts: Any) -> NDArray[Any]:
+        """Returns the most probable label of every text, (texts,).
+
+        Args:
+            texts: as for `fit`.
+        """
+        best = self.predict_proba(texts).argmax(axis=1)  # (texts,)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def explain(self, text: str) -> Explanation:
+        """Returns what each head of the pooling looks at in a text.
+
+        Args:
+            text: one text.
+
+        Returns:
+            An `Explanation`: `print` it, or write its `to_html()` to a file.
+        """
+        self._require_trained()
+        (text,) = read_texts([text])
+        rows, _ = self.states([text]).batch(FIRST)  # (tokens, layers, dim)
+        tokens = self.token_encoder.tokens(text)
+        with torch.no_grad():
+            states = self.model_.standardized(rows)  # (tokens, dim)
+        return explain_states(text, tokens, states, self.model_.eval().pooling)
+
+    def token_weights(self, states: TokenStates, position: int) -> NDArray[np.float32]:
+        """Returns how much each head looks at each token of a text: (heads, tokens).
+
+        Args:
+            states: the result of `states` for several texts.
+            position: the position of the text among them.
+
+        Returns:
+            The mean of the weights over the dimensions; every row sums to 1.
+        """
+        self._require_trained()
+        rows, packing = states.batch(np.array([position], dtype=np.int64))
+        pooling = self.model_.eval().pooling
+        with torch.no_grad():
+            weights = pooling_weights(
+                self.model_.standardized(rows),
+                packing,
+                lambda part: pooling(packing.unpack(part), packing.mask()),
+            )  # (1, heads, tokens, dim or 1)
+        means: NDArray[np.float32] = weights[0].mean(dim=2).numpy()
+        return means
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Writes the trained probe as a folder; the encoder is named in it, not copied.
+
+        Args:
+            path: the folder, new or that of an earlier probe.
+
+        Raises:
+            FolderError: there is something else at `path`, or it cannot be written.
+            InputError: the probe is not trained, or its encoder exists in memory only.
+        """
+        from genpool.probing.saving import save_probe
+
+        self._require_trained()
+        save_probe(self, path)
+
+    @classmethod
+    def from_pretrained(
+        cls, path: str | Path, encoder: str | Path | SentenceEncoder | None = None
+    ) -> Self:
+        """Loads a probe that `save_pretrained` wrote; nothing in the folder is run as code.
+
+        Args:
+            path: the folder.
+            encoder: the encoder, if it is somewhere else now. It must have the same weights.
+                Default: None, the one that the folder names.
+
+        Raises:
+            FolderError: the folder is missing, damaged, or of another kind, or the encoder is
+                another one than that of the training.
+        """
+        from genpool.probing.saving import load_probe
+
+        return load_probe(cls, path, encoder)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        tags.input_tags.string = True
+        tags.no_validation = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_opened", None)  # opened again when it is needed
+        return state
+
+    def _check_options(self) -> None:
+        for name in ("heads", "hidden_dim", "batch_size", "steps"):
+            value = getattr(self, name)
+            if value is None and name == "steps":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} is {value!r}; expected a whole number of 1 or more.")
+        for name in ("dropout", "token_dropout"):
+            value = getattr(self, name)
+            if not 0 <= value < 1:
+                raise InputError(f"{name} is {value!r}; expected 0 or more, and less than 1.")
+        if self.extent is not None and not 0 <= self.extent <= 1:
+            raise InputError(f"extent is {self.extent!r}; expected None, or from 0 to 1.")
+
+    def _require_trained(self) -> None:
+        if not hasattr(self, "model_"):
+            raise InputError("this probe is not trained yet: call fit(texts, labels) first.")
+
+    @property
+    def token_encoder(self) -> TokenEncoder:
+        """The opened encoder."""
+        key = (self.encoder, self.layers)
+        opened = getattr(self, "_opened", None)
+        if opened is None or opened[0] != key:
+            self._opened = opened = (key, open_token_encoder(self.encoder, self.layers))
+        encoder: TokenEncoder = opened[1]
+        return encoder
+
+    def build_model(self, encoder: TokenEncoder, classes: int) -> ProbeModel:
+        """Returns the part that is trained, with initial weights."""
+        options = {"heads": self.heads, "hidden_dim": self.hidden_dim, **STARTS_AS_MEAN}
+        pooling = build_pooling(self.pooling, encoder.dim, encoder.bidirectional, options)
+        return ProbeModel(pooling, encoder.layers, classes, self.dropout)
+
+    def _chunks(self, texts: list[str]) -> Iterator[TokenStates]:
+        if self.cache is not None and texts:
+            yield self.states(texts)
+            return
+        for start in range(0, len(texts), PREDICTION_TEXTS):
+            yield self.states(texts[start : start + PREDICTION_TEXTS])
+
+
+#: options with which a pooling, if it knows them, returns the mean until it is trained
+STARTS_AS_MEAN: dict[str, Any] = {"start": "mean", "initial_std": 0.01}

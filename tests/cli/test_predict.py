@@ -1,0 +1,238 @@
+"""genpool predict and evaluate on tables, lines and sentences, with the columns of training."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.evaluation import read_predictions
+from genpool.recipes import recipe_text
+from genpool.training import read_settings, train
+from tests.helpers.commands import Command
+from tests.helpers.small_models import lively
+
+PAIR_MODEL = "runs/rules/best"
+TEXTS = ["A dog runs.", "", "A man sleeps, and a dog; too."]
+LABELS = ("bad", "good")
+
+
+@pytest.fixture
+def model(place: Path) -> TextClassifier:
+    """The folder films: a classifier of texts trained on the columns stars and body."""
+    encoder = SentenceEncoder.from_pretrained(place / PAIR_MODEL)
+    classifier = lively(TextClassifier(encoder, LABELS)).eval()
+    classifier.notes = {"columns": {"label": "stars", "first": "body"}}
+    classifier.save_pretrained(place / "films")
+    return classifier
+
+
+def write_films(path: Path, header: str = "stars,text,body", encoding: str = "utf-8") -> list[str]:
+    """A table whose column `body` holds TEXTS, and the labels of its rows."""
+    labels = ["good", "bad", "good"]
+    with path.open("w", newline="", encoding=encoding) as file:
+        writer = csv.writer(file)
+        writer.writerow(header.split(","))
+        writer.writerows([label, "no", text] for label, text in zip(labels, TEXTS, strict=True))
+    return labels
+
+
+# --- Remembered columns --------------------------------------------------------------------------
+
+
+def test_the_columns_that_a_model_was_trained_on_are_remembered(
+    genpool: Command, place: Path, model: TextClassifier
+) -> None:
+    labels = write_films(place / "films.csv")
+    said = genpool("predict", "films", "films.csv", "-o", "labels.csv")
+    assert said.code == 0, said.err
+    with (place / "labels.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["text"] for row in rows] == TEXTS
+    assert [row["gold"] for row in rows] == labels
+    assert [row["predicted"] for row in rows] == model.predict(TEXTS)
+    right = sum(a == b for a, b in zip(labels, model.predict(TEXTS), strict=True))
+    said = genpool("evaluate", "films", "films.csv", "-o", "scored.tsv")
+    assert f"({right} of 3;" in said.out
+    assert list(read_predictions(place / "scored.tsv").predicted) == model.predict(TEXTS)
+
+
+def test_a_column_that_is_named_is_taken_before_a_remembered_one(
+    genpool: Command, place: Path, model: TextClassifier
+) -> None:
+    write_films(place / "films.csv")
+    said = genpool("predict", "films", "films.csv", "--first", "text")
+    assert [line.split("\t")[3] for line in said.out.splitlines()[1:]] == ["no"] * 3
+
+
+def test_usual_names_are_found_where_the_remembered_columns_are_absent(
+    genpool: Command, place: Path, model: TextClassifier
+) -> None:
+    write_films(place / "films.csv", "label,id,text")
+    said = genpool("predict", "films", "films.csv")
+    assert said.code == 0, said.err
+    rows = [line.split("\t") for line in said.out.splitlines()[1:]]
+    assert [row[0:2] for row in rows] == [["no", "good"], ["no", "bad"], ["no", "good"]]
+    assert [row[3] for row in rows] == TEXTS
+
+
+def test_a_run_saves_the_columns_of_its_table(place: Path, genpool: Command) -> None:
+    rows = [f"{label};{text} {at}" for at in range(12) for label, text in (("a", "x"), ("b", "y"))]
+    (place / "own.csv").write_text("\n".join(["klasse;satz", *rows]) + "\n")
+    overrides = ['reader.first="satz"', 'reader.label="klasse"', "training.epochs=1"]
+    small = ["embedding.word_dim=4", "encoder.hidden_dim=4", "pooling.hidden_dim=4"]
+    settings = read_settings(recipe_text("texts-scratch"), [*overrides, *small])
+    train(settings, place / "own.csv", place / "own", show_progress=False)
+    config = json.loads((place / "own" / "best" / "config.json").read_text())
+    assert config["notes"]["columns"] == {"label": "klasse", "first": "satz"}
+    said = genpool("evaluate", "own/best", "own.csv")
+    assert said.code == 0, said.err
+    assert "of 24;" in said.out
+
+
+def test_models_without_notes_of_columns_predict_as_before(genpool: Command, place: Path) -> None:
+    pairs = PairClassifier.from_pretrained(place / PAIR_MODEL)
+    assert "columns" not in pairs.notes
+    assert genpool("predict", PAIR_MODEL, "pairs.tsv", "-o", "labels.tsv").code == 0
+
+
+# --- Formats and empty rows ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "parquet"])
+def test_empty_rows_stay_in_their_place_in_every_format(
+    genpool: Command, place: Path, model: TextClassifier, suffix: str
+) -> None:
+    write_films(place / "films.csv")
+    said = genpool("predict", "films", "films.csv", "-o", f"labels.{suffix}")
+    assert said.code == 0, said.err
+    assert said.out == f"3 rows: labels.{suffix}\n"
+    assert said.err == "rows without text, labelled by a blind guess: 1\n"
+    from genpool.data import TableReader
+
+    read = TableReader(
+        place / f"labels.{suffix}", first="text", label="predicted", empty_texts=True
+    ).read("all")
+    assert [(row.label, row.first, row.id) for row in read] == [
+        (label, text, str(at))
+        for at, (label, text) in enumerate(zip(model.predict(TEXTS), TEXTS, strict=True))
+    ]
+
+
+def test_an_excel_file_is_predicted(genpool: Command, place: Path, model: TextClassifier) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [("body", "stars"), ("A dog runs.", "good"), (None, "bad")]:
+        book.active.append(row)
+    book.save(place / "films.xlsx")
+    said = genpool("predict", "films", "films.xlsx")
+    rows = [line.split("\t") for line in said.out.splitlines()[1:]]
+    assert [row[2] for row in rows] == model.predict(["A dog runs.", ""])
+
+
+def test_an_encoding_is_named_or_guessed(
+    genpool: Command, place: Path, model: TextClassifier
+) -> None:
+    (place / "films.csv").write_bytes("stars;body\ngood;Ein schöner Film\n".encode("cp1252"))
+    said = genpool("predict", "films", "films.csv")
+    assert said.code == 2
+    assert "it may be cp1252" in said.err
+    assert "--encoding cp1252" in said.err
+    said = genpool("predict", "films", "films.csv", "--encoding", "cp1252")
+    assert said.code == 0, said.err
+    assert "Ein schöner Film" in said.out
+    assert genpool("evaluate", "films", "films.csv", "--encoding", "cp1252").code == 0
+    said = genpool("predict", "films", "films.csv", "--bad-rows", "skip")
+    assert "rows left out: 1 bad UTF-8\nline 2 is not UTF-8; it may be cp1252" in said.err
+
+
+def test_all_wrong_columns_are_told_at_once_before_the_model_is_loaded(
+    genpool: Command, place: Path
+) -> None:
+    said = genpool("predict", "no-model", "pairs.tsv", "--first", "premis", "--label", "lable")
+    assert said.code == 2
+    assert "unknown columns 'lable' (did you mean 'label'?), 'premis' (did you mean" in said.err
+
+
+# --- Sentences and lines -------------------------------------------------------------------------
+
+
+def test_a_sentence_is_labelled(genpool: Command, model: TextClassifier) -> None:
+    said = genpool("predict", "films", "A dog runs.")
+    assert said.code == 0, said.err
+    probabilities = model.predict_proba(["A dog runs."])[0]
+    expected = sorted(zip(probabilities, LABELS, strict=True), reverse=True)
+    assert [line.split() for line in said.out.splitlines()] == [
+        [label, f"{value:.1%}"] for value, label in expected
+    ]
+
+
+def test_a_pair_is_labelled_with_the_embedded_model_too(genpool: Command, place: Path) -> None:
+    pair = ("A man is eating.", "Nobody eats.")
+    for arguments, model in (
+        (pair, PairClassifier.from_pretrained()),
+        ((PAIR_MODEL, *pair), PairClassifier.from_pretrained(place / PAIR_MODEL)),
+    ):
+        said = genpool("predict", *arguments)
+        assert said.code == 0, said.err
+        assert said.out.split()[0] == model.predict([pair])[0]
+
+
+def test_sentences_that_do_not_suit_the_model_are_told(
+    genpool: Command, place: Path, model: TextClassifier
+) -> None:
+    said = genpool("predict", "films", "A dog runs.", "A man sleeps.")
+    assert said.code == 2
+    assert "got 2 sentence(s); the model takes 1." in said.err
+    said = genpool("predict", "films", "A dog runs.", "-o", "x.tsv")
+    assert "the label of a sentence is printed" in said.err
+    said = genpool("predict", "films", "A dog runs.", "pairs.tsv")
+    assert "expected [MODEL] DATA" in said.err
+
+
+def test_a_file_that_does_not_exist_is_no_sentence(genpool: Command, model: TextClassifier) -> None:
+    for name in ("flims.csv", "my films.csv", "flims"):
+        said = genpool("predict", "films", name)
+        assert said.code == 2
+        assert f"{name}: there is no such file or folder" in said.err
+
+
+def test_lines_of_standard_input_are_labelled_in_order(
+    genpool: Command, place: Path, model: TextClassifier
+) -> None:
+    text = "\n".join(TEXTS) + "\n"
+    said = genpool("predict", "films", "-", stdin=text.encode())
+    assert said.code == 0, said.err
+    rows = [line.split("\t") for line in said.out.splitlines()]
+    assert rows[0] == ["id", "gold", "predicted", "text", "p:bad", "p:good"]
+    assert [row[2] for row in rows[1:]] == model.predict(TEXTS)
+    assert [row[3] for row in rows[1:]] == TEXTS
+    (place / "texts.txt").write_text(text)
+    assert genpool("predict", "films", "texts.txt").out == said.out
+
+
+def test_pairs_of_standard_input_are_separated_by_a_tab(genpool: Command, place: Path) -> None:
+    pairs = [("A dog runs.", "An animal runs."), ("An animal runs.", "A dog runs.")]
+    lines = "".join(f"{first}\t{second}\n" for first, second in pairs)
+    said = genpool("predict", PAIR_MODEL, "-", "-o", "labels.jsonl", stdin=lines.encode())
+    assert said.code == 0, said.err
+    rows = [json.loads(line) for line in (place / "labels.jsonl").read_text().splitlines()]
+    expected = PairClassifier.from_pretrained(place / PAIR_MODEL).predict(pairs)
+    assert [row["predicted"] for row in rows] == expected
+    said = genpool("predict", PAIR_MODEL, "-", stdin=b"A dog runs.\n")
+    assert "standard input, line 1: has 1 sentence(s); expected two with a tab" in said.err
+
+
+def test_lines_have_no_columns(genpool: Command, place: Path, model: TextClassifier) -> None:
+    said = genpool("predict", "films", "-", "--first", "body", "--set", "reader.quotes=true")
+    assert said.code == 2
+    assert "--first, --set: for tables; lines of text have no columns." in said.err
+
+
+def test_evaluate_writes_predictions_of_classifiers_only(genpool: Command, place: Path) -> None:
+    said = genpool("evaluate", "pairs.tsv", "--similarity", "-o", "x.tsv")
+    assert said.code == 2
+    assert "-o is for the predictions of a classifier" in said.err

@@ -1,0 +1,134 @@
+"""Tables in other encodings than UTF-8: named ones, and what is guessed of unnamed ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from genpool.data import TableReader
+from genpool.data.encodings import guess_encoding
+from genpool.errors import ConfigError, DataError
+
+GERMAN = [("gut", "Ein schöner Film"), ("schlecht", "Größte Enttäuschung für 5 €")]
+TABLE = "label,text\n" + "".join(f"{label},{text}\n" for label, text in GERMAN)
+
+
+def rows(path, **options):
+    return [(example.label, example.first) for example in TableReader(path, **options).read("all")]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "iso-8859-15", "utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+def test_a_table_is_read_in_the_encoding_that_is_named(tmp_path, suffix, encoding):
+    text = TABLE if suffix == "csv" else TABLE.replace(",", "\t")
+    if suffix == "jsonl":
+        lines = [{"label": label, "text": text} for label, text in GERMAN]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path = tmp_path / f"t.{suffix}"
+    path.write_bytes(text.encode(encoding))
+    assert rows(path, encoding=encoding) == GERMAN
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_of_encodings_with_several_bytes_per_character_are_found(tmp_path, encoding, end):
+    # U+0A0D holds the bytes of both line ends, and U+2028 ends a line in other programs.
+    text = TABLE + "gut,\u0a0d a\u2028b\n"
+    path = tmp_path / "t.csv"
+    path.write_bytes(("\ufeff" if encoding[-2:] in ("le", "be") else "").encode(encoding))
+    with path.open("ab") as file:
+        file.write(text.replace("\n", end).encode(encoding))
+    assert rows(path, encoding=encoding) == [*GERMAN, ("gut", "\u0a0d a\u2028b")]
+
+
+def test_a_compressed_table_has_an_encoding_too(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(TABLE.encode("utf-16")))
+    assert rows(path, encoding="utf-16") == GERMAN
+
+
+def test_lines_are_found_across_the_blocks_that_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("genpool.data.encodings._BLOCK_BYTES", 7)
+    path = tmp_path / "t.csv"
+    path.write_bytes(TABLE.encode("utf-16"))
+    assert rows(path, encoding="utf-16") == GERMAN
+
+
+def test_an_encoding_that_python_does_not_know_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text(TABLE, encoding="utf-8")
+    for name in ("cp9999", "base64"):
+        with pytest.raises(ConfigError, match=f"encoding is '{name}'.*such as utf-8.*cp1252"):
+            TableReader(tmp_path / "t.csv", encoding=name)
+
+
+def test_the_error_guesses_the_encoding_and_says_how_to_name_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(TABLE.encode("cp1252"))
+    with pytest.raises(DataError) as caught:
+        rows(path)
+    message = str(caught.value)
+    assert "line 2: is not UTF-8: byte 0xf6 at offset 22 of the file" in message
+    assert "it may be cp1252, in which this is 'schöner'" in message
+    assert "encoding='cp1252' (command line: --encoding cp1252), or save it as UTF-8" in message
+
+
+def test_the_header_may_be_what_is_not_utf8(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("label;café\nyes;one\n".encode("cp1252"))
+    with pytest.raises(DataError, match=r"line 1: is not UTF-8.*it may be cp1252"):
+        rows(path, first="café")
+    assert rows(path, first="café", encoding="cp1252") == [("yes", "one")]
+
+
+def test_rows_that_are_left_out_lead_to_the_encoding_too(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(TABLE.encode("cp1252") + b"gut,one\n")
+    reader = TableReader(path, bad_rows="skip")
+    assert [example.first for example in reader.read("all")] == ["one"]
+    assert reader.skipped == {"bad UTF-8": 2}
+    assert reader.skipped_advice is not None
+    assert reader.skipped_advice.startswith("line 2 is not UTF-8; it may be cp1252")
+    reader = TableReader(path, bad_rows="skip", encoding="cp1252")
+    assert len(list(reader.read("all"))) == 3
+    assert reader.skipped_advice is None
+
+
+def test_a_row_that_is_not_in_the_named_encoding_is_a_bad_row(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"label,text\nyes,one\nno,caf\xe9\n")
+    with pytest.raises(DataError, match=r"line 3: is not ascii: byte 0xe9.*name another encoding"):
+        rows(path, encoding="ascii")
+    reader = TableReader(path, encoding="ascii", bad_rows="skip")
+    assert len(list(reader.read("all"))) == 1
+    assert reader.skipped == {"bad ascii": 1}
+
+
+def test_damaged_utf16_is_told_with_its_line(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("label,text\nyes,one\n".encode("utf-16") + b"\x00\xd8\x20")
+    with pytest.raises(DataError, match="line 3: is not utf-16"):
+        rows(path, encoding="utf-16")
+
+
+def test_a_utf16_table_says_how_to_name_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(TABLE.encode("utf-16"))
+    with pytest.raises(DataError, match=r"is UTF-16 text; name its encoding: .*--encoding utf-16"):
+        rows(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Le café était fermé, “hélas” à 5 €"),
+        ("cp1252", '1;Lob;"Größe passt genau"'),
+        ("cp1251", "positive;Очень хорошо"),
+        ("cp1251", "Отличный фильм, всем советую посмотреть"),
+        ("shift_jis", "この映画はとても面白かったです"),
+        ("gb18030", "这部电影非常好看推荐给大家"),
+    ],
+)
+def test_common_encodings_are_told_apart(encoding, text):
+    assert guess_encoding(text.encode(encoding)) == encoding

@@ -1,0 +1,138 @@
+"""Ray encodes what this process encodes: on several nodes, and in a pipeline of Ray Data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from genpool import SentenceEncoder
+from genpool.errors import DataError, InputError
+from genpool.integrations.ray import RayEngine, TextEncoder
+from genpool.integrations.ray.engine import encode_task, free_cpus, ray_session
+from genpool.jobs.bulk import BulkOptions, encode_bulk
+from tests.helpers.bulk_runs import problems, sentence, shard_bytes, write_texts
+
+# Warnings of Ray and of what it loads are not ours.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SMALL = BulkOptions(shard_rows=10, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A cluster of three nodes of its own on this machine, of one CPU each."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    Cluster = pytest.importorskip("ray.cluster_utils").Cluster  # noqa: N806
+
+    node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
+    for _ in range(2):
+        cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    cluster.wait_for_nodes()
+    yield cluster.address
+    cluster.shutdown()
+
+
+def test_a_cluster_writes_the_bytes_of_one_process(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
+) -> None:
+    ids = write_texts(tmp_path / "in", files=3, rows=25)
+    sources, calm, out = [tmp_path / "in"], tmp_path / "calm", tmp_path / "out"
+    encode_bulk(sentence_encoder, sources, calm, SMALL, show_progress=False)
+    engine = RayEngine(address=address)
+    summary = encode_bulk(sentence_encoder, sources, out, SMALL, engine, show_progress=False)
+    assert summary.rows == 75
+    assert problems(out, ids, shard_bytes(calm)) == []
+    # Nothing is left to do: Ray is not even asked.
+    again = RayEngine(address="nobody:1")
+    assert encode_bulk(sentence_encoder, sources, out, SMALL, again, show_progress=False).rows == 75
+
+
+def test_errors_come_back_from_the_cluster_as_they_are(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a dog\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"a\.txt, line 2: is not UTF-8"):
+        encode_bulk(
+            sentence_encoder,
+            [tmp_path / "a.txt"],
+            tmp_path / "out",
+            SMALL,
+            RayEngine(1, address),
+            show_progress=False,
+        )
+
+
+def test_one_cpu_stays_free_and_too_many_workers_are_refused(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
+) -> None:
+    with ray_session(address) as ray:
+        assert free_cpus(ray) == 2
+    write_texts(tmp_path / "in", files=1, rows=3)
+    with pytest.raises(InputError, match="3 CPUs for 4 workers"):
+        encode_bulk(
+            sentence_encoder, [tmp_path / "in"], tmp_path / "out", SMALL, RayEngine(4, address)
+        )
+    with pytest.raises(InputError, match="workers is 0"):
+        RayEngine(0)
+
+
+def test_the_encoder_is_an_actor_class_of_ray_data(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
+) -> None:
+    sentence_encoder.save_pretrained(tmp_path / "model")
+    texts = [sentence(row) for row in range(20)]
+    with ray_session(address) as ray:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        rows: list[dict[str, Any]] = (
+            ray.data.from_items([{"text": text} for text in texts])
+            .map_batches(
+                TextEncoder,
+                concurrency=1,
+                num_cpus=1,
+                batch_size=8,
+                fn_constructor_kwargs={"model": str(tmp_path / "model"), "normalize": True},
+            )
+            .take_all()
+        )
+    expected = sentence_encoder.encode(texts, normalize_embeddings=True)
+    by_text = {row["text"]: np.asarray(row["vector"]) for row in rows}
+    assert len(rows) == 20
+    for text, vector in zip(texts, expected, strict=True):
+        assert np.abs(by_text[text] - vector).max() < 1e-6
+
+
+def test_a_task_loads_the_model_once(
+    sentence_encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from genpool.integrations.ray import engine
+    from genpool.jobs.bulk import job
+
+    files, loaded = engine._model_files(sentence_encoder), []
+    from_pretrained = SentenceEncoder.from_pretrained
+
+    def load(path: Path) -> SentenceEncoder:
+        loaded.append(path)
+        return from_pretrained(path)
+
+    class Tasks:
+        """The engine without Ray: the tasks are called here."""
+
+        def __call__(self, encoder, settings, shards):
+            for shard in shards:
+                yield encode_task(files, engine._checksum(files), shard, settings)
+
+    monkeypatch.setattr(engine, "_loaded", {})
+    monkeypatch.setattr(SentenceEncoder, "from_pretrained", load)
+    ids = write_texts(tmp_path / "in", files=1, rows=25)
+    encode_bulk(sentence_encoder, [tmp_path / "in"], tmp_path / "calm", SMALL, show_progress=False)
+    job.encode_bulk(
+        sentence_encoder, [tmp_path / "in"], tmp_path / "out", SMALL, Tasks(), show_progress=False
+    )
+    assert len(loaded) == 1
+    assert problems(tmp_path / "out", ids, shard_bytes(tmp_path / "calm")) == []

@@ -1,0 +1,148 @@
+"""A saved sentence-transformers folder with genpool's pooling, in the commands of genpool."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from genpool.errors import FolderError, InputError
+from genpool.integrations.load_encoder import load_encoder, load_explainable
+from genpool.integrations.onnx import export_transformer
+from genpool.integrations.sentence_transformers import load as load_model
+from genpool.integrations.sentence_transformers.sentence_vectors import SentenceTransformerEncoder
+from tests.helpers.commands import Command
+from tests.integrations.tiny_bert import (
+    SENTENCES,
+    encode_features,
+    lively_pooling,
+    tiny_model,
+    tiny_transformer,
+)
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Transformer, generalized pooling and normalization."""
+    folder = tmp_path_factory.mktemp("commands")
+    tiny_model(folder / "bert").save(str(folder / "saved"))
+    return folder / "saved"
+
+
+def load(folder: Path) -> SentenceTransformer:
+    return load_model(folder, SentenceTransformer, device="cpu")
+
+
+def test_it_encodes_as_sentence_transformers_does(saved: Path) -> None:
+    encoder = load_encoder(saved)
+    assert isinstance(encoder, SentenceTransformerEncoder)
+    expected = load(saved).encode(SENTENCES)
+    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-6)
+    assert encoder.output_dim == expected.shape[1]
+    cosines = expected @ expected.T  # of length 1 already
+    np.testing.assert_allclose(encoder.similarity(SENTENCES, SENTENCES), cosines, atol=1e-5)
+    words = [sentence.split() for sentence in SENTENCES]
+    np.testing.assert_allclose(encoder.encode_tokenized(words), expected, atol=1e-6)
+
+
+def test_a_genpool_folder_is_loaded_as_before(rules_run: Path) -> None:
+    assert load_encoder(rules_run / "best").output_dim
+    assert type(load_explainable(rules_run / "best")).__name__ == "PairClassifier"
+    with pytest.raises(FolderError):
+        load_encoder(rules_run / "missing")
+
+
+def test_encode_similarity_and_explain_read_the_folder(
+    saved: Path, tmp_path: Path, genpool: Command
+) -> None:
+    (tmp_path / "sentences.txt").write_text("\n".join(SENTENCES) + "\n")
+    said = genpool("encode", saved, tmp_path / "sentences.txt", "-o", tmp_path / "vectors.npy")
+    assert said.code == 0, said.err
+    expected = load(saved).encode(SENTENCES)
+    np.testing.assert_allclose(np.load(tmp_path / "vectors.npy"), expected, atol=1e-5)
+    said = genpool("similarity", SENTENCES[0], SENTENCES[1], "--model", saved)
+    assert float(said.out) == pytest.approx(float(expected[0] @ expected[1]), abs=1e-4)
+    said = genpool("explain", SENTENCES[0], "--model", saved)
+    assert said.code == 0, said.err
+    assert "sleeps" in said.out and "head 3" in said.out
+    said = genpool("explain", SENTENCES[0], SENTENCES[1], "--model", saved)
+    assert said.code == 0, said.err
+
+
+def test_the_explanation_has_the_weights_of_the_pooling(saved: Path) -> None:
+    model = load(saved)
+    encoder = SentenceTransformerEncoder(model)
+    explanation = encoder.explain(SENTENCES[0])
+    (features,) = encode_features(model, [SENTENCES[0]])
+    expected = features["head_weights"].numpy()  # (heads, time, dim)
+    np.testing.assert_allclose(explanation.weights, expected, atol=1e-6)
+    names = [token.text for token in explanation.tokens]
+    assert names == ["[CLS]", "a", "man", "sleeps", ".", "[SEP]"]
+    place = explanation.tokens[3]
+    assert SENTENCES[0][place.start : place.end] == "sleeps"
+    assert explanation.tokens[0].start == -1
+    np.testing.assert_allclose(
+        explanation.vectors.vector, features["sentence_embedding"].numpy(), atol=1e-6
+    )
+
+
+def test_export_writes_all_modules_as_one_graph(
+    saved: Path, tmp_path: Path, genpool: Command
+) -> None:
+    said = genpool("export", saved, tmp_path / "onnx")
+    assert said.code == 0, said.err
+    session = onnxruntime.InferenceSession(str(tmp_path / "onnx" / "model.onnx"))
+    model = load(saved)
+    tokenizer = model.tokenizer
+    inputs = dict(tokenizer(SENTENCES, padding=True, return_tensors="np"))
+    names = [node.name for node in session.get_inputs()]
+    (vectors,) = session.run(None, {name: inputs[name] for name in names})
+    np.testing.assert_allclose(vectors, model.encode(SENTENCES), atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)  # Normalize is in it
+    assert (tmp_path / "onnx" / "tokenizer.json").is_file()
+
+
+def test_export_transformer_takes_the_pooling_of_either_class(tmp_path: Path) -> None:
+    transformer = tiny_transformer(tmp_path / "bert").auto_model
+    pooling = lively_pooling()
+    feeds = {
+        "input_ids": np.array([[2, 5, 6, 3]]),
+        "attention_mask": np.array([[1, 1, 1, 1]]),
+        "token_type_ids": np.zeros((1, 4), dtype=np.int64),
+    }
+    vectors = []
+    for name, part in (("core", pooling.pooling), ("module", pooling)):
+        export_transformer(transformer, part, tmp_path / name)
+        session = onnxruntime.InferenceSession(str(tmp_path / name / "model.onnx"))
+        vectors.append(session.run(None, feeds)[0])
+    np.testing.assert_array_equal(*vectors)
+    with torch.no_grad():
+        states = transformer.eval()(torch.tensor([[2, 5, 6, 3]])).last_hidden_state
+        expected = pooling.pooling(states, torch.ones(1, 4, dtype=torch.bool)).vector
+    np.testing.assert_allclose(vectors[0], expected, atol=1e-5)
+
+
+def test_another_pooling_can_be_encoded_but_not_explained(tmp_path: Path) -> None:
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    transformer = tiny_transformer(tmp_path / "bert")
+    model = SentenceTransformer(modules=[transformer, Pooling(16)])
+    model.save(str(tmp_path / "saved"))
+    encoder = load_encoder(tmp_path / "saved")
+    assert encoder.encode(SENTENCES).shape == (3, 16)
+    with pytest.raises(InputError, match=r"Transformer, Pooling; expected genpool's"):
+        encoder.explain(SENTENCES[0])
+
+
+def test_a_folder_with_foreign_code_is_refused(saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path / "saved")
+    path = tmp_path / "saved" / "modules.json"
+    path.write_text(path.read_text().replace("genpool.integrations", "somebody.else"))
+    with pytest.raises(FolderError, match="names a module of type"):
+        load_encoder(tmp_path / "saved")

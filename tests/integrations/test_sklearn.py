@@ -1,0 +1,295 @@
+"""scikit-learn: vectors in pipelines, and a classifier that is trained by `fit`."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from genpool import SentenceEncoder, TextClassifier
+from genpool.errors import FolderError, InputError
+from genpool.integrations.sklearn import GenpoolClassifier, SentenceVectorizer
+from genpool.integrations.sklearn.folder_bytes import FolderBytes
+
+TEXTS = ["the red dog", "a man sleeps", "a red dog runs", "the man rests"] * 10
+LABELS = ["dog", "man", "dog", "man"] * 10
+
+
+@pytest.fixture
+def folder(sentence_encoder: SentenceEncoder, tmp_path: Path) -> str:
+    sentence_encoder.save_pretrained(tmp_path / "encoder")
+    return str(tmp_path / "encoder")
+
+
+def small(start: Any, **options: Any) -> GenpoolClassifier:
+    """A classifier that learns TEXTS in a second."""
+    return GenpoolClassifier(start, **{"epochs": 30, "learning_rate": 0.02, **options})
+
+
+@pytest.fixture(scope="module")
+def fitted(make_encoder) -> GenpoolClassifier:
+    return small(make_encoder()).fit(TEXTS, LABELS)
+
+
+# --- SentenceVectorizer --------------------------------------------------------------------------
+
+
+def test_texts_become_the_vectors_of_encode(sentence_encoder: SentenceEncoder, folder: str) -> None:
+    options: dict[str, Any] = {"normalize_embeddings": True, "truncate_dim": 5, "batch_size": 3}
+    expected = sentence_encoder.encode(TEXTS, **options)
+    for model in (folder, Path(folder), sentence_encoder):
+        vectors = SentenceVectorizer(model, **options).fit_transform(TEXTS)
+        assert np.array_equal(vectors, expected)
+
+
+def test_the_embedded_encoder_needs_no_argument_and_no_fit() -> None:
+    expected = SentenceEncoder.from_pretrained().encode(TEXTS[:2])
+    assert np.allclose(SentenceVectorizer().transform(TEXTS[:2]), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        tuple,
+        np.array,
+        pd.Series,
+        pl.Series,
+        lambda texts: pd.DataFrame({"text": texts}),
+        lambda texts: np.array(texts, dtype=object).reshape(-1, 1),
+    ],
+    ids=["list", "tuple", "numpy", "pandas", "polars", "one column", "two dimensions"],
+)
+def test_every_kind_of_column_is_read(sentence_encoder: SentenceEncoder, make) -> None:
+    vectorizer = SentenceVectorizer(sentence_encoder)
+    assert np.array_equal(vectorizer.transform(make(TEXTS)), sentence_encoder.encode(TEXTS))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("one text", "got one string"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"]}), r"shape \(1, 2\); expected one text per row"),
+        (np.array("one text"), "without dimensions"),
+        (["a", None], r"sentence 1: got None.*missing value"),
+        (pd.Series(["a", np.nan]), r"sentence 1: got nan.*fillna"),
+        ([1, 2], r"sentence 0: got 1 \(int\)"),
+        ({"text": ["a"]}, r"\(dict\); expected a list"),
+    ],
+)
+def test_what_is_no_column_of_texts_is_refused(
+    sentence_encoder: SentenceEncoder, texts: object, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        SentenceVectorizer(sentence_encoder).fit(texts)
+
+
+def test_dimensions_have_names_and_can_be_a_data_frame(sentence_encoder: SentenceEncoder) -> None:
+    vectorizer = SentenceVectorizer(sentence_encoder, truncate_dim=2).set_output(transform="pandas")
+    frame = vectorizer.fit_transform(TEXTS)
+    assert list(frame.columns) == ["sentencevectorizer0", "sentencevectorizer1"]
+    assert np.array_equal(frame.to_numpy(), sentence_encoder.encode(TEXTS, truncate_dim=2))
+
+
+def test_wrong_options_and_folders_are_told_by_fit(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="truncate_dim is 99999"):
+        SentenceVectorizer(sentence_encoder, truncate_dim=99999).fit(TEXTS)
+    with pytest.raises(FolderError, match="there is no such folder"):
+        SentenceVectorizer(tmp_path / "none").fit(TEXTS)
+
+
+def test_another_folder_can_be_set(make_encoder, folder: str, tmp_path: Path) -> None:
+    other = make_encoder(seed=7)
+    other.save_pretrained(tmp_path / "other")
+    vectorizer = SentenceVectorizer(folder)
+    before = vectorizer.transform(TEXTS)
+    after = vectorizer.set_params(model=str(tmp_path / "other")).transform(TEXTS)
+    assert np.array_equal(after, other.encode(TEXTS))
+    assert not np.allclose(before, after)
+
+
+def test_a_pickled_vectorizer_needs_its_folder_no_more(folder: str) -> None:
+    vectorizer = SentenceVectorizer(folder)
+    expected = vectorizer.transform(TEXTS)
+    state = pickle.dumps(vectorizer)
+    Path(folder).rename(folder + "-gone")
+    assert np.array_equal(pickle.loads(state).transform(TEXTS), expected)
+
+
+def test_a_pickle_of_the_embedded_encoder_is_small() -> None:
+    vectorizer = SentenceVectorizer()
+    vectorizer.transform(["a dog"])
+    assert len(pickle.dumps(vectorizer)) < 2000
+
+
+def test_a_pipeline_is_searched_over_the_options_of_encode(folder: str) -> None:
+    pipeline = make_pipeline(SentenceVectorizer(folder), LogisticRegression())
+    grid = {"sentencevectorizer__truncate_dim": [1, None], "logisticregression__C": [1.0, 100.0]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(TEXTS, LABELS)
+    assert len(search.cv_results_["params"]) == 4
+    assert search.best_score_ == 1.0  # the four texts are in every fold
+    assert search.predict(["the red dog", "the man rests"]).tolist() == ["dog", "man"]
+
+
+def test_a_column_of_texts_is_joined_with_other_columns(sentence_encoder: SentenceEncoder) -> None:
+    frame = pd.DataFrame({"text": TEXTS, "length": [float(len(text)) for text in TEXTS]})
+    for columns in ("text", ["text"]):
+        transformer = ColumnTransformer(
+            [
+                ("vectors", SentenceVectorizer(sentence_encoder), columns),
+                ("scaled", StandardScaler(), ["length"]),
+            ]
+        )
+        joined = transformer.fit_transform(frame)
+        vectors = sentence_encoder.encode(TEXTS)
+        assert np.allclose(joined[:, :-1], vectors)
+        assert joined.shape == (len(TEXTS), vectors.shape[1] + 1)
+
+
+# --- GenpoolClassifier ---------------------------------------------------------------------------
+
+
+def test_a_classifier_learns_and_predicts(fitted: GenpoolClassifier) -> None:
+    assert fitted.classes_.tolist() == ["dog", "man"]
+    assert fitted.score(TEXTS, LABELS) == 1.0
+    probabilities = fitted.predict_proba(TEXTS)
+    assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+    expected = fitted.model_.predict_proba(TEXTS)  # columns in the order of model_.labels
+    order = [fitted.model_.labels.index(label) for label in ("dog", "man")]
+    assert np.array_equal(probabilities, expected[:, order])
+
+
+def test_it_is_what_the_fit_of_the_text_classifier_learns(
+    fitted: GenpoolClassifier, make_encoder
+) -> None:
+    options: dict[str, Any] = {"epochs": 30, "learning_rate": 0.02, "show_progress_bar": False}
+    model = TextClassifier.fit(TEXTS, LABELS, start=make_encoder(), **options)
+    for name, weights in fitted.model_.state_dict().items():
+        assert torch.equal(weights, model.state_dict()[name])
+
+
+@pytest.mark.parametrize(
+    ("dog", "man"),
+    [(10, 9), (True, False), ("10", "9"), (" a", "a"), (np.int64(-1), np.int64(1))],
+)
+def test_classes_keep_their_type_and_order(make_encoder, dog: object, man: object) -> None:
+    labels = [dog if label == "dog" else man for label in LABELS]
+    classifier = small(make_encoder()).fit(TEXTS, np.array(labels))
+    assert classifier.classes_.tolist() == sorted([dog, man])  # type: ignore[type-var]
+    assert classifier.predict(TEXTS[:2]).tolist() == [dog, man]
+    assert classifier.predict(TEXTS[:2]).dtype == np.array(labels).dtype
+
+
+def test_a_dev_set_may_be_given(make_encoder) -> None:
+    classifier = small(make_encoder()).fit(TEXTS, LABELS, dev=(TEXTS[:4], LABELS[:4]))
+    assert classifier.score(TEXTS, LABELS) == 1.0
+    with pytest.raises(InputError, match="dev has the label 'cat', which no training row has"):
+        small(make_encoder()).fit(TEXTS, LABELS, dev=(["a dog"], ["cat"]))
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "message"),
+    [
+        (TEXTS, LABELS[1:], "40 texts and 39 labels"),
+        (TEXTS, ["dog"] * 40, r"y has one class only \('dog'\)"),
+        ([], [], "one class only"),
+        (TEXTS, None, "requires y to be passed"),
+        (TEXTS, [np.nan, *LABELS[1:]], "y has missing values"),
+        (TEXTS, [None, *LABELS[1:]], "y has missing values"),
+        (TEXTS, np.array([1, *LABELS[1:]], dtype=object), "labels of mixed types: int, str"),
+        ([None, *TEXTS[1:]], LABELS, "sentence 0: got None"),
+        (pd.DataFrame({"a": TEXTS, "b": TEXTS}), LABELS, "name one column"),
+    ],
+)
+def test_rows_that_cannot_be_learned_are_told(
+    sentence_encoder: SentenceEncoder, texts: object, labels: object, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        small(sentence_encoder).fit(texts, labels)
+
+
+def test_it_cannot_predict_before_fit() -> None:
+    with pytest.raises(NotFittedError):
+        GenpoolClassifier().predict(["a dog"])
+
+
+def test_a_clone_has_the_parameters_and_no_model(fitted: GenpoolClassifier) -> None:
+    copy = clone(fitted)
+    assert not hasattr(copy, "model_")
+    assert (copy.epochs, copy.learning_rate, copy.random_state) == (30, 0.02, 0)
+    assert copy.fit(TEXTS, LABELS).predict_proba(TEXTS) == pytest.approx(
+        fitted.predict_proba(TEXTS), abs=1e-6
+    )
+
+
+def test_the_random_state_decides_the_weights(make_encoder) -> None:
+    def probabilities(random_state: object) -> np.ndarray:
+        model = small(make_encoder(), random_state=random_state, epochs=1)
+        return model.fit(TEXTS, LABELS).predict_proba(TEXTS)
+
+    assert np.array_equal(probabilities(3), probabilities(3))
+    assert not np.allclose(probabilities(3), probabilities(4))
+    one, other = (probabilities(np.random.RandomState(5)) for _ in range(2))
+    assert np.array_equal(one, other)
+
+
+def test_a_pickle_holds_the_saved_folder_and_predicts_the_same(fitted: GenpoolClassifier) -> None:
+    state = fitted.__getstate__()
+    assert isinstance(state["model_"], FolderBytes)
+    assert isinstance(state["start"], FolderBytes)
+    assert set(state["model_"].files) >= {"config.json", "model.safetensors", "tokenizer.json"}
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(copy.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
+    assert copy.predict(TEXTS[:2]).tolist() == ["dog", "man"]
+
+
+def test_a_pickle_has_no_module_of_pytorch_in_it(fitted: GenpoolClassifier) -> None:
+    class Refusing(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> object:
+            assert not module.startswith("torch"), module
+            return super().find_class(module, name)
+
+    Refusing(io.BytesIO(pickle.dumps(fitted))).load()
+
+
+def test_damaged_weights_of_a_pickle_are_noticed(fitted: GenpoolClassifier) -> None:
+    files = FolderBytes(fitted.model_)
+    weights = files.files["model.safetensors"]
+    files.files["model.safetensors"] = weights[:-4] + b"\0\0\0\1"
+    with pytest.raises(FolderError, match="checksum"):
+        files.load()
+
+
+def test_it_is_cross_validated_and_searched(folder: str) -> None:
+    assert cross_val_score(small(folder), TEXTS, LABELS, cv=2).tolist() == [1.0, 1.0]
+    search = GridSearchCV(small(folder), {"epochs": [1, 30]}, cv=2, n_jobs=1)
+    assert search.fit(TEXTS, LABELS).best_params_ == {"epochs": 30}
+
+
+def test_without_the_extra_the_error_has_the_pip_line() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules['sklearn'] = None\n"
+        "try: import genpool.integrations.sklearn\n"
+        "except ImportError as error: print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.endswith("pip install 'genpool[sklearn]'\n"), run.stderr

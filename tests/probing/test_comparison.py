@@ -1,0 +1,125 @@
+"""The report on several poolings, compared with scikit-learn and scipy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import accuracy_score
+
+from genpool import SentenceEncoder
+from genpool.errors import InputError
+from genpool.probing import AttentiveProbe, PoolingComparison, compare_poolings
+from genpool.probing.head_words import MIN_COUNT, head_words
+
+from .texts import make_texts
+
+Rows = tuple[list[str], list[str]]
+Compared = tuple[PoolingComparison, dict[str, AttentiveProbe]]
+
+
+@pytest.fixture(scope="module")
+def test_rows() -> Rows:
+    return make_texts(40, np.random.default_rng(7))
+
+
+@pytest.fixture(scope="module")
+def compared(encoder: SentenceEncoder, rows: Rows, test_rows: Rows) -> Compared:
+    return compare_poolings(
+        rows, test_rows, encoder=encoder, steps=60, hidden_dim=4, learning_rate=1e-2
+    )
+
+
+def test_every_pooling_is_scored_on_the_same_texts(compared: Compared, test_rows: Rows) -> None:
+    report, probes = compared
+    assert list(probes) == ["mean", "max", "scalar", "generalized"]
+    for result in report.results:
+        predicted = probes[result.pooling].predict(test_rows[0])
+        assert result.accuracy.accuracy == accuracy_score(test_rows[1], predicted)
+        assert result.accuracy.total == 40
+
+
+def test_later_poolings_are_tested_against_the_first(compared: Compared, test_rows: Rows) -> None:
+    report, probes = compared
+    assert list(report.comparisons) == ["max", "scalar", "generalized"]
+    gold = np.array(test_rows[1])
+    mean = probes["mean"].predict(test_rows[0]) == gold
+    for name, test in report.comparisons.items():
+        right = probes[name].predict(test_rows[0]) == gold
+        only, other = int((right & ~mean).sum()), int((mean & ~right).sum())
+        assert (test.only_a, test.only_b) == (only, other)
+        expected = binomtest(only, only + other).pvalue if only + other else 1.0
+        assert test.mcnemar_p_value == pytest.approx(expected)
+
+
+def test_the_report_has_a_line_for_each_pooling_and_the_words_of_each_head(
+    compared: Compared,
+) -> None:
+    report, _ = compared
+    text = report.to_markdown()
+    assert "60 training texts, 40 test texts." in text
+    for name in ("mean", "max", "scalar", "generalized"):
+        assert f"\n| {name} | " in text
+    assert "What generalized pooling looks at" in text
+    assert "What mean pooling looks at" not in text
+    values = report.to_dict()
+    assert values["compared_with"] == "mean"
+    assert set(values["poolings"]) == {"mean", "max", "scalar", "generalized"}
+    assert len(values["poolings"]["generalized"]["heads"]) == 2
+
+
+def test_head_words_are_the_means_of_relative_weights(encoder: SentenceEncoder, rows: Rows) -> None:
+    options: dict[str, Any] = {"steps": 20, "hidden_dim": 4, "learning_rate": 1e-2, "extent": 1.0}
+    probe = AttentiveProbe(encoder, **options).fit(*rows)
+    texts = rows[0][:20]
+    listed = head_words(probe, texts, probe.states(texts))
+    by_hand: dict[str, list[float]] = {}
+    for text in texts:
+        weights = probe.explain(text).token_weights[0]  # of the first head
+        for token, weight in zip(text.split(), weights, strict=True):
+            by_hand.setdefault(token, []).append(float(weight) * len(weights))
+    frequent = {token: np.mean(v) for token, v in by_hand.items() if len(v) >= MIN_COUNT}
+    expected = sorted(frequent, key=lambda token: -frequent[token])
+    assert [word.token for word in listed[0]] == expected[: len(listed[0])]
+    assert listed[0][0].ratio == pytest.approx(frequent[expected[0]], rel=1e-4)
+    assert listed[0][0].count == len(by_hand[expected[0]])
+
+
+def test_without_training_all_heads_look_everywhere_alike(
+    encoder: SentenceEncoder, rows: Rows
+) -> None:
+    probe = AttentiveProbe(encoder, steps=1, learning_rate=0.0).fit(*rows)
+    for head in head_words(probe, rows[0], probe.states(rows[0])):
+        assert all(word.ratio == pytest.approx(1.0, abs=1e-5) for word in head)
+
+
+def test_an_untrained_attention_is_the_probe_of_the_mean(
+    encoder: SentenceEncoder, rows: Rows, test_rows: Rows
+) -> None:
+    mean = AttentiveProbe(encoder, "mean").fit(*rows).predict_proba(test_rows[0])
+    probe = AttentiveProbe(encoder, steps=1, learning_rate=0.0).fit(*rows)
+    np.testing.assert_allclose(probe.predict_proba(test_rows[0]), mean, atol=0.02)
+
+
+def test_one_test_text_is_scored_and_not_compared(encoder: SentenceEncoder, rows: Rows) -> None:
+    report, _ = compare_poolings(rows, (["a dog"], ["the dog"]), ["mean", "max"], encoder=encoder)
+    assert report.comparisons == {}
+    assert "| max | " in report.to_markdown()
+
+
+@pytest.mark.parametrize("poolings", [[], ["mean", "mean"]])
+def test_poolings_that_cannot_be_compared_are_refused(
+    encoder: SentenceEncoder, rows: Rows, poolings: list[str]
+) -> None:
+    with pytest.raises(InputError, match="expected different names"):
+        compare_poolings(rows, rows, poolings, encoder=encoder)
+
+
+def test_a_test_label_that_training_never_saw_is_reported(encoder_folder: Path, rows: Rows) -> None:
+    with pytest.raises(InputError, match="the cat"):
+        compare_poolings(
+            rows, (["a dog", "a man"], ["the cat", "the man"]), ["mean"], encoder=encoder_folder
+        )

@@ -1,0 +1,304 @@
+"""AttentiveProbe as an estimator of scikit-learn, saved and loaded, and what bad input gets."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from genpool import SentenceEncoder
+from genpool.errors import FolderError, InputError
+from genpool.probing import AttentiveProbe
+from genpool.probing.genpool_states import GenpoolTokenEncoder
+from tests.helpers.small_models import MakeEncoder
+
+Rows = tuple[list[str], list[str]]
+
+
+def small_probe(encoder: Any, **options: Any) -> AttentiveProbe:
+    return AttentiveProbe(encoder, **{"steps": 30, "hidden_dim": 4, **options})
+
+
+@pytest.fixture(scope="module")
+def trained(encoder_folder: Path, rows: Rows) -> AttentiveProbe:
+    return small_probe(encoder_folder).fit(*rows)
+
+
+def test_it_learns_and_predicts_labels_of_its_classes(trained: AttentiveProbe, rows: Rows) -> None:
+    texts, labels = rows
+    assert trained.classes_.tolist() == ["the dog", "the man"]
+    probabilities = trained.predict_proba(texts)
+    assert probabilities.shape == (60, 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    predicted = trained.predict(texts)
+    assert predicted.tolist() == trained.classes_[probabilities.argmax(axis=1)].tolist()
+    assert trained.score(texts, labels) == np.mean(predicted == np.array(labels)) > 0.7
+
+
+def test_a_text_has_the_same_probabilities_alone_and_among_others(
+    trained: AttentiveProbe, rows: Rows
+) -> None:
+    together = trained.predict_proba(rows[0][:5])
+    alone = np.concatenate([trained.predict_proba([text]) for text in rows[0][:5]])
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+    assert trained.predict_proba([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("labels", [[3, 7], [False, True], [0.5, 1.5], ["b", "a"]], ids=repr)
+def test_labels_keep_their_type(encoder: SentenceEncoder, rows: Rows, labels: list[Any]) -> None:
+    texts = rows[0][:12]
+    values = [labels[number % 2] for number in range(12)]
+    probe = small_probe(encoder, steps=2).fit(texts, np.array(values))
+    assert probe.classes_.tolist() == sorted(labels)
+    assert type(probe.predict(texts[:1]).tolist()[0]) is type(labels[0])
+
+
+def test_texts_may_be_arrays_and_columns(encoder: SentenceEncoder, rows: Rows) -> None:
+    pandas = pytest.importorskip("pandas")
+    texts, labels = rows[0][:12], rows[1][:12]
+    expected = small_probe(encoder, steps=2).fit(texts, labels).predict_proba(texts)
+    table = pandas.DataFrame({"text": texts, "label": labels})
+    for columns in [
+        (np.array(texts), np.array(labels)),
+        (np.array(texts, dtype=object), tuple(labels)),
+        (table["text"], table["label"]),
+    ]:
+        actual = small_probe(encoder, steps=2).fit(*columns).predict_proba(columns[0])
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_it_is_cloned_without_its_training(trained: AttentiveProbe) -> None:
+    copy = clone(trained)
+    assert copy.get_params() == trained.get_params()
+    assert not hasattr(copy, "classes_")
+    copy.set_params(heads=3, pooling="scalar")
+    assert (copy.heads, copy.pooling, trained.heads) == (3, "scalar", trained.heads)
+    assert is_classifier(copy)
+
+
+def test_it_works_in_cross_validation_grid_search_and_a_pipeline(
+    encoder_folder: Path, rows: Rows, tmp_path: Path
+) -> None:
+    texts, labels = rows
+    probe = small_probe(encoder_folder, steps=5, cache=tmp_path)
+    scores = cross_val_score(probe, np.array(texts), labels, cv=2)
+    assert len(scores) == 2 and np.isfinite(scores).all()
+    search = GridSearchCV(probe, {"pooling": ["mean", "generalized"]}, cv=2).fit(texts, labels)
+    assert search.best_params_["pooling"] in ("mean", "generalized")
+    lower = FunctionTransformer(lambda column: [text.lower() for text in column])
+    pipeline = make_pipeline(lower, probe).fit(texts, labels)
+    assert set(pipeline.predict(texts[:3])) <= {"the man", "the dog"}
+
+
+def test_states_are_cached_for_all_folds(
+    encoder: SentenceEncoder, rows: Rows, tmp_path: Path
+) -> None:
+    encoded: list[str] = []
+
+    class Counting(GenpoolTokenEncoder):
+        def states(self, texts: Sequence[str]) -> list[Any]:
+            encoded.extend(texts)
+            return super().states(texts)
+
+        def __deepcopy__(self, memo: Any) -> Counting:  # as clone does with arguments
+            return self
+
+    probe = small_probe(Counting(encoder), steps=2, cache=tmp_path)
+    cross_val_score(probe, rows[0], rows[1], cv=3)
+    assert sorted(encoded) == sorted(rows[0])
+
+
+def test_a_pickled_probe_predicts_the_same(trained: AttentiveProbe, rows: Rows) -> None:
+    again = pickle.loads(pickle.dumps(trained))
+    expected = trained.predict_proba(rows[0][:4])
+    np.testing.assert_array_equal(again.predict_proba(rows[0][:4]), expected)
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "scalar", "mean", "max", "last"])
+def test_a_saved_probe_predicts_the_same(
+    encoder_folder: Path, rows: Rows, tmp_path: Path, pooling: str
+) -> None:
+    probe = small_probe(encoder_folder, pooling=pooling, steps=3).fit(*rows)
+    probe.save_pretrained(tmp_path / "probe")
+    probe.save_pretrained(tmp_path / "probe")  # replaces the earlier one
+    again = AttentiveProbe.from_pretrained(tmp_path / "probe")
+    expected = probe.predict_proba(rows[0])
+    np.testing.assert_array_equal(again.predict_proba(rows[0]), expected)
+    assert again.classes_.tolist() == probe.classes_.tolist()
+    assert again.get_params()["pooling"] == pooling
+    card = (tmp_path / "probe" / "README.md").read_text()
+    assert pooling in card and "the dog, the man" in card
+
+
+def test_a_probe_on_a_transformer_with_mixed_layers_is_saved(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    texts = ["a man sleeps", "the dog rests", "a man runs", "the dog sleeps"]
+    probe = small_probe(f"transformer:{bert_folder}", steps=3, layers=(0, 1, 2))
+    probe.fit(texts, [0, 1, 0, 1]).save_pretrained(tmp_path / "probe")
+    again = AttentiveProbe.from_pretrained(tmp_path / "probe")
+    expected = probe.predict_proba(texts)
+    np.testing.assert_array_equal(again.predict_proba(texts), expected)
+    assert again.model_.mix is not None
+
+
+def test_a_saved_probe_finds_an_encoder_that_was_moved(
+    trained: AttentiveProbe, encoder: SentenceEncoder, make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    trained.save_pretrained(tmp_path / "probe")
+    change_config(tmp_path / "probe", encoder=str(tmp_path / "gone"))
+    with pytest.raises(FolderError, match=r"cannot be loaded.*encoder="):
+        AttentiveProbe.from_pretrained(tmp_path / "probe")
+    again = AttentiveProbe.from_pretrained(tmp_path / "probe", encoder=encoder)
+    assert again.predict(["the dog runs"]).tolist() == trained.predict(["the dog runs"]).tolist()
+    with pytest.raises(FolderError, match="is not the encoder that the probe"):
+        AttentiveProbe.from_pretrained(tmp_path / "probe", encoder=make_encoder(seed=9))
+
+
+def change_config(folder: Path, **values: Any) -> None:
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), **values}
+    del config["checksums"]
+    path.write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"format": "genpool"}, "is not of a probe"),
+        ({"format_version": 99}, "version 99"),
+        ({"classes": ["a", "b", "c"]}, "does not agree"),
+        ({"arguments": {"pooling": "mean", "colour": "red"}}, "is damaged"),
+        ({"arguments": {"heads": 3}}, "does not agree"),
+        ({"c": None}, "is damaged"),
+    ],
+    ids=str,
+)
+def test_a_damaged_folder_is_refused(
+    trained: AttentiveProbe, tmp_path: Path, values: dict[str, Any], problem: str
+) -> None:
+    trained.save_pretrained(tmp_path / "probe")
+    change_config(tmp_path / "probe", **values)
+    with pytest.raises(FolderError, match=problem):
+        AttentiveProbe.from_pretrained(tmp_path / "probe")
+
+
+def test_weights_of_another_probe_are_noticed(
+    trained: AttentiveProbe, encoder_folder: Path, rows: Rows, tmp_path: Path
+) -> None:
+    trained.save_pretrained(tmp_path / "one")
+    small_probe(encoder_folder, steps=2, seed=5).fit(*rows).save_pretrained(tmp_path / "other")
+    weights = (tmp_path / "other" / "model.safetensors").read_bytes()
+    (tmp_path / "one" / "model.safetensors").write_bytes(weights)
+    with pytest.raises(FolderError, match="do not belong together"):
+        AttentiveProbe.from_pretrained(tmp_path / "one")
+
+
+def test_only_a_probe_is_replaced_and_only_a_probe_is_loaded(
+    trained: AttentiveProbe, encoder_folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(FolderError, match="contains something else"):
+        trained.save_pretrained(encoder_folder)
+    with pytest.raises(FolderError, match="there is no such folder"):
+        AttentiveProbe.from_pretrained(tmp_path / "missing")
+    with pytest.raises(FolderError, match="is not of a probe"):
+        AttentiveProbe.from_pretrained(encoder_folder)
+
+
+def test_an_encoder_in_memory_cannot_be_named_in_a_folder(
+    encoder: SentenceEncoder, rows: Rows, tmp_path: Path
+) -> None:
+    probe = small_probe(encoder, steps=2).fit(*rows)
+    with pytest.raises(InputError, match="exists in memory only"):
+        probe.save_pretrained(tmp_path / "probe")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "scalar", "mean"])
+def test_explanations_say_what_the_heads_look_at(
+    encoder_folder: Path, rows: Rows, pooling: str
+) -> None:
+    probe = small_probe(encoder_folder, pooling=pooling, steps=3).fit(*rows)
+    explanation = probe.explain("the dog runs .")
+    assert [token.text for token in explanation.tokens] == ["the", "dog", "runs", "."]
+    heads = probe.model_.pooling.heads
+    assert explanation.token_weights.shape == (heads, 4)
+    np.testing.assert_allclose(explanation.token_weights.sum(axis=1), 1, atol=1e-5)
+    weights = probe.token_weights(probe.states(["red", "the dog runs ."]), 1)
+    np.testing.assert_allclose(weights, explanation.token_weights, atol=1e-5)
+    if pooling == "mean":
+        np.testing.assert_allclose(weights, 0.25, atol=1e-6)
+
+
+TEXTS = ["a man", "a dog", "the man", "the dog"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "problem"),
+    [
+        ("a man", [1], "texts is str"),
+        (5, [1], "texts is int"),
+        (np.array([TEXTS]), [1], r"shape \(1, 4\).*column"),
+        ([*TEXTS[:3], None], [0, 1, 0, 1], "text 3 is None"),
+        ([*TEXTS[:3], 2.5], [0, 1, 0, 1], "text 3 is 2.5"),
+        (TEXTS, [0, 1, 0], "4 texts and 3 labels"),
+        (TEXTS, [0, 1, 0, None], "label 3 is None"),
+        (TEXTS, [0.0, 1.0, 0.0, float("nan")], "label 3 is nan"),
+        (TEXTS, [0, "1", 0, "1"], "mixed types: int, str"),
+        (TEXTS, ["a"] * 4, "expected 2 or more different ones"),
+        ([], [], "expected 2 or more different ones"),
+        (TEXTS, "abcd", "labels is str"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_bad_rows_are_answered_in_words(
+    encoder: SentenceEncoder, texts: Any, labels: Any, problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        small_probe(encoder).fit(texts, labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"heads": 0}, "heads is 0"),
+        ({"hidden_dim": 2.5}, "hidden_dim is 2.5"),
+        ({"steps": -1}, "steps is -1"),
+        ({"batch_size": True}, "batch_size is True"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"token_dropout": -0.1}, "token_dropout is -0.1"),
+        ({"extent": 1.5}, "extent is 1.5"),
+        ({"pooling": "average"}, "unknown pooling of a probe 'average'"),
+        ({"encoder": 7}, "encoder is int"),
+        ({"layers": "all"}, "only the last layer"),
+    ],
+    ids=str,
+)
+def test_options_that_are_not_possible_are_refused(
+    encoder: SentenceEncoder, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        small_probe(**{"encoder": encoder, **options}).fit(TEXTS, [0, 1, 0, 1])
+
+
+def test_a_class_with_one_row_is_enough(encoder: SentenceEncoder) -> None:
+    probe = small_probe(encoder).fit(["a man", "a dog", "the man"], ["man", "dog", "man"])
+    assert probe.predict_proba(["a dog"]).shape == (1, 2)
+
+
+def test_a_probe_that_is_not_trained_says_so(encoder: SentenceEncoder) -> None:
+    probe = small_probe(encoder)
+    for call in (lambda: probe.predict(["a"]), lambda: probe.explain("a")):
+        with pytest.raises(InputError, match="not trained yet"):
+            call()
+    with pytest.raises(InputError, match="not trained yet"):
+        probe.save_pretrained("anywhere")

@@ -1,0 +1,167 @@
+"""The token states of every kind of encoder, compared with the encoders themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from genpool import SentenceEncoder
+from genpool.errors import FolderError, InputError
+from genpool.probing.open_encoder import open_token_encoder
+from genpool.probing.token_encoder import MAX_STATE, as_stored
+from genpool.probing.transformer_states import TransformerTokenEncoder, layer_numbers
+
+SENTENCES = ["The dog runs.", "a man , not two dogs , sleeps", "", "red"]
+
+
+def test_states_of_genpool_are_those_that_its_pooling_receives(encoder: SentenceEncoder) -> None:
+    states = open_token_encoder(encoder).states(SENTENCES)
+    for sentence, rows in zip(SENTENCES, states, strict=True):
+        batch = encoder.text.batch([encoder.text.words(sentence)])
+        with torch.no_grad():
+            vectors = encoder.embedding(batch)  # (1, time, embedding)
+            expected = encoder.encoder(vectors, batch.mask).states[0].numpy()
+        assert rows.shape == (len(encoder.text.words(sentence)), 1, encoder.encoder.output_dim)
+        np.testing.assert_allclose(rows[:, 0], expected, atol=1e-3)
+
+
+def test_tokens_and_states_are_as_many(encoder: SentenceEncoder, bert_folder: Path) -> None:
+    for opened in (
+        open_token_encoder(encoder),
+        open_token_encoder(f"transformer:{bert_folder}"),
+    ):
+        for sentence, rows in zip(SENTENCES, opened.states(SENTENCES), strict=True):
+            assert len(opened.tokens(sentence)) == len(rows)
+
+
+@pytest.mark.parametrize("layers", ["last", "all", [0, 2], [-1, 0]], ids=str)
+def test_states_of_a_transformer_are_its_hidden_states(
+    bert_folder: Path, layers: str | list[int]
+) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(bert_folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    numbers = {"last": [2], "all": [0, 1, 2]}.get(str(layers), layers)
+    states = open_token_encoder(f"transformer:{bert_folder}", layers).states(SENTENCES)
+    for sentence, rows in zip(SENTENCES, states, strict=True):
+        with torch.no_grad():  # one sentence at a time, so without padding
+            inputs = tokenizer(sentence, return_tensors="pt")
+            hidden = model(**inputs, output_hidden_states=True).hidden_states
+        expected = np.stack([hidden[number][0].numpy() for number in numbers], axis=1)
+        np.testing.assert_allclose(rows, expected, atol=4e-3)
+
+
+def test_word_pieces_have_their_place_in_the_text_and_special_tokens_none(
+    bert_folder: Path,
+) -> None:
+    tokens = open_token_encoder(f"transformer:{bert_folder}").tokens("The dogs run.")
+    assert [token.text for token in tokens][:4] == ["[CLS]", "the", "dog", "##s"]
+    assert (tokens[0].start, tokens[0].end) == (-1, -1)
+    assert "The dogs run."[tokens[2].start : tokens[2].end] == "dog"
+
+
+def test_long_texts_are_cut_to_what_the_transformer_reads(bert_folder: Path) -> None:
+    opened = open_token_encoder(f"transformer:{bert_folder}")
+    assert [len(rows) for rows in opened.states(["dog " * 100, "dog"])] == [40, 3]
+    assert len(opened.tokens("dog " * 100)) == 40
+    short = TransformerTokenEncoder(bert_folder, max_tokens=5)
+    assert [len(rows) for rows in short.states(["dog " * 100])] == [5]
+
+
+def test_of_a_sentence_transformers_folder_the_first_module_is_read(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    from tests.integrations.tiny_bert import tiny_model
+
+    tiny_model(tmp_path / "bert").save(str(tmp_path / "saved"))
+    plain = open_token_encoder(f"transformer:{tmp_path / 'bert'}")
+    opened = open_token_encoder(tmp_path / "saved")
+    assert opened.reference == str(tmp_path / "saved")
+    for expected, rows in zip(plain.states(SENTENCES), opened.states(SENTENCES), strict=True):
+        np.testing.assert_array_equal(rows, expected)
+
+
+def test_a_genpool_encoder_inside_sentence_transformers_is_read(
+    encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    from sentence_transformers import SentenceTransformer
+
+    from genpool.integrations.sentence_transformers import SentenceEncoderModule
+
+    SentenceTransformer(modules=[SentenceEncoderModule(encoder)]).save(str(tmp_path / "saved"))
+    opened = open_token_encoder(tmp_path / "saved")
+    assert opened.fingerprint == open_token_encoder(encoder).fingerprint
+
+
+def test_the_fingerprint_depends_on_weights_layers_and_length(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(bert_folder)
+    with torch.no_grad():
+        next(model.parameters())[0, 0] += 1
+    model.save_pretrained(tmp_path / "other")
+    AutoTokenizer.from_pretrained(bert_folder).save_pretrained(tmp_path / "other")
+    names = {
+        TransformerTokenEncoder(bert_folder).fingerprint,
+        TransformerTokenEncoder(bert_folder, layers="all").fingerprint,
+        TransformerTokenEncoder(bert_folder, max_tokens=7).fingerprint,
+        TransformerTokenEncoder(tmp_path / "other").fingerprint,
+    }
+    assert len(names) == 4
+    again = TransformerTokenEncoder(bert_folder).fingerprint
+    assert again in names
+
+
+def test_values_beyond_half_precision_are_cut_to_its_limits() -> None:
+    stored = as_stored(np.array([1e30, -1e30, 0.5], dtype=np.float32))
+    assert stored.tolist() == [MAX_STATE, -MAX_STATE, 0.5]
+
+
+@pytest.mark.parametrize("layers", ["first", [], [3], [-4], [1, 1], [1.0], [2, -1]], ids=repr)
+def test_layers_that_do_not_exist_are_refused(layers: object) -> None:
+    with pytest.raises(InputError, match=r"expected 'last', 'all', or different numbers"):
+        layer_numbers(layers, 2)  # type: ignore[arg-type]
+
+
+def test_an_encoder_of_genpool_has_the_last_layer_only(encoder: SentenceEncoder) -> None:
+    with pytest.raises(InputError, match="only the last layer"):
+        open_token_encoder(encoder, "all")
+
+
+def test_other_things_than_encoders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="encoder is int"):
+        open_token_encoder(3)  # type: ignore[arg-type]
+    with pytest.raises(FolderError, match="there is no such folder"):
+        open_token_encoder(tmp_path / "missing")
+    with pytest.raises(FolderError, match=r"no config.json"):
+        open_token_encoder(f"transformer:{tmp_path}")
+
+
+def test_a_damaged_or_foreign_sentence_transformers_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text("[]")
+    with pytest.raises(FolderError, match="expected a list of modules"):
+        open_token_encoder(tmp_path)
+    (tmp_path / "modules.json").write_text("{")
+    with pytest.raises(FolderError, match="cannot be read as JSON"):
+        open_token_encoder(tmp_path)
+    outside = [{"path": "../elsewhere", "type": "sentence_transformers.models.Transformer"}]
+    (tmp_path / "modules.json").write_text(json.dumps(outside))
+    with pytest.raises(FolderError, match="outside of the folder"):
+        open_token_encoder(tmp_path)
+
+
+def test_a_pickle_is_not_opened(bert_folder: Path, tmp_path: Path) -> None:
+    for file in bert_folder.iterdir():
+        if file.suffix == ".json" or file.suffix == ".txt":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    with pytest.raises(FolderError, match="cannot be loaded by transformers"):
+        open_token_encoder(f"transformer:{tmp_path}")

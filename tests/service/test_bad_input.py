@@ -1,0 +1,217 @@
+"""What bad input gets: an answer that says how to fix it, never a 5xx and never a stack trace."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from genpool.service import ServedModel, ServiceSettings, create_app
+from tests.helpers.services import post_together, with_clients
+from tests.service.conftest import LIMITS
+
+POSTS = ["/v1/embeddings", "/similarity", "/classify", "/search", "/explain"]
+JSON = {"Content-Type": "application/json"}
+
+
+def error_of(answer: httpx2.Response, status: int, code: str) -> str:
+    """Checks the shape of an error; returns its message."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["code"] == code
+    message: str = error["message"]
+    assert "Traceback" not in answer.text and message.endswith(".")
+    return message
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"nothing", b'{"input": "a"', b"\xff\xfe", b'{"input": "\xff"}', b"[" * 3000],
+    ids=["empty", "brace", "word", "open", "bom", "not-utf-8", "deep"],
+)
+def test_what_is_not_json_is_said_to_be_so(client: TestClient, path: str, content: bytes) -> None:
+    answer = client.post(path, content=content, headers=JSON)
+    if content:
+        assert "not JSON" in error_of(answer, 400, "invalid_json")
+    else:
+        error_of(answer, 422, "invalid_request")
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("body", [[], "a", 1, None, {}, {"inputs": "a"}, {"input": {"a": 1}}])
+def test_json_of_another_shape_is_refused(client: TestClient, path: str, body: Any) -> None:
+    error_of(client.post(path, json=body), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("wrong", [1, 2.5, True, None, [1, 2], [[1, 2]], ["a", 1], ["a", None]])
+def test_inputs_that_are_no_texts_are_refused(client: TestClient, wrong: Any) -> None:
+    message = error_of(client.post("/v1/embeddings", json={"input": wrong}), 422, "invalid_request")
+    assert message.startswith("input: ") and "string" in message
+
+
+def test_another_content_type_is_refused(client: TestClient) -> None:
+    content = json.dumps({"input": "a dog"}).encode()
+    answer = client.post("/v1/embeddings", content=content, headers={"Content-Type": "text/plain"})
+    assert "application/json" in error_of(answer, 422, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("path", "field"), [("/v1/embeddings", "input"), ("/similarity", "first"), ("/search", "query")]
+)
+def test_an_empty_list_is_refused(client: TestClient, path: str, field: str) -> None:
+    answer = client.post(path, json={"second": "a", field: []})
+    assert error_of(answer, 422, "empty_input").startswith(f"{field} is an empty list")
+
+
+def test_no_pairs_at_all_are_refused(client: TestClient) -> None:
+    error_of(client.post("/classify", json={"input": []}), 422, "empty_input")
+
+
+def test_too_many_texts_have_their_own_error(client: TestClient) -> None:
+    answer = client.post("/v1/embeddings", json={"input": ["a"] * 9})
+    message = error_of(answer, 422, "too_many_sentences")
+    assert "9 texts; expected at most 8" in message and "several requests" in message
+    assert client.post("/v1/embeddings", json={"input": ["a"] * 8}).is_success
+    answer = client.post("/classify", json={"input": [["a", "b"]] * 5})
+    error_of(answer, 422, "too_many_sentences")
+
+
+def test_too_many_characters_have_their_own_error(client: TestClient) -> None:
+    answer = client.post("/v1/embeddings", json={"input": ["a", "b" * 201]})
+    message = error_of(answer, 422, "too_many_characters")
+    assert "text 1 has 201 characters; expected at most 200" in message
+    assert client.post("/v1/embeddings", json={"input": "b" * 200}).is_success
+    answer = client.post("/explain", json={"input": "b" * 101})
+    assert "expected at most 100" in error_of(answer, 422, "too_many_characters")
+
+
+def test_a_million_characters_are_refused_by_the_default_limits(served: ServedModel) -> None:
+    with TestClient(create_app(served)) as client:
+        answer = client.post("/v1/embeddings", json={"input": "a" * 1_000_000})
+        message = error_of(answer, 422, "too_many_characters")
+        assert "1,000,000 characters; expected at most 20,000" in message
+        answer = client.post("/explain", json={"input": "a " * 500_000})
+        error_of(answer, 422, "too_many_characters")
+
+
+def test_a_large_body_is_refused_by_its_size(served: ServedModel) -> None:
+    content = b'{"input": "' + b"a" * 10_000_000 + b'"}'
+    with TestClient(create_app(served)) as client:
+        answer = client.post("/v1/embeddings", content=content, headers=JSON)
+    message = error_of(answer, 413, "body_too_large")
+    assert "10,000,013 bytes; expected at most 4,194,304" in message
+
+
+def test_a_body_without_a_declared_size_is_refused_by_what_arrives(app: FastAPI) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(5):
+            yield b" " * 1000
+
+    async def use(client: httpx2.AsyncClient) -> httpx2.Response:
+        return await client.post("/v1/embeddings", content=parts(), headers=JSON)
+
+    error_of(with_clients(app, use), 413, "body_too_large")
+
+
+def test_a_body_that_never_ends_is_not_waited_for(served: ServedModel) -> None:
+    app = create_app(served, ServiceSettings(body_timeout_seconds=0.05))
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b'{"input": '
+        await asyncio.sleep(3600)
+
+    async def use(client: httpx2.AsyncClient) -> httpx2.Response:
+        return await client.post("/v1/embeddings", content=parts(), headers=JSON)
+
+    message = error_of(with_clients(app, use), 408, "request_timeout")
+    assert "within 0.05 seconds" in message
+
+
+def test_halves_of_characters_are_refused(client: TestClient) -> None:
+    for path, body in [
+        ("/v1/embeddings", '{"input": "a \\ud800"}'),
+        ("/explain", '{"input": "a \\udc00"}'),
+        ("/classify", '{"input": [["a", "\\ud800"]]}'),
+        ("/search", '{"query": "\\ud800"}'),
+    ]:
+        answer = client.post(path, content=body.encode(), headers=JSON)
+        assert "valid Unicode" in error_of(answer, 422, "invalid_text")
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00", "\x07\x1b[31m", "\u202e abc", "\ufeff", "a\r\nb", "\U0001f600", "e\u0301" * 9]
+)
+def test_control_characters_and_unusual_ones_are_text(client: TestClient, text: str) -> None:
+    answer = client.post("/v1/embeddings", json={"input": text})
+    assert answer.is_success
+    explained = client.post("/explain", json={"input": [text, text]})
+    assert explained.is_success and explained.json()["sentences"][0]["sentence"] == text
+
+
+def test_a_full_queue_is_answered_with_when_to_come_again(served: ServedModel) -> None:
+    app = create_app(served, ServiceSettings(max_queued_sentences=4, window_seconds=0.2))
+    answers = post_together(app, "/v1/embeddings", [{"input": ["a dog", "a man"]}] * 6)
+    statuses = sorted(answer.status_code for answer in answers)
+    assert statuses == [200, 200, 503, 503, 503, 503]
+    for answer in answers:
+        if answer.status_code == 503:
+            assert "Try again" in error_of(answer, 503, "overloaded")
+            assert answer.headers["retry-after"] == "1"
+
+
+def test_all_requests_together_are_bounded_in_memory(served: ServedModel) -> None:
+    settings = ServiceSettings(
+        max_body_bytes=3000, max_buffered_bytes=5000, window_seconds=0.2, max_characters=3000
+    )
+    answers = post_together(
+        create_app(served, settings), "/v1/embeddings", [{"input": "a" * 2000}] * 4
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 200, 503, 503]
+    app = create_app(served, settings)
+    for _ in range(4):  # one after the other, nothing is left of those before
+        [answer] = post_together(app, "/v1/embeddings", [{"input": "a" * 2000}])
+        assert answer.is_success
+
+
+def test_unknown_paths_and_methods_have_the_same_shape(client: TestClient) -> None:
+    error_of(client.get("/nothing"), 404, "not_found")
+    error_of(client.get("/static/../app.py"), 404, "not_found")
+    error_of(client.get("/static/nothing.js"), 404, "not_found")
+    error_of(client.get("/v1/embeddings"), 405, "method_not_allowed")
+    error_of(client.delete("/healthz"), 405, "method_not_allowed")
+
+
+def test_an_error_of_the_service_shows_nothing_of_its_inside(
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(sentences: object) -> None:
+        raise RuntimeError("a secret of the inside")
+
+    monkeypatch.setattr(served, "encode", fail)
+    app = create_app(served, LIMITS)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        answer = client.post("/v1/embeddings", json={"input": "a dog"})
+        message = error_of(answer, 500, "internal_error")
+        assert "secret" not in answer.text and "log" in message
+        assert "a secret of the inside" in caplog.text  # for those who run the service
+        assert client.get("/healthz").is_success
+
+
+def test_requests_that_arrive_together_get_their_own_answers(
+    app: FastAPI, served: ServedModel
+) -> None:
+    words = ["a dog", "the man", "two dogs", "red", "not a man", "sleeps"]
+    answers = post_together(app, "/v1/embeddings", [{"input": word} for word in words])
+    for word, answer in zip(words, answers, strict=True):
+        [alone] = post_together(create_app(served), "/v1/embeddings", [{"input": word}])
+        expected = alone.json()["data"][0]["embedding"]
+        assert answer.json()["data"][0]["embedding"] == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,268 @@
+"""Labels, explanations, search, and what a service says of itself."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+import torch
+from fastapi.testclient import TestClient
+
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.errors import FolderError, InputError
+from genpool.service import ServedModel, ServiceSettings, create_app
+from genpool.tensors.threads import torch_threads
+
+FIRST, SECOND = "The red dog runs.", "A man sleeps"
+
+
+def client_of(model: ServedModel) -> TestClient:
+    """A client without the fixture's limits; every request has an event loop of its own."""
+    return TestClient(create_app(model))
+
+
+# --- classify ------------------------------------------------------------------------------------
+
+
+def test_pairs_get_labels_and_probabilities(client: TestClient, served: ServedModel) -> None:
+    pairs = [(FIRST, SECOND), (SECOND, FIRST)]
+    body = client.post("/classify", json={"input": pairs}).json()
+    classifier = served.classifier
+    assert isinstance(classifier, PairClassifier)
+    assert body["labels"] == list(classifier.labels)
+    assert [row["label"] for row in body["predictions"]] == classifier.predict(pairs)
+    probabilities = np.array([row["probabilities"] for row in body["predictions"]])
+    assert np.abs(probabilities - classifier.predict_proba(pairs)).max() <= 1e-6
+
+
+def test_single_texts_get_labels_of_a_text_classifier(text_classifier: TextClassifier) -> None:
+    client = client_of(ServedModel(text_classifier.encoder, text_classifier))
+    for texts in (FIRST, [FIRST, SECOND]):
+        body = client.post("/classify", json={"input": texts}).json()
+        expected = text_classifier.predict([texts] if isinstance(texts, str) else texts)
+        assert [row["label"] for row in body["predictions"]] == expected
+    answer = client.post("/classify", json={"input": [[FIRST, SECOND]]})
+    assert answer.status_code == 422 and "a list of texts" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("given", ["a dog", ["a dog", "a man"]])
+def test_single_texts_are_not_pairs(client: TestClient, given: object) -> None:
+    answer = client.post("/classify", json={"input": given})
+    error = answer.json()["error"]
+    assert answer.status_code == 422 and "[[first, second], ...]" in error["message"]
+
+
+@pytest.mark.parametrize("given", [[["a"]], [["a", "b", "c"]], [[1, 2]], [[]], {"a": "b"}, None])
+def test_what_is_no_pair_is_refused(client: TestClient, given: object) -> None:
+    answer = client.post("/classify", json={"input": given})
+    assert answer.status_code == 422 and answer.json()["error"]["param"] == "input"
+
+
+def test_a_service_without_a_classifier_says_so(sentence_encoder: SentenceEncoder) -> None:
+    client = client_of(ServedModel(sentence_encoder))
+    answer = client.post("/classify", json={"input": [[FIRST, SECOND]]})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_classifier")
+    assert client.get("/v1/models").json()["data"][0]["classifier"] is None
+    assert client.post("/explain", json={"input": [FIRST, SECOND]}).json()["prediction"] is None
+
+
+# --- explain -------------------------------------------------------------------------------------
+
+
+def test_one_text_is_explained(client: TestClient, served: ServedModel) -> None:
+    body = client.post("/explain", json={"input": FIRST}).json()
+    [sentence] = body["sentences"]
+    expected = served.encoder.explain(FIRST)
+    assert sentence["sentence"] == FIRST and not sentence["truncated"]
+    assert [(token["text"], token["start"], token["end"]) for token in sentence["tokens"]] == [
+        (token.text, token.start, token.end) for token in expected.tokens
+    ]
+    for name, values in [
+        ("vector_influence", expected.vector_influence),
+        ("head_influence", expected.head_influence),
+        ("head_weights", expected.token_weights),
+        ("head_overlap", expected.head_overlap),
+    ]:
+        assert np.abs(np.array(sentence[name]) - values).max() <= 1e-5, name
+    assert sentence["dimension_weights"] is None
+    assert body["pair"] is None and body["prediction"] is None
+
+
+def test_weights_of_every_dimension_fit_into_bytes(client: TestClient, served: ServedModel) -> None:
+    asked = {"input": FIRST, "dimension_weights": True}
+    [sentence] = client.post("/explain", json=asked).json()["sentences"]
+    coded = sentence["dimension_weights"]
+    values = np.frombuffer(base64.b64decode(coded["data"]), np.uint8).reshape(coded["shape"])
+    expected = served.encoder.explain(FIRST).weights
+    assert values.shape == expected.shape and values.max() == 255
+    assert np.abs(values / 255 * coded["scale"] - expected).max() <= coded["scale"] / 255 / 2 + 1e-6
+
+
+def test_two_texts_are_compared_and_labelled(client: TestClient, served: ServedModel) -> None:
+    body = client.post("/explain", json={"input": [FIRST, SECOND]}).json()
+    classifier = served.classifier
+    assert isinstance(classifier, PairClassifier)
+    expected = classifier.explain(FIRST, SECOND)
+    assert body["pair"]["similarity"] == pytest.approx(expected.similarity, abs=1e-6)
+    assert body["pair"]["head_similarity"] == pytest.approx(expected.head_similarity, abs=1e-5)
+    prediction = expected.prediction
+    assert prediction is not None
+    assert body["prediction"]["label"] == prediction.label
+    assert body["prediction"]["probabilities"] == pytest.approx(prediction.probabilities)
+    for side in range(2):
+        influence = body["pair"]["similarity_influence"][side]
+        assert influence == pytest.approx(expected.similarity_influence[side], abs=1e-5)
+        influence = body["prediction"]["label_influence"][side]
+        assert influence == pytest.approx(prediction.influence[side], abs=1e-5)
+        tokens = body["sentences"][side]["tokens"]
+        assert body["prediction"]["tokens"][side] == tokens
+
+
+def test_a_classifier_with_an_encoder_of_its_own_explains_its_own_tokens(
+    sentence_encoder: SentenceEncoder, pair_classifier: PairClassifier
+) -> None:
+    pair_classifier.encoder.text.max_length = 2
+    client = client_of(ServedModel(sentence_encoder, pair_classifier))
+    body = client.post("/explain", json={"input": [FIRST, SECOND]}).json()
+    assert [len(side) for side in body["prediction"]["tokens"]] == [2, 2]
+    assert [len(side) for side in body["prediction"]["label_influence"]] == [2, 2]
+    assert [len(side["tokens"]) for side in body["sentences"]] == [5, 3]
+
+
+def test_a_text_without_words_has_an_explanation_without_values(client: TestClient) -> None:
+    asked = {"input": ["", FIRST], "dimension_weights": True}
+    body = client.post("/explain", json=asked).json()
+    first = body["sentences"][0]
+    assert first["tokens"] == [] and first["vector_influence"] == []
+    assert first["dimension_weights"]["data"] == "" and body["pair"]["similarity"] == 0
+
+
+def test_a_script_is_text_like_any_other(client: TestClient) -> None:
+    evil = "<script>alert('x')</script>"
+    answer = client.post("/explain", json={"input": evil})
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.json()["sentences"][0]["sentence"] == evil
+
+
+@pytest.mark.parametrize("given", [[], ["a", "b", "c"], 3, [["a", "b"]]])
+def test_only_one_text_or_two_can_be_explained(client: TestClient, given: object) -> None:
+    answer = client.post("/explain", json={"input": given})
+    assert answer.status_code == 422 and answer.json()["error"]["param"] == "input"
+
+
+# --- search --------------------------------------------------------------------------------------
+
+
+def test_the_closest_sentences_of_the_index_are_returned(
+    client: TestClient, served: ServedModel
+) -> None:
+    queries = ["a dog runs .", "the man rests"]
+    body = client.post("/search", json={"query": queries, "top": 2}).json()
+    assert [result["query"] for result in body["results"]] == queries
+    expected = served.required_index.search(served.encoder.encode(queries), 2)
+    for result, hits in zip(body["results"], expected, strict=True):
+        assert [(hit["row"], hit["sentence"]) for hit in result["hits"]] == [
+            (hit.row, hit.sentence) for hit in hits
+        ]
+        scores = [hit["score"] for hit in result["hits"]]
+        assert scores == pytest.approx([hit.score for hit in hits], abs=1e-6)
+    assert body["results"][0]["hits"][0]["sentence"] == queries[0]
+
+
+def test_a_query_without_words_has_no_hits(client: TestClient) -> None:
+    body = client.post("/search", json={"query": ["", "a dog"]}).json()
+    assert [len(result["hits"]) for result in body["results"]] == [0, 3]
+
+
+@pytest.mark.parametrize("top", [0, 101, "3", None])
+def test_impossible_numbers_of_hits_are_refused(client: TestClient, top: object) -> None:
+    answer = client.post("/search", json={"query": "a dog", "top": top})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (422, "top")
+
+
+def test_a_service_without_an_index_says_so(sentence_encoder: SentenceEncoder) -> None:
+    answer = client_of(ServedModel(sentence_encoder)).post("/search", json={"query": "a"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_index")
+
+
+def test_an_index_of_another_model_is_refused(served: ServedModel, make_encoder) -> None:
+    with pytest.raises(InputError, match="made with another model"):
+        ServedModel(make_encoder(seed=5), None, served.index)
+
+
+# --- the model -----------------------------------------------------------------------------------
+
+
+def test_the_model_describes_itself(client: TestClient, served: ServedModel) -> None:
+    [card] = client.get("/v1/models").json()["data"]
+    assert card["id"] == "tiny" and card["dimensions"] == served.encoder.output_dim
+    assert (card["heads"], card["head_dimensions"]) == (2, 6)
+    assert card["pooling"] == "generalized" and card["max_tokens"] is None
+    assert card["classifier"] == "pair" and card["index_rows"] == 3
+    assert card["labels"] == ["entailment", "neutral", "contradiction"]
+    limits = {"sentences": 8, "characters": 200, "explain_characters": 100, "body_bytes": 4096}
+    assert card["limits"] == limits
+
+
+def test_a_folder_of_a_classifier_has_both_models(pair_classifier, tmp_path) -> None:
+    pair_classifier.save_pretrained(tmp_path / "mine")
+    model = ServedModel.load(tmp_path / "mine")
+    assert model.name == "mine" and model.classifier is not None
+    assert model.classifier.encoder is model.encoder
+
+
+def test_a_folder_of_an_encoder_can_have_a_classifier_beside_it(
+    sentence_encoder, text_classifier, tmp_path
+) -> None:
+    sentence_encoder.save_pretrained(tmp_path / "encoder")
+    text_classifier.save_pretrained(tmp_path / "labels")
+    assert ServedModel.load(tmp_path / "encoder").classifier is None
+    model = ServedModel.load(tmp_path / "encoder", classifier=tmp_path / "labels")
+    assert isinstance(model.classifier, TextClassifier)
+    with pytest.raises(FolderError, match="expected a classifier"):
+        ServedModel.load(tmp_path / "encoder", classifier=tmp_path / "encoder")
+
+
+def test_the_embedded_models_are_the_default() -> None:
+    model = ServedModel.load()
+    assert model.name == "genpool-embedded" and isinstance(model.classifier, PairClassifier)
+
+
+def test_vectors_are_the_same_alone_and_with_others(served: ServedModel) -> None:
+    texts = ["a dog runs .", "", "the red man sleeps , not two dogs ."]
+    together = [encoded.vector for encoded in served.encode(texts)]
+    alone = [served.encode([text])[0].vector for text in texts]
+    assert np.abs(np.array(together) - np.array(alone)).max() <= 1e-6
+    assert [encoded.tokens for encoded in served.encode(texts)] == [4, 0, 9]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["a dog runs"],  # one thread
+        ["a dog runs .", "", "the red man sleeps , not two dogs ."] * 8,  # several, one tensor
+        ["a dog runs", "two dogs sleep ."] * 40,  # several tensors
+        ["a dog runs", "a dog runs and " * 50],  # longer than what goes into one tensor
+    ],
+    ids=["few", "one tensor", "many", "long"],
+)
+def test_any_number_of_threads_returns_the_same_vectors(
+    served: ServedModel, texts: list[str]
+) -> None:
+    expected = served.encoder.encode(texts)
+    for threads in (1, 2):
+        with torch_threads(threads):
+            vectors = np.array([encoded.vector for encoded in served.encode(texts)])
+            assert torch.get_num_threads() == threads
+        assert np.abs(vectors - expected).max() <= 1e-6
+
+
+def test_impossible_settings_are_reported_together() -> None:
+    with pytest.raises(ValueError, match="3 settings are wrong") as raised:
+        ServiceSettings(api_key="", max_sentences=0, window_seconds=-1)
+    assert "max_sentences is 0; expected 1 or more" in str(raised.value)
+    with pytest.raises(ValueError, match="one request must fit"):
+        ServiceSettings(max_body_bytes=10, max_buffered_bytes=5)
+    assert "secret" not in repr(ServiceSettings(api_key="secret"))

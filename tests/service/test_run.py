@@ -1,0 +1,154 @@
+"""A service as its own process: starting, stopping, and clients that hang up."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+
+from genpool.errors import InputError
+from genpool.service import ServedModel, ServiceSettings, create_app, serve
+from tests.helpers.commands import Command
+from tests.helpers.services import listening
+
+BODY = {"input": ["a dog runs"] * 4}
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Runs `genpool serve`; yields the process and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "genpool", "serve", "--port", "0", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        matched = re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+) \(Ctrl-C stops\)\n", line)
+        assert matched, line
+        yield process, matched[1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM")
+def test_the_command_serves_and_answers_before_it_stops(pair_classifier, tmp_path: Path) -> None:
+    pair_classifier.save_pretrained(tmp_path / "model")
+    with running(str(tmp_path / "model"), "--api-key", "key") as (process, address):
+        assert httpx2.get(f"{address}/v1/models").status_code == 401
+        headers = {"Authorization": "Bearer key"}
+        [card] = httpx2.get(f"{address}/v1/models", headers=headers).json()["data"]
+        assert card["id"] == "model" and card["classifier"] == "pair"
+        # Half of a request arrives before the signal, the other half after it.
+        content = json.dumps(BODY).encode()
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as connection:
+            head = f"POST /v1/embeddings HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer key\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+            connection.sendall(head.encode() + content[:10])
+            assert httpx2.get(f"{address}/healthz").is_success  # the first half was read too
+            process.send_signal(signal.SIGTERM)
+            while True:  # until it accepts nothing new
+                try:
+                    socket.create_connection((host, int(port))).close()
+                except OSError:
+                    break
+            connection.sendall(content[10:])
+            answer = b""
+            while part := connection.recv(65536):
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert len(json.loads(answer.split(b"\r\n\r\n", 1)[1])["data"]) == 4
+        _, errors = process.communicate()
+        assert process.returncode in (0, -signal.SIGTERM) and "Traceback" not in errors
+
+
+def test_a_client_that_hangs_up_costs_nothing(served: ServedModel) -> None:
+    app = create_app(served, ServiceSettings(window_seconds=0.3))
+    content = json.dumps(BODY).encode()
+    head = "POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(content)}\r\n\r\n"
+    with listening(app) as address:
+        host, port = address.removeprefix("http://").split(":")
+        for sent in (content, content[:5], b""):  # after the request, inside it, before its body
+            with socket.create_connection((host, int(port))) as connection:
+                connection.sendall(head.encode() + sent)
+        answer = httpx2.post(f"{address}/v1/embeddings", json={"input": "the man"}, timeout=None)
+        assert answer.is_success
+        metrics = httpx2.get(f"{address}/metrics").text
+    # Only the sentence of the client that stayed was encoded.
+    assert 'genpool_batch_items_sum{work="encode"} 1.0' in metrics
+    assert 'status="500"' not in metrics
+
+
+def test_many_clients_at_once_get_right_answers(served: ServedModel) -> None:
+    words = [
+        f"{first} {second}" for first in ("a", "the", "two") for second in ("dog", "man", "red")
+    ]
+    answers: dict[str, list[float]] = {}
+    with listening(create_app(served)) as address:
+
+        def ask(word: str) -> None:
+            body = {"input": word}
+            answer = httpx2.post(f"{address}/v1/embeddings", json=body, timeout=None)
+            answers[word] = answer.json()["data"][0]["embedding"]
+
+        threads = [Thread(target=ask, args=(word,)) for word in words]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for word in words:
+        expected = served.encoder.encode(word, normalize_embeddings=True)
+        assert answers[word] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_port_that_is_taken_is_said_to_be_so(served: ServedModel) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=rf"cannot listen at 127.0.0.1:{port}.*--port"):
+            serve(create_app(served), port=port)
+
+
+def test_an_address_of_another_machine_is_refused(served: ServedModel) -> None:
+    with pytest.raises(InputError, match="cannot listen at"):
+        serve(create_app(served), host="192.0.2.1")
+    with pytest.raises(InputError, match="expected an address of this machine"):
+        serve(create_app(served), host="no such host")
+
+
+def test_mistakes_are_answered_in_words(genpool: Command, tmp_path: Path) -> None:
+    said = genpool("serve", tmp_path / "nothing")
+    assert said.code == 2 and said.err.startswith("error: ") and "nothing" in said.err
+    said = genpool("serve", "--index", tmp_path / "nothing")
+    assert said.code == 2 and said.err.startswith("error: ")
+
+
+def test_a_service_for_everybody_without_a_key_warns(genpool: Command, tmp_path: Path) -> None:
+    said = genpool("serve", tmp_path / "nothing", "--host", "0.0.0.0")
+    assert "everybody who can reach 0.0.0.0" in said.err
+    said = genpool("serve", tmp_path / "nothing", "--host", "0.0.0.0", "--api-key", "k")
+    assert "who can reach" not in said.err
+
+
+def test_the_application_works_without_the_command(served: ServedModel) -> None:
+    with TestClient(create_app(served)) as client:
+        assert client.get("/healthz").json() == {"status": "ok"}

@@ -1,0 +1,126 @@
+"""Other ways of writing a word are the same word, and offsets are those of the sentence."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import pairwise
+
+import pytest
+
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.text.folding import folded
+from genpool.text.stored_tokenizer import read_tokenizer
+from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
+
+
+def full_width(text: str) -> str:
+    """Returns ASCII characters in their full-width forms; spaces stay."""
+    return "".join(letter if letter == " " else chr(ord(letter) + 0xFEE0) for letter in text)
+
+
+#: what is written, and the plain form that it must be equal to
+FORMS = {
+    "an accent": ("The café is open.", "The cafe is open."),
+    "an accent as a character of its own": ("The cafe\u0301 is open.", "The cafe is open."),
+    "a curly apostrophe": ("I don\u2019t know.", "I don't know."),
+    "a modifier apostrophe": ("I don\u02bct know.", "I don't know."),
+    "a prime": ("I don\u2032t know.", "I don't know."),
+    "full-width letters": (full_width("don't go,now!"), "don't go, now!"),
+    "a space without width": ("a wo\u200brd he\ufeffre", "a word here"),
+    "a soft hyphen": ("a wo\u00adrd", "a word"),
+    "capitals": ("THE DOG DOESN'T RUN.", "the dog doesn't run."),
+    "a ligature": ("a ﬁne day", "a fine day"),
+    "curly double quotes": ("he said “no”", 'he said "no"'),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_another_way_of_writing_has_the_words_of_the_plain_one(name: str) -> None:
+    written, plain = FORMS[name]
+    tokenizer = WordTokenizer("penn", folding=True)
+    words = [[folded(word) for word in tokenizer.words(text)] for text in (written, plain)]
+    assert words[0] == words[1]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_offsets_are_those_of_the_sentence_as_written(name: str) -> None:
+    written = FORMS[name][0]
+    tokenizer = WordTokenizer("parts", folding=True)
+    tokens = tokenizer.tokens(written)
+    assert all(written[token.start : token.end] == token.text for token in tokens)
+    assert tokenizer.words_batch([written]) == [[token.text for token in tokens]]
+    left = set(range(len(written))) - {
+        place for token in tokens for place in range(token.start, token.end)
+    }
+    # Only spaces, and what has no width and stands at the edge of a word, are in no token.
+    assert all(
+        written[place].isspace() or unicodedata.category(written[place]) in ("Cf", "Mn")
+        for place in left
+    )
+
+
+def test_a_character_that_becomes_two_words_is_one_token() -> None:
+    tokens = WordTokenizer("parts", folding=True).tokens("½ cup, ¾ done")
+    assert [token.text for token in tokens] == ["½", "cup", ",", "¾", "done"]
+    assert all(first.end <= second.start for first, second in pairwise(tokens))
+
+
+def test_half_of_a_surrogate_pair_is_a_word_like_any_other() -> None:
+    tokenizer = WordTokenizer("parts", folding=True)
+    assert tokenizer.words("x\u2019s \ud800 y") == ["x", "\u2019s", "\ud800", "y"]
+    assert tokenizer.words_batch(["a \ud800"]) == [["a", "\ud800"]]
+
+
+def test_emoji_that_are_joined_stay_one_token() -> None:
+    assert WordTokenizer("penn", folding=True).words("ok 👩\u200d💻!") == ["ok", "👩\u200d💻", "!"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a well-known fact", ["a", "well", "-", "known", "fact"]),
+        ("his/her U.S.-based", ["his", "/", "her", "U.S.", "-", "based"]),
+        ("see example.com, e.g. 3.5", ["see", "example", ".", "com", ",", "e.g.", "3.5"]),
+        ("@name #tag -5 :-)", ["@", "name", "#", "tag", "-", "5", ":-)"]),
+    ],
+)
+def test_parts_of_words_are_words(text: str, words: list[str]) -> None:
+    assert WordTokenizer("parts").words(text) == words
+
+
+def test_a_vocabulary_with_folding_has_one_entry_for_all_forms() -> None:
+    counts = {"Café": 2, "cafe": 1, "N\u2019T": 4, "dog": 1}
+    vocabulary = Vocabulary.build(counts, folding=True, extra_words=["DOG", "Ünder"])
+    assert vocabulary.words[4:] == ("n't", "cafe", "dog", "under")
+    ids = {
+        vocabulary.id(form)
+        for form in ("café", "CAFÉ", "cafe\u0301", "\uff43\uff41\uff46\uff45", "ca\u200bfe")
+    }
+    assert ids == {vocabulary.ids["cafe"]}
+    assert vocabulary.id("<pad>") == UNKNOWN and vocabulary.id("naïve") == UNKNOWN
+
+
+def test_without_folding_nothing_has_changed() -> None:
+    plain = Vocabulary([*SPECIAL_WORDS, "cafe"])
+    assert plain.id("café") == UNKNOWN and plain.id("CAFE") == 4
+    assert WordTokenizer().words("a well-known \uff44\uff4f\uff4e\uff07\uff54") == [
+        "a",
+        "well-known",
+        "\uff44\uff4f\uff4e",
+        "\uff07",
+        "\uff54",
+    ]
+
+
+def test_a_stored_tokenizer_splits_as_the_one_that_was_stored() -> None:
+    text = TextPipeline(
+        WordTokenizer("parts", folding=True),
+        Vocabulary([*SPECIAL_WORDS, "do", "n't"], folding=True),
+        Characters(""),
+    )
+    stored = read_tokenizer(text.to_tokenizers().to_str())
+    again = TextPipeline.from_stored(stored, "", folding=True)
+    sentence = "I don\u02bct know a well-known ca\u200bfé"
+    assert again.tokens(sentence) == text.tokens(sentence)
+    assert again.tokenizer.rules == "parts" and again.tokenizer.folding
+    assert again.vocabulary.id("\uff4e\uff07\uff54") == 5

@@ -1,0 +1,299 @@
+"""`TextClassifier.fit` and `PairClassifier.fit`: the loop of `genpool train` on rows in memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.errors import ConfigError, DataError, InputError
+from genpool.recipes import recipe_text
+from genpool.training import read_settings, train
+from genpool.training.run import Run
+from tests.helpers.training_runs import reviews, write_table
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
+ROWS = reviews(60, 0)
+LABELS, TEXTS = [label for label, _ in ROWS], [text for _, text in ROWS]
+SMALL = ("classifier.hidden_dim=6", "training.learning_rate=0.05", "training.encoder_rate=1.0")
+
+
+@pytest.fixture
+def fit(sentence_encoder: SentenceEncoder) -> Any:
+    """fit(texts, labels, **options) with a small start model and few steps."""
+
+    def run(texts: Any = TEXTS, labels: Any = LABELS, **options: Any) -> TextClassifier:
+        usual = {"start": sentence_encoder, "epochs": 3, "batch_size": 8, "settings": SMALL}
+        return TextClassifier.fit(texts, labels, **{**usual, "show_progress_bar": False, **options})
+
+    return run
+
+
+def test_it_returns_a_model_that_has_learned(fit: Any) -> None:
+    # Half of six hidden units dropped would leave too few of them.
+    rates = ("training.learning_rate=0.02", "start.dropout=0.0", "classifier.dropout=0.0")
+    model = fit(epochs=30, settings=(*SMALL, *rates))
+    assert type(model) is TextClassifier
+    assert not model.training
+    assert model.labels == ("bad", "good")
+    test = reviews(40, 9)
+    predicted = model.predict([text for _, text in test])
+    assert np.mean([one == label for one, (label, _) in zip(predicted, test, strict=True)]) > 0.9
+
+
+def test_the_same_rows_in_a_table_give_the_same_weights(
+    fit: Any, sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    sentence_encoder.save_pretrained(tmp_path / "start")
+    table = write_table(tmp_path / "table.tsv", ROWS)
+    overrides = [f"start.model={tmp_path / 'start'}", "training.epochs=3", "training.batch_size=8"]
+    settings = read_settings(recipe_text("texts"), [*overrides, *SMALL])
+    train(settings, table, tmp_path / "run", show_progress=False)
+    from_table = TextClassifier.from_pretrained(tmp_path / "run" / "best").state_dict()
+    for name, weight in fit().state_dict().items():
+        np.testing.assert_array_equal(weight.numpy(), from_table[name].numpy(), err_msg=name)
+
+
+def test_the_seed_decides_everything(fit: Any) -> None:
+    one, again, other = (fit(seed=seed).predict_proba(TEXTS) for seed in (4, 4, 5))
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+def test_the_start_model_is_not_changed(fit: Any, sentence_encoder: SentenceEncoder) -> None:
+    before = {name: weight.clone() for name, weight in sentence_encoder.state_dict().items()}
+    words = sentence_encoder.text.vocabulary.words
+    fit()
+    assert sentence_encoder.text.vocabulary.words == words
+    for name, weight in sentence_encoder.state_dict().items():
+        assert weight.equal(before[name]), name
+
+
+def test_a_folder_and_a_classifier_are_start_models_too(
+    fit: Any, sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    sentence_encoder.save_pretrained(tmp_path / "start")
+    expected = fit().predict_proba(TEXTS)
+    classifier = PairClassifier(sentence_encoder, ("x", "y"))
+    for start in (tmp_path / "start", str(tmp_path / "start"), classifier):
+        np.testing.assert_array_equal(fit(start=start).predict_proba(TEXTS), expected)
+
+
+def test_the_model_inside_the_package_is_the_default() -> None:
+    model = TextClassifier.fit(TEXTS[:20], LABELS[:20], epochs=1, show_progress_bar=False)
+    own = SentenceEncoder.from_pretrained()
+    words = own.text.vocabulary.words
+    assert model.text.vocabulary.words[: len(words)] == words
+    assert model.encoder.output_dim == own.output_dim
+    assert model.encode if hasattr(model, "encode") else model.encoder.encode(["A film."]).any()
+
+
+def test_new_weights_have_the_sizes_of_the_scratch_recipe_and_a_warning() -> None:
+    sizes = ["embedding.word_dim=6", "encoder.hidden_dim=4", "pooling.hidden_dim=3"]
+    model = TextClassifier.fit(
+        TEXTS, LABELS, start="scratch", epochs=1, settings=sizes, show_progress_bar=False
+    )
+    assert model.settings.encoder.name == "stacked-bilstm"
+    assert model.settings.encoder.options["hidden_dim"] == 4
+    assert "54 training rows are few for new weights" in model.report.notes["warning"]
+
+
+def test_a_tenth_is_held_out_and_said(fit: Any) -> None:
+    report = fit().report
+    assert report.train_rows == 54
+    assert report.dev.total == 6
+    assert report.notes["dev set"] == "6 rows held out of the training set"
+
+
+def test_dev_rows_of_your_own_are_used_instead(fit: Any) -> None:
+    dev = reviews(10, 3)
+    report = fit(dev=([text for _, text in dev], [label for label, _ in dev])).report
+    assert (report.train_rows, report.dev.total) == (60, 10)
+    assert "dev set" not in report.notes
+    with pytest.raises(InputError, match=r"expected dev=\(texts, labels\)"):
+        fit(dev=TEXTS)
+
+
+def test_columns_of_a_data_frame(fit: Any) -> None:
+    frame = pd.DataFrame({"body": TEXTS, "stars": [int(label == "good") for label in LABELS]})
+    model = fit(frame["body"], frame["stars"])
+    assert model.labels == ("0", "1")
+
+
+def test_nothing_is_written_without_a_folder(
+    fit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fit()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_has_the_run_and_its_report(fit: Any, tmp_path: Path) -> None:
+    model = fit(out=tmp_path / "run")
+    saved = TextClassifier.from_pretrained(tmp_path / "run" / "best")
+    np.testing.assert_allclose(saved.predict_proba(TEXTS), model.predict_proba(TEXTS), atol=1e-6)
+    assert "# Run run" in (tmp_path / "run" / "report.md").read_text()
+
+
+def test_the_model_is_saved_and_loaded_as_any_other(fit: Any, tmp_path: Path) -> None:
+    model = fit()
+    model.save_pretrained(tmp_path / "model")
+    again = TextClassifier.from_pretrained(tmp_path / "model")
+    np.testing.assert_allclose(again.predict_proba(TEXTS), model.predict_proba(TEXTS), atol=1e-6)
+    assert again.report is None
+
+
+@pytest.mark.parametrize("at_step", [2, 11])
+def test_ctrl_c_returns_the_best_model_so_far_and_says_so(
+    fit: Any, at_step: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = Run.step
+
+    def interrupted(run: Run, examples: np.ndarray) -> None:
+        step(run, examples)
+        if run.state.step == at_step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Run, "step", interrupted)
+    model = fit(epochs=500)
+    assert model.report.is_partial
+    assert "stopped by Ctrl-C: the best model so far" in str(model.report)
+    assert f"stopped at step {at_step}: the best model so far is kept" in capsys.readouterr().err
+    assert len(model.predict(TEXTS)) == 60
+
+
+def test_what_an_interrupted_run_returns_are_the_weights_of_its_best_evaluation(
+    fit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Run.step
+
+    def interrupted(run: Run, examples: np.ndarray) -> None:
+        step(run, examples)
+        if run.state.step == 9:  # two steps after the first evaluation
+            os.kill(os.getpid(), signal.SIGINT)
+
+    constant = (*SMALL, "training.schedule=constant")
+    one_epoch = fit(epochs=1, settings=constant).predict_proba(TEXTS)
+    monkeypatch.setattr(Run, "step", interrupted)
+    partial = fit(epochs=500, settings=constant).predict_proba(TEXTS)
+    np.testing.assert_array_equal(partial, one_epoch)
+
+
+def test_the_signal_that_ends_programs_is_not_taken_for_ctrl_c(
+    fit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Run.step
+
+    class ProgramEnds(Exception):
+        pass
+
+    def end(number: int, frame: object) -> None:
+        raise ProgramEnds
+
+    def terminated(run: Run, examples: np.ndarray) -> None:
+        step(run, examples)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Run, "step", terminated)
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with pytest.raises(ProgramEnds):
+            fit(epochs=2)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_progress_is_shown_unless_it_is_turned_off(
+    fit: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(epochs=1)
+    assert capsys.readouterr().err == ""
+    fit(epochs=1, show_progress_bar=True)
+    shown = capsys.readouterr().err
+    assert "rows: train 54, dev 6" in shown
+    assert "epoch 1: 54/54" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "problem"),
+    [
+        ({"labels": ["good"] * 60}, DataError, "all training rows have the label 'good'"),
+        ({"labels": LABELS[:-1]}, InputError, "59 training labels for 60 rows"),
+        ({"texts": [], "labels": []}, InputError, "the training texts are empty"),
+        ({"texts": ["a", "b"], "labels": ["x", "y"]}, DataError, "too few to take a dev share"),
+        ({"freeze": "all"}, ConfigError, "start.freeze"),
+        ({"task": "labels"}, InputError, "unknown task 'labels'. Did you mean 'label'"),
+        ({"epochs": 0}, ConfigError, "training.epochs is 0"),
+        ({"start": 3}, InputError, "start is a int"),
+        ({"settings": ["training.speed=9"]}, ConfigError, "unknown setting 'training.speed'"),
+        ({"dev": (TEXTS, ["x"] * 60)}, DataError, "the label 'x' appears in 'dev'"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused(
+    fit: Any, options: dict[str, Any], error: type[Exception], problem: str
+) -> None:
+    with pytest.raises(error, match=problem):
+        fit(**options)
+
+
+def test_a_label_with_one_row_is_trained_on_and_told(fit: Any) -> None:
+    model = fit(labels=["rare", *LABELS[1:]])
+    assert model.labels == ("bad", "good", "rare")
+    assert model.report.notes["labels with one row"].startswith("'rare'")
+
+
+def test_equal_texts_with_different_labels_are_counted(fit: Any) -> None:
+    texts = [TEXTS[0], *TEXTS]
+    report = fit(texts, ["bad" if LABELS[0] == "good" else "good", *LABELS]).report
+    held_out = "duplicate texts" not in report.notes  # one of the two may be a dev row
+    assert held_out or report.notes["duplicate texts"] == "1 with different labels (2 rows)"
+
+
+def test_pairs_are_fitted_too(sentence_encoder: SentenceEncoder) -> None:
+    pairs = [(first, second) for first, second in zip(TEXTS, TEXTS[2:] + TEXTS[:2], strict=True)]
+    model = PairClassifier.fit(
+        pairs, LABELS, start=sentence_encoder, epochs=2, settings=SMALL, show_progress_bar=False
+    )
+    assert type(model) is PairClassifier
+    assert model.predict_proba(pairs[:3]).shape == (3, 2)
+
+
+def test_scores_are_learned_from_pairs(sentence_encoder: SentenceEncoder) -> None:
+    scores = [5.0 if label == "good" else 0.5 for label in LABELS]
+    pairs = [(text, "the film") for text in TEXTS]
+    model = PairClassifier.fit(
+        pairs,
+        scores,
+        task="score",
+        start=sentence_encoder,
+        epochs=20,
+        batch_size=8,
+        settings=SMALL,
+        show_progress_bar=False,
+    )
+    assert model.labels == ("0", "1", "2", "3", "4", "5")
+    predicted = model.predict_score(pairs)
+    assert predicted.shape == (60,)
+    assert np.corrcoef(predicted, scores)[0, 1] > 0.9
+    assert 0 <= predicted.min() <= predicted.max() <= 5
+    assert model.report.dev.spearman > 0.5
+
+
+def test_only_a_model_of_scores_predicts_scores(text_classifier: TextClassifier) -> None:
+    with pytest.raises(InputError, match=r"entailment.*expected numbers"):
+        text_classifier.predict_score(["A man sleeps."])
+
+
+def test_a_notebook_shows_the_report_as_tables(fit: Any) -> None:
+    html = fit(labels=[label.replace("good", "<good>") for label in LABELS]).report._repr_html_()
+    assert html.count("<table>") == html.count("</table>") == 3
+    assert "<th>precision</th>" in html
+    assert "<td>&lt;good&gt;</td>" in html
+    assert "<good>" not in html
+    assert "54 training rows" in html
