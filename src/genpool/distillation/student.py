@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from genpool.distillation.loss import aligned_directions, leading_directions
 from genpool.distillation.settings import DistillationSettings
@@ -67,6 +67,8 @@ def prepare_student(
         axes = leading_directions(vectors, model.output_dim)
     else:
         axes = _learned_axes(model, sentences, vectors)
+        if settings.training.axes == "leading" and model.projection is not None:
+            axes = turn_to_leading_axes(model.projection, axes, vectors)
     table = model.text.table(spell_known=model.settings.embedding.hidden_words > 0)
     rows = [table.row(sentence, model.text.sentence_ends) for sentence in words]
     return PreparedStudent(model, table, rows, axes, notes)
@@ -107,3 +109,23 @@ def _learned_axes(model: SentenceEncoder, sentences: Sequence[str], vectors: Hal
     texts = [sentences[position] for position in sample]
     student = model.encode(texts, convert_to_tensor=True)  # (sample, student dim)
     return aligned_directions(torch.from_numpy(vectors[sample]), student)
+
+
+def turn_to_leading_axes(projection: nn.Linear, axes: Tensor, vectors: HalfVectors) -> Tensor:
+    """Rotates the projection of a student to the axes of the largest variance, which are returned.
+
+    The student's cosines stay the same. Its first dimensions say most about the new teacher too,
+    which its vectors need to be truncated.
+
+    Args:
+        projection: the last layer of the student; its weights are changed.
+        axes: (teacher dim, student dim), the axes that it has learned.
+        vectors: the teacher's vectors, (sentences, teacher dim).
+    """
+    leading = leading_directions(vectors, projection.out_features)  # (teacher dim, student dim)
+    # The closest rotation: the two sets of axes may span different parts of the teacher's space.
+    left, _, right = torch.linalg.svd(axes.double().T @ leading.double())
+    rotation = (left @ right).float()  # (student dim, student dim)
+    with torch.no_grad():
+        projection.weight.copy_(rotation.T @ projection.weight)
+    return leading
