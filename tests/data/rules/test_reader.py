@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from genpool.data import RulesReader
-from genpool.data.rules.generate import LABELS, generate
+from genpool.data.rules.cases import LABELS
+from genpool.data.rules.generate import generate
 from genpool.errors import ConfigError, DataError
 
 
@@ -56,3 +57,11 @@ def test_sizes_that_make_no_sense_are_told(sizes: tuple[int, ...]) -> None:
 def test_another_split_is_told() -> None:
     with pytest.raises(DataError, match="Known: dev, test, train"):
         RulesReader().read("validation")
+
+
+def test_the_wide_rules_are_an_option() -> None:
+    reader = RulesReader(sizes=(30, 3, 3), rules="wide")
+    found = [(example.label, example.first, example.second) for example in reader.read("train")]
+    assert found == [pair[:3] for pair in generate(30, 0, "wide")]
+    with pytest.raises(ConfigError, match=r"unknown rules 'all'. Known: core, wide"):
+        RulesReader(rules="all")

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.base import Reader
+from genpool.data.base import Reader, require_choice
 from genpool.data.example import Example
 from genpool.data.rows import Record
-from genpool.data.rules.generate import LABELS, generate
+from genpool.data.rules.cases import LABELS
+from genpool.data.rules.generate import RULE_SETS, generate
 from genpool.errors import ConfigError
 
 SPLITS = ("train", "dev", "test")
@@ -22,10 +23,11 @@ class RulesReader(Reader):
         path: ignored. Default None.
         sizes: pairs of train, dev and test, each 1 or more. Default (10000, 1000, 1000).
         seed: the seed of train; dev has seed + 1 and test seed + 2. Default 0.
+        rules: "core" (default) or "wide", which has more rules and more words.
         bad_rows: as every reader has it; generated rows are never bad.
 
     Raises:
-        ConfigError: `sizes` are not three such numbers.
+        ConfigError: `sizes` are not three such numbers, or there is no such set of rules.
 
     Example:
         >>> next(RulesReader(sizes=(100, 10, 10)).read("dev")).label
@@ -40,6 +42,7 @@ class RulesReader(Reader):
         *,
         sizes: Sequence[int] = (10_000, 1_000, 1_000),
         seed: int = 0,
+        rules: str = "core",
         bad_rows: str = "error",
     ) -> None:
         super().__init__(bad_rows=bad_rows)
@@ -49,6 +52,7 @@ class RulesReader(Reader):
                 "(command line: --set 'reader.sizes=[10000, 1000, 1000]')"
             )
         self._sizes, self._seed = tuple(sizes), seed
+        self._rules = require_choice("rules", rules, RULE_SETS)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -66,7 +70,7 @@ class RulesReader(Reader):
 
     def _records(self, split: str) -> Iterator[Record]:
         index = SPLITS.index(split)
-        pairs = generate(self._sizes[index], self._seed + index)
+        pairs = generate(self._sizes[index], self._seed + index, self._rules)
         for line, pair in enumerate(pairs, start=1):
             yield Record(Path("rules"), line, pair._asdict())
 

@@ -6,7 +6,20 @@ from dataclasses import dataclass
 
 from genpool.data.rules.lexicon import SYNONYMS, modifiers, table
 
-_PLURALS = {"person": "people", "child": "children", "goose": "geese", "sheep": "sheep"}
+_PLURALS = {
+    "person": "people",
+    "child": "children",
+    "goose": "geese",
+    "sheep": "sheep",
+    "fish": "fish",
+    "goldfish": "goldfish",
+    "trout": "trout",
+    "scarf": "scarves",
+}
+#: determiners of one thing; none is for words such as "nobody"
+_SINGULAR = ("a", "the", "another", "only a", "1", "")
+#: vowels that are spoken as consonants
+_NOT_VOWELS = ("eu", "uni", "use", "one")
 
 
 def plural(noun: str) -> str:
@@ -30,10 +43,20 @@ _IRREGULAR = {
     speak, spoke, spoken; weep, wept, wept; eat, ate, eaten; cut, cut, cut; read, read, read
     write, wrote, written; ride, rode, ridden; hold, held, held; buy, bought, bought
     sell, sold, sold; draw, drew, drawn; throw, threw, thrown; catch, caught, caught
-    lead, led, led; shut, shut, shut
+    lead, led, led; shut, shut, shut; stand, stood, stood; give, gave, given; take, took, taken
+    put, put, put; build, built, built; win, won, won; lose, lost, lost; send, sent, sent
+    get, got, got; let, let, let; lie, lay, lain; break, broke, broken; hide, hid, hidden
+    leave, left, left; fall, fell, fallen; wake, woke, woken; go, went, gone; dig, dug, dug
+    teach, taught, taught; feed, fed, fed; drive, drove, driven; fly, flew, flown
+    drink, drank, drunk; think, thought, thought; fight, fought, fought; have, had, had
+    lend, lent, lent; shake, shook, shaken; sweep, swept, swept; speed, sped, sped
+    wear, wore, worn; set, set, set
 """)
 }
-_DOUBLED = ("run", "jog", "sit", "swim", "cut", "chop", "drag", "hug", "sob", "scrub", "shut")
+_DOUBLED = (
+    *("run", "jog", "sit", "swim", "cut", "chop", "drag", "hug", "sob", "scrub", "shut"),
+    *("put", "get", "let", "drop", "grin", "nap", "dig", "slip", "plan", "set", "slam", "win"),
+)
 
 
 def conjugate(verb: str) -> tuple[str, str, str]:
@@ -45,16 +68,18 @@ def conjugate(verb: str) -> tuple[str, str, str]:
     regular = head + "d" if head.endswith("e") else regular
     past, participle = _IRREGULAR.get(head, [regular, regular])
     ing = (head[:-1] if head.endswith("e") else stem) + "ing"
+    ing = head[:-2] + "ying" if head.endswith("ie") else ing
     return past + tail, participle + tail, ing + tail
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """ "a small dog", "the dog", "at least two dogs"."""
+    """ "a small dog", "the dog", "at least two dogs", "a dog with a ball"."""
 
     noun: str
     determiner: str = "a"
     adjectives: tuple[str, ...] = ()
+    after: str = ""
 
     @property
     def is_sensible(self) -> bool:
@@ -65,8 +90,7 @@ class Phrase:
     @property
     def is_plural(self) -> bool:
         """Whether the determiner needs a plural."""
-        singular = self.determiner in ("a", "the", "another", "only a")
-        return not singular and not self.determiner.endswith("one")
+        return self.determiner not in _SINGULAR and not self.determiner.endswith("one")
 
 
 @dataclass(frozen=True)
@@ -83,6 +107,7 @@ class Scene:
     passive: bool = False
     negated: bool = False
     reworded: bool = False
+    existential: bool = False  # "there is a dog running"
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
@@ -96,6 +121,12 @@ class Scene:
         return articles and self.link == "and" and not self.negated
 
 
+def takes_an(words: str) -> bool:
+    """Returns whether the article before these words is "an"."""
+    lowered = words.lower()
+    return lowered[0] in "aeiou" and not lowered.startswith(_NOT_VOWELS)
+
+
 def render(scene: Scene) -> str:
     """Returns the scene as an English sentence."""
 
@@ -105,8 +136,9 @@ def render(scene: Scene) -> str:
     def phrase(part: Phrase) -> str:
         noun = plural(say(part.noun)) if part.is_plural else say(part.noun)
         words = " ".join([*map(say, part.adjectives), noun])
-        articled = part.determiner in ("a", "only a") and words[0] in "aeiou"
-        return f"{part.determiner}{'n' if articled else ''} {words}"
+        if part.determiner in ("a", "only a") and takes_an(words):
+            return " ".join(filter(None, [part.determiner + "n", words, part.after]))
+        return " ".join(filter(None, [part.determiner, words, part.after]))
 
     agents = _join([phrase(part) for part in scene.subjects], scene.link)
     thing = phrase(scene.object) if scene.object else ""
@@ -117,6 +149,9 @@ def render(scene: Scene) -> str:
         first, last = agents, thing
         many = scene.subjects[-1].is_plural or (len(scene.subjects) > 1 and scene.link == "and")
     action = _inflect(scene, say(scene.verb), many)
+    if scene.existential:
+        _, _, action = conjugate(say(scene.verb))
+        first = f"there {_be(scene.past, many)} {agents}"
     text = " ".join(filter(None, [first, action, last, say(scene.place), say(scene.time)]))
     return text[0].upper() + text[1:] + "."
 
@@ -128,12 +163,18 @@ def _join(names: list[str], link: str) -> str:
     return f"{opening}{', '.join(names[:-1])} {link} {names[-1]}"
 
 
+def _be(past: bool, many: bool) -> str:
+    if past:
+        return "were" if many else "was"
+    return "are" if many else "is"
+
+
 def _inflect(scene: Scene, verb: str, many: bool) -> str:
     past, participle, ing = conjugate(verb)
     negation = " not" if scene.negated else ""
+    if verb.startswith("be "):
+        return f"{_be(scene.past, many)}{negation} {verb.removeprefix('be ')}"
     if scene.past and not scene.passive:
         return f"did not {verb}" if scene.negated else past
-    if scene.past:
-        return f"{'were' if many else 'was'}{negation} {participle}"
-    action = f"being {participle}" if scene.passive else ing
-    return f"{'are' if many else 'is'}{negation} {action}"
+    action = participle if scene.past else f"being {participle}" if scene.passive else ing
+    return f"{_be(scene.past, many)}{negation} {action}"
