@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.classifier import MLP, FitPairs, FitTexts, ScoreMethods, pair_features
+from genpool.classifier import MLP, CalibrationMethods, FitPairs, FitTexts, pair_features
 from genpool.config import ModelSettings
 from genpool.errors import FolderError, InputError
 from genpool.inference.batching import evaluation_mode, map_by_length
@@ -45,7 +45,7 @@ class Classified(NamedTuple):
     pooled: Pooled
 
 
-class Classifier(SavedModel, ScoreMethods):
+class Classifier(SavedModel, CalibrationMethods):
     """What the two classifiers share: an encoder, the MLP, and labels by name."""
 
     #: 1 or 2

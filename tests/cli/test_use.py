@@ -132,6 +132,9 @@ def test_evaluate_prints_accuracy_per_class_and_confusion(
     assert "|" not in said.out and "**" not in said.out
     numbers = json.loads((place / "numbers.json").read_text())
     assert numbers["accuracy"]["correct"] == right
+    sure = model.predict_proba(PAIRS).max(axis=1).mean()
+    assert numbers["accuracy"]["mean_confidence"] == pytest.approx(sure, abs=1e-6)
+    assert f"Mean confidence {100 * sure:.2f} %, expected calibration error" in said.out
 
 
 def test_evaluate_agrees_with_the_scores_of_the_run(
@@ -148,7 +151,10 @@ def test_evaluate_agrees_with_the_scores_of_the_run(
     (place / "test.tsv").write_text("\n".join([header, *rows]) + "\n")
     assert genpool("evaluate", MODEL, "test.tsv", "--json", "numbers.json").code == 0
     reported = json.loads((rules_run / "results.json").read_text())["test"]
-    assert json.loads((place / "numbers.json").read_text())["accuracy"] == reported
+    found = json.loads((place / "numbers.json").read_text())["accuracy"]
+    for name in ("mean_confidence", "calibration_error"):  # other batches, other rounding
+        assert found.pop(name) == pytest.approx(reported.pop(name), abs=1e-6)
+    assert found == reported
 
 
 def test_compare_asks_whether_a_is_better_than_b(genpool: Command, place: Path) -> None:

@@ -107,6 +107,27 @@ def test_markdown_shows_every_table_and_keeps_bars_within_cells():
     assert "| gold \\ predicted | a\\|b | c |\n|---|---:|---:|\n| a\\|b | 1 | 0 |" in text
 
 
+def test_calibration_is_reported_where_probabilities_are_known():
+    sure = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    report = accuracy_report(GOLD, PREDICTED, LABELS, confidences=sure)
+    hits = [g == p for g, p in zip(GOLD, PREDICTED, strict=True)]
+    # Every row is alone in its bin.
+    error = sum(abs(hit - share) for hit, share in zip(hits, sure, strict=True)) / 6
+    assert report.calibration_error == pytest.approx(error)
+    assert report.mean_confidence == pytest.approx(0.65)
+    assert report.to_dict()["calibration_error"] == report.calibration_error
+    assert report.to_dict()["mean_confidence"] == report.mean_confidence
+    line = "Mean confidence 65.00 %, expected calibration error 38.33 % (15 bins)"
+    assert line in report.to_markdown().splitlines()
+
+
+def test_calibration_is_unknown_without_probabilities():
+    report = accuracy_report(GOLD, PREDICTED, LABELS)
+    assert report.calibration_error is None
+    assert report.to_dict()["mean_confidence"] is None
+    assert "onfidence" not in report.to_markdown()
+
+
 def test_markdown_has_no_genre_table_without_genres():
     assert "genre" not in accuracy_report(GOLD, PREDICTED, LABELS).to_markdown()
 
@@ -116,6 +137,8 @@ def test_markdown_has_no_genre_table_without_genres():
     [
         (([E, E], [E], LABELS), "2 gold labels and 1 predicted labels"),
         (([E], [E], LABELS, ["a", "b"]), "1 gold labels and 2 genres"),
+        (([E], [E], LABELS, None, [0.5, 0.5]), "1 gold labels and 2 confidences"),
+        (([E], [E], LABELS, None, [1.5]), "confidence is not within 0 to 1"),
         (([], [], LABELS), "no rows"),
         (([E], ["nuetral"], LABELS), r"predicted label of row 1.*'nuetral'.*mean 'neutral'"),
         (([E, "-"], [E, E], LABELS), "gold label of row 2: unknown label '-'"),

@@ -119,6 +119,20 @@ def test_accuracy_is_per_class_and_per_genre(
     assert report.labels == pair_classifier.labels
 
 
+def test_the_report_says_how_sure_the_model_is_of_the_rows_with_a_label(
+    pair_classifier: PairClassifier, tmp_path: Path
+) -> None:
+    sides = [(first, second) for _, first, second in PAIRS]
+    right = pair_classifier.predict(sides)
+    rows = [(right[0], *sides[0]), ("", *sides[1]), (right[2], *sides[2])]
+    table = write(tmp_path / "pairs.tsv", rows, "label premise hypothesis")
+    report = predict_table(pair_classifier, table).report()
+    sure = pair_classifier.predict_proba(sides).max(axis=1)[[0, 2]]
+    assert report.mean_confidence == pytest.approx(sure.mean(), abs=1e-6)
+    # All rows are right: the distance of each is what it lacks to 1.
+    assert report.calibration_error == pytest.approx(1 - sure.mean(), abs=1e-6)
+
+
 def test_columns_are_chosen_by_name(text_classifier: TextClassifier, tmp_path: Path) -> None:
     table = write(tmp_path / "t.tsv", [("a dog", "x"), ("the man", "y")], "body note")
     with pytest.raises(DataError, match="no column of text"):

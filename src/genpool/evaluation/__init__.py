@@ -1,10 +1,11 @@
-"""Scores of a model: accuracy, significance, similarity, relatedness, transfer probes.
+"""Scores of a model: accuracy, calibration, significance, similarity, relatedness, transfer probes.
 
 Works on lists of labels, arrays of vectors and any callable that encodes sentences; imports no
 model.
 """
 
 from genpool.evaluation.accuracy import AccuracyReport, ClassScore, GenreScore, accuracy_report
+from genpool.evaluation.calibration import CalibrationScores, calibration_scores
 from genpool.evaluation.pictures import confusion_picture, learning_curve_picture
 from genpool.evaluation.predictions import Predictions, read_predictions, write_predictions
 from genpool.evaluation.probes import ProbeReport, probe, probe_cross_validated
@@ -16,6 +17,7 @@ from genpool.evaluation.vectors import Encode, encode_sentences, pair_features
 
 __all__ = [
     "AccuracyReport",
+    "CalibrationScores",
     "ClassScore",
     "Comparison",
     "Encode",
@@ -27,6 +29,7 @@ __all__ = [
     "ScoredPairs",
     "SimilarityReport",
     "accuracy_report",
+    "calibration_scores",
     "compare_predictions",
     "confusion_picture",
     "cosine_pairs",

@@ -12,6 +12,7 @@ from typing import Any
 
 from genpool.disk.markdown import markdown_table, percent, percent_interval
 from genpool.errors import InputError, require_extra, unknown_name
+from genpool.evaluation.calibration import BINS, calibration_scores
 
 CONFIDENCE = 0.95
 
@@ -70,6 +71,9 @@ class AccuracyReport:
         genres: the accuracy of each genre; empty if no genres are known.
         confusion: `confusion[i][j]` counts the rows whose gold label is `labels[i]` and whose
             predicted label is `labels[j]`.
+        calibration_error: the expected calibration error, 0 to 1; see `calibration_scores`.
+            Default: None, the probabilities are not known.
+        mean_confidence: the mean probability of the predicted labels. Default: None, as above.
     """
 
     correct: int
@@ -80,6 +84,8 @@ class AccuracyReport:
     classes: tuple[ClassScore, ...]
     genres: tuple[GenreScore, ...]
     confusion: tuple[tuple[int, ...], ...]
+    calibration_error: float | None = None
+    mean_confidence: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the report as lists, strings and numbers, ready for JSON."""
@@ -94,6 +100,8 @@ class AccuracyReport:
                 {**asdict(score), "interval": list(score.interval)} for score in self.genres
             ],
             "confusion": [list(row) for row in self.confusion],
+            "calibration_error": self.calibration_error,
+            "mean_confidence": self.mean_confidence,
         }
 
     def to_markdown(self) -> str:
@@ -101,6 +109,7 @@ class AccuracyReport:
         parts = [
             f"Accuracy **{percent(self.accuracy)}** ({self.correct:,} of {self.total:,}; "
             f"95 % interval {percent_interval(self.interval)})",
+            *self._calibration_lines(),
             markdown_table(
                 ["class", "precision", "recall", "F1", "rows"],
                 [
@@ -128,12 +137,21 @@ class AccuracyReport:
         parts.append(markdown_table(["gold \\ predicted", *self.labels], confusion))
         return "\n\n".join(parts) + "\n"
 
+    def _calibration_lines(self) -> list[str]:
+        if self.calibration_error is None or self.mean_confidence is None:
+            return []
+        return [
+            f"Mean confidence {percent(self.mean_confidence)}, expected calibration error "
+            f"{percent(self.calibration_error)} ({BINS} bins)"
+        ]
+
 
 def accuracy_report(
     gold: Sequence[str],
     predicted: Sequence[str],
     labels: Sequence[str],
     genres: Sequence[str | None] | None = None,
+    confidences: Sequence[float] | None = None,
 ) -> AccuracyReport:
     """Compares predicted labels with gold labels, row by row.
 
@@ -143,12 +161,15 @@ def accuracy_report(
         labels: the labels in the order of the report; may hold labels that no row has.
         genres: the genre of every row; a row whose genre is None counts in the total only. None
             (default): no genres are known.
+        confidences: the probability of the predicted label of every row. None (default): they are
+            not known, and neither is the calibration.
 
     Returns:
-        Accuracy, scores per class and per genre, and the confusion matrix.
+        Accuracy, scores per class and per genre, the confusion matrix, and the calibration.
 
     Raises:
-        InputError: there are no rows, the lengths differ, or a label is not in `labels`.
+        InputError: there are no rows, the lengths differ, a label is not in `labels`, or a
+            confidence is not within 0 to 1.
         MissingExtraError: the extra `train` is not installed.
 
     Example:
@@ -158,7 +179,7 @@ def accuracy_report(
     """
     names = _check_labels(labels)
     index = {label: at for at, label in enumerate(names)}
-    _check_lengths(gold, predicted, genres)
+    _check_lengths(gold, predicted, genres, confidences)
     gold_indices = _indices("gold", gold, index)
     predicted_indices = _indices("predicted", predicted, index)
     with require_extra("An accuracy report", "train"):
@@ -171,6 +192,7 @@ def accuracy_report(
     )
     confusion = confusion_matrix(gold_indices, predicted_indices, labels=all_indices)
     hits = [g == p for g, p in zip(gold_indices, predicted_indices, strict=True)]
+    scores = None if confidences is None else calibration_scores(confidences, hits)
     return AccuracyReport(
         correct=sum(hits),
         total=len(hits),
@@ -183,6 +205,8 @@ def accuracy_report(
         ),
         genres=() if genres is None else _genre_scores(hits, genres),
         confusion=tuple(tuple(int(count) for count in row) for row in confusion),
+        calibration_error=scores.error if scores else None,
+        mean_confidence=scores.mean_confidence if scores else None,
     )
 
 
@@ -229,9 +253,13 @@ def _check_labels(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_lengths(
-    gold: Sequence[str], predicted: Sequence[str], genres: Sequence[str | None] | None
+    gold: Sequence[str],
+    predicted: Sequence[str],
+    genres: Sequence[str | None] | None,
+    confidences: Sequence[float] | None,
 ) -> None:
-    for name, values in (("predicted labels", predicted), ("genres", genres)):
+    columns = {"predicted labels": predicted, "genres": genres, "confidences": confidences}
+    for name, values in columns.items():
         if values is not None and len(values) != len(gold):
             raise InputError(
                 f"{len(gold)} gold labels and {len(values)} {name}; expected one of each per row"

@@ -105,7 +105,7 @@ class TablePredictions:
         write_prediction_table(path, self.predictions, self.further_columns)
 
     def report(self) -> AccuracyReport:
-        """Returns the accuracy over the rows that have a gold label.
+        """Returns accuracy and calibration over the rows that have a gold label.
 
         Raises:
             DataError: no row has a gold label.
@@ -123,6 +123,7 @@ class TablePredictions:
             [self.predictions.predicted[row] for row in labelled],
             self.predictions.labels,
             [self.genres[row] for row in labelled] if any(self.genres) else None,
+            [max(self.predictions.probabilities[row]) for row in labelled],
         )
 
     def score_report(self) -> ScoreReport:

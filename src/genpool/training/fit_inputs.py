@@ -7,7 +7,7 @@ work starts, and the rows that they are in are named.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -71,6 +71,13 @@ def pair_examples(pairs: Any, targets: Any, task: Task, what: str) -> list[Examp
         Example(label, one, other, score=score)
         for one, other, label, score in zip(first, second, labels, scores, strict=True)
     ]
+
+
+#: how examples are checked, by the number of sentences of each
+EXAMPLE_CHECKS: dict[int, Callable[[Any, Any, Task, str], list[Example]]] = {
+    1: text_examples,
+    2: pair_examples,
+}
 
 
 def as_list(values: Any, name: str) -> list[Any]:

@@ -111,7 +111,7 @@ class LabelObjective(Objective):
         gold = [labels[label] for label in split.labels]
         predicted = [labels[label] for label in probabilities.argmax(axis=1)]
         genres = split.genres if any(split.genres) else None
-        return accuracy_report(gold, predicted, labels, genres)
+        return accuracy_report(gold, predicted, labels, genres, probabilities.max(axis=1).tolist())
 
     def standard_error(self, value: float, rows: int) -> float:
         return math.sqrt(value * (1 - value) / rows)
