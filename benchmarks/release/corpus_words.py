@@ -68,7 +68,8 @@ def ranked_words(counts: Mapping[str, Counter[str]]) -> list[str]:
         for word, count in words.items():
             scores[word] += weight * count
             totals[word] += count
-    frequent = (word for word in scores if totals[word] >= MIN_COUNT and word.strip())
+    left_out = {*SPECIAL_WORDS, ""}
+    frequent = (word for word in scores if totals[word] >= MIN_COUNT and word not in left_out)
     return sorted(frequent, key=lambda word: (-scores[word], word))
 
 
