@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def _write(
 ) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE)
-        writer.writerow(header)
-        # A tab or a line break inside a text would be taken for the end of its field.
-        writer.writerows([" ".join(field.split()) for field in row] for row in rows)
+        for row in (header, *rows):
+            # A tab or a line break inside a text would be taken for the end of its field; quotes
+            # are characters like any other.
+            file.write("\t".join(" ".join(field.split()) for field in row) + "\n")
