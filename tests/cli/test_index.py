@@ -50,6 +50,14 @@ def test_an_index_is_made_extended_filtered_and_deleted_from(genpool: Command, t
     assert [SearchIndex.open("mine").values(row)["key"] for row in range(2)] == ["a2", "a3"]
 
 
+def test_columns_can_be_named_together_or_one_by_one(genpool: Command, table: Path) -> None:
+    once = ("--columns", "key,lang")
+    for output, columns in (("once/", once), ("twice/", ("--columns", "key", "--columns", "lang"))):
+        said = genpool("encode", MODEL, "texts.csv", "-o", output, "--column", "text", *columns)
+        assert said.code == 0, said.err
+        assert SearchIndex.open(output).values(0) == {"key": "a1", "lang": "en"}
+
+
 def test_a_second_run_with_append_says_that_it_extends(genpool: Command, table: Path) -> None:
     encode(genpool, "texts.csv", "mine/", "--append")
     options = ("--column", "text", "--id", "key", "--columns", "lang", "--append")

@@ -1,5 +1,7 @@
 """A user's mistake gets an InputError that says what was given and what was expected."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -46,6 +48,12 @@ def test_mask_of_another_shape(case, shape):
     mask = torch.ones(shape, dtype=torch.bool)
     text = message(pool, case.make(4), STATES, mask, GATES)
     assert_says(text, "mask", str(shape), "(2, 3)")
+
+
+def test_the_output_of_a_transformer_in_place_of_its_states():
+    output = SimpleNamespace(last_hidden_state=STATES)
+    text = message(GeneralizedPooling(4), output, MASK)
+    assert_says(text, "SimpleNamespace", "pass output.last_hidden_state")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64], ids=str)

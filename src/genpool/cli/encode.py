@@ -66,8 +66,11 @@ def encode(
         ),
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Other columns that the output keeps (not a .npy file)."),
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="Other columns that the output keeps (not a .npy file). Repeatable.",
+        ),
     ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Add to the index or table instead of replacing it.")
@@ -111,7 +114,8 @@ def encode(
 
     Example: genpool encode sentences.txt -o vectors.npy
     """
-    shard_options = ShardOptions(address, id_, columns, vectors, shard_rows, bad_files)
+    kept = ",".join(columns) if columns else None
+    shard_options = ShardOptions(address, id_, kept, vectors, shard_rows, bad_files)
     if engine is not None or shard_options.own():
         if append:
             raise InputError("--append is for an index; the same command continues shards.")
@@ -135,10 +139,10 @@ def encode(
     from genpool.data.sentences import column_reader
 
     model, file = split_model_argument("FILE", paths)
-    for name, value in (("encoding", encoding), ("id", id_), ("columns", columns)):
+    for name, value in (("encoding", encoding), ("id", id_), ("columns", kept)):
         if value is not None and column is None:
             raise InputError(f"--{name} is for a table; name its column with --column.")
-    keep = list(dict.fromkeys(([] if id_ is None else [id_]) + split_names(columns)))
+    keep = list(dict.fromkeys(([] if id_ is None else [id_]) + split_names(kept)))
     reader = None if column is None else column_reader(file, column, bad_rows, encoding, keep)
     if is_file(file) and Path(file).stat().st_size >= LARGE_FILE_BYTES:
         typer.echo(

@@ -197,7 +197,8 @@ def require_tensor(name: str, value: object, expected: str) -> None:
 
 def check_states(states: Tensor, mask: Tensor, input_dim: int) -> Tensor:
     """Returns the boolean mask; raises InputError where states and mask cannot be pooled."""
-    require_tensor("states", states, "a tensor (batch, time, input_dim)")
+    hint = "; pass output.last_hidden_state" if hasattr(states, "last_hidden_state") else ""
+    require_tensor("states", states, f"a tensor (batch, time, input_dim){hint}")
     if states.dim() != 3:
         raise InputError(
             f"states have shape {tuple(states.shape)}; expected three dimensions "

@@ -75,7 +75,10 @@ def read_config(path: str | Path, kind: str) -> dict[str, Any]:
         raise FolderError(f"{folder} is of another kind (model type: {model_type}); {expected}.")
     require_version(config.get("format_version"), EXPORT_VERSION, folder / CONFIG)
     if config.get("kind") != kind:
-        raise FolderError(f"{folder} contains the graph of a {config.get('kind')}; {expected}.")
+        raise FolderError(
+            f"{folder} contains the graph of a {config.get('kind')}; {expected}. Run it with "
+            f"onnxruntime: {folder / 'README.md'} lists its inputs."
+        )
     return config
 
 
