@@ -4,12 +4,15 @@ reference/commands.md    every command with its options, from the help texts
 reference/settings.md    every setting of a recipe, from the docstrings of the settings
 built/rooms.md           the layout and the walks, from CONTRIBUTING.md
 paper/reproduction.md    the report of the reproduction, from results/
+results/                 the measured figures, from results/
 examples/                the notebooks
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,25 @@ import typer.main
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
+REPRODUCTION = """# Tables and figures
+
+`genpool reproduce` trains all models of a table or a figure of the paper and writes a report, with
+confidence intervals, paired tests and an answer to each claim:
+
+```sh
+genpool reproduce figure3 --scale tiny --out reproduction  # seconds per model, no data
+genpool reproduce status reproduction
+genpool reproduce all --scale small --data DATA            # minutes per model
+genpool reproduce all --scale paper --data DATA            # the official data, on a GPU
+```
+
+Nothing is trained twice: after a stop, the same command continues.
+[All options](../reference/commands.md#genpool-reproduce).
+
+"""
 
 
 @event_priority(100)  # before the plugin that renders notebooks
@@ -36,15 +56,34 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for notebook in sorted((ROOT / "examples").glob("*.ipynb")):
         name = f"examples/{notebook.name}"
         files.append(File(name, str(ROOT), config.site_dir, config.use_directory_urls))
+    for page in sorted((ROOT / "results").glob("*.md")):
+        files.append(File(f"results/{page.name}", str(ROOT), config.site_dir, True))
     for picture in sorted((ROOT / "results").rglob("*.png")):
         name = f"pictures/{picture.relative_to(ROOT / 'results').as_posix()}"
         files.append(File.generated(config, name, abs_src_path=str(picture)))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Names files of the repository that are not part of the site, instead of linking them."""
-    return re.sub(r"\[([^\]]+)\]\(\.\./(?:results/[\w.]+|[A-Z]+\.md)\)", r"`\1`", markdown)
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Links the pages of results/; other files of the repository are named, not linked."""
+    up = "../" * page.file.src_uri.count("/")
+    # docs/promises.md links files as GitHub shows them; other pages name them
+    markdown = re.sub(r"\]\(\.\./(results/\w+\.md)\)", rf"]({up}\1)", markdown)
+    markdown = re.sub(r"\[([^\]]+)\]\(\.\./[A-Z]+\.md\)", r"`\1`", markdown)
+    return re.sub(r"(?<!\[)`(results/\w+\.md)`", rf"[`\1`]({up}\1)", markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keeps an option such as --first, and other short names with a hyphen, on one line."""
+    return re.sub(r"<code>([^<\n]*-[^<\n]*)</code>", _unbroken, html)
+
+
+def _unbroken(code: re.Match[str]) -> str:
+    words = [
+        f"<span class=unbroken>{word}</span>" if "-" in word and len(word) <= 24 else word
+        for word in re.split(r"(\s+)", code[1])
+    ]
+    return f"<code>{''.join(words)}</code>"
 
 
 def commands_page() -> str:
@@ -71,14 +110,45 @@ def _command(name: str, command: Any) -> str:
     for parameter in command.params:
         if getattr(parameter, "hidden", False) or parameter.name == "help":
             continue
-        is_argument = parameter.param_type_name == "argument"
-        spelled = (parameter.name or "").upper() if is_argument else ", ".join(parameter.opts)
         meaning = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("\n", " ")
-        rows.append(f"| `{spelled}` | {meaning} |")
-    table = "\n".join(["| option | meaning |", "|---|---|", *rows]) if rows else ""
-    text = (command.help or "").strip()
-    text = re.sub(r"^((?:Example|Use one|Your own table): )(.+)$", r"\1`\2`", text, flags=re.M)
+        rows.append(f"| `{_spelled(parameter)}` | {meaning}{_default(parameter, meaning)} |")
+    table = "\n".join(["| argument | meaning |", "|---|---|", *rows]) if rows else ""
+    text = _with_examples(inspect.cleandoc(command.help or ""))
     return "\n\n".join(part for part in (f"## {name}", text, table) if part)
+
+
+def _spelled(parameter: Any) -> str:
+    """Returns how an argument or option is written: `MODEL`, `--json`, `--top INTEGER`."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or (parameter.name or "").upper())
+    options = ", ".join(parameter.opts)
+    return options if parameter.is_flag else f"{options} {_value(parameter)}"
+
+
+def _value(parameter: Any) -> str:
+    if parameter.metavar:
+        return str(parameter.metavar)
+    kind = parameter.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return "|".join(str(choice.value) for choice in kind)
+    return {int: "INTEGER", float: "NUMBER", Path: "PATH"}.get(kind, "TEXT")
+
+
+def _default(parameter: Any, meaning: str) -> str:
+    default = parameter.default
+    if default in (None, False, [], ()) or callable(default) or "Default" in meaning:
+        return ""
+    return f" Default: {default.value if isinstance(default, enum.Enum) else default}."
+
+
+def _with_examples(text: str) -> str:
+    """Makes the examples at the end of a help text ("SNLI: genpool ...") paragraphs of code."""
+    *paragraphs, last = text.split("\n\n")
+    examples = re.findall(r"^([A-Z][\w ]*): (genpool(?: .*(?:\n(?![A-Z]).*)*)?)$", last, re.M)
+    if not examples:
+        return text
+    code = [f"{title}: `{' '.join(command.split())}`" for title, command in examples]
+    return "\n\n".join([*paragraphs, *code])
 
 
 def settings_page() -> str:
@@ -95,6 +165,7 @@ def settings_page() -> str:
         "`genpool recipes` lists the recipes of the package, and `config.toml` in the folder of a "
         "run has every setting that it was made with.",
         "## genpool train",
+        _readers(),
         *_sections(RunSettings),
         _options("encoder", ENCODERS),
         _options("pooling", POOLINGS),
@@ -131,7 +202,7 @@ def _entries(text: str) -> dict[str, str]:
     for line in text.splitlines():
         if not line.strip():
             break
-        start = re.match(r"^ {8}(\w+): (.*)", line)
+        start = re.match(r"^ {8}(\**\w+): (.*)", line)
         if start:
             name, entries[start[1]] = start[1], start[2]
         elif name:
@@ -148,9 +219,42 @@ def _options(section: str, classes: dict[str, Any]) -> str:
         options = ", ".join(f"`{option}`" for option in names) or "none"
         rows.append(f"| `{name}` | {title} | {options} |")
     table = "\n".join(["| name | what it is | options |", "|---|---|---|", *rows])
-    return (
-        f"### {section}\n\nChosen by `{section}.name`; the other keys are its options.\n\n{table}"
+    link = f"[reference]({section}s.md)"
+    text = f"Chosen by `{section}.name`; the other keys are its options, explained in the {link}."
+    return f"### {section}\n\n{text}\n\n{table}"
+
+
+def _readers() -> str:
+    """Returns the options of every reader: those of tables as one table, the others by name."""
+    from genpool.data.column_reader import ColumnReader
+    from genpool.data.readers import READERS, reader_options
+    from genpool.data.table import TableReader
+
+    entries = _arguments(ColumnReader) | _arguments(TableReader)
+    known = reader_options("table")
+    rows = [f"| `{name}` | {text} |" for name, text in entries.items() if name in known]
+    table = "\n".join(["| setting | meaning |", "|---|---|", *rows])
+    lines = []
+    for name, cls in READERS.items():
+        own = [option for option in reader_options(name) if option not in known]
+        meanings = [f"`{option}`: {_arguments(cls)[option]}" for option in own]
+        title = (cls.__doc__ or "").strip().splitlines()[0]
+        lines.append(f"- `{name}`: {' '.join([title, *meanings])}")
+    return "\n\n".join(
+        [
+            "### reader",
+            "What reads the data, chosen by `reader.name`; the other keys are its options:",
+            "\n".join(lines),
+            "Options of `table`. All readers have `bad_rows`; `hub` has all but `quotes`, "
+            "`delimiter`, `encoding` and `sheet`.",
+            table,
+        ]
     )
+
+
+def _arguments(cls: type) -> dict[str, str]:
+    """Returns the `Args:` of a class's docstring in Google's style."""
+    return _entries((cls.__doc__ or "").partition("Args:\n")[2])
 
 
 def rooms_page() -> str:
@@ -158,16 +262,14 @@ def rooms_page() -> str:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     wanted = re.search(r"^## Where things are.*?(?=^## Habits)", text, re.M | re.S)
     body = wanted[0] if wanted else ""
-    return "# The code\n\n" + body
+    # Without a table of contents there is room for the long lines of the layout.
+    return "---\nhide: [toc]\n---\n# Layout of the code\n\n" + body
 
 
 def reproduction_page() -> str:
     """Returns the report of the reproduction, as far as it is measured."""
     report = ROOT / "results" / "reproduction" / "report.md"
     if not report.is_file():
-        return (
-            "# The paper's tables and figures\n\nNot measured yet: "
-            "`genpool reproduce all --scale small --data DATA --out OUT` makes them.\n"
-        )
-    text = report.read_text(encoding="utf-8")
-    return text.replace("](figures/", "](../pictures/reproduction/figures/")
+        return REPRODUCTION + "No report has been published yet; these commands write one.\n"
+    _, _, text = report.read_text(encoding="utf-8").partition("\n")  # without its title
+    return REPRODUCTION + text.replace("](figures/", "](../pictures/reproduction/figures/")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.documents import blocks_of, environment, reading
+from tests.helpers.links import broken_links
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -82,22 +83,27 @@ def test_every_command_and_every_option_is_in_the_reference(site: Path) -> None:
 
 
 def test_every_setting_is_in_the_reference(site: Path) -> None:
+    from genpool.data.readers import READERS, reader_options
     from genpool.training.settings import RunSettings
 
     page = (site / "reference" / "settings" / "index.html").read_text(encoding="utf-8")
     for section in ("data", "start", "vocabulary", "vectors", "text", "embedding", "training"):
         for setting in vars(getattr(RunSettings(), section)):
             assert f"<code>{setting}</code>" in page, f"{section}.{setting}"
+    for reader in READERS:
+        for option in reader_options(reader):
+            assert f"<code>{option}</code>" in page, f"{reader}: {option}"
 
 
 def test_every_public_name_of_the_package_is_in_the_reference(site: Path) -> None:
     import genpool
     from genpool import encoder, pooling
 
-    page = (site / "reference" / "python" / "index.html").read_text(encoding="utf-8")
+    pages = (site / "reference").glob("*/index.html")
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     names = [*genpool.__all__, *pooling.__all__, *encoder.__all__]
     elsewhere = {"GenpoolError", "__version__", "pooling", "penalties", "POOLINGS", "ENCODERS"}
-    headings = set(re.findall(r'id="genpool\.[\w.]*?(\w+)"', page))
+    headings = set(re.findall(r'id="genpool\.[\w.]*?(\w+)"', text))
     assert not [name for name in names if name not in elsewhere and name not in headings]
 
 
@@ -106,3 +112,30 @@ def test_nothing_is_loaded_from_another_host(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"', text)
         assert not loaded, page
+
+
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    assert broken_links(site) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "index.html").write_text('<h2 id="here">A</h2><img src="../no.png">')
+    links = ["a/", "a/#here", "a/#there", "b/", "#", "https://example.org/x", "https://a b/", "//c"]
+    page = "".join(f'<a href="{link}">x</a>' for link in links)
+    (tmp_path / "index.html").write_text(page)
+    assert broken_links(tmp_path) == [
+        "a/index.html: ../no.png",
+        "index.html: a/#there",
+        "index.html: b/",
+        "index.html: https://a b/",
+        "index.html: //c",
+    ]
+
+
+def test_every_link_of_the_readme_leads_to_a_file_of_the_repository() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    inside = [link for link in links if not link.startswith("https://")]
+    assert len(inside) > 20
+    assert [link for link in inside if not (ROOT / link).exists()] == []

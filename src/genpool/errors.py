@@ -1,14 +1,14 @@
 """Every error that genpool raises for a user's mistake.
 
     GenpoolError
-    ├── InputError          a tensor, mask or argument that does not fit          (also ValueError)
-    ├── ConfigError         a setting, or several of them                         (also ValueError)
-    ├── DataError           a line of a data or vector file                       (also ValueError)
+    ├── InputError          a tensor, mask or argument that does not fit (also ValueError)
+    ├── ConfigError         a setting, or several of them (also ValueError)
+    ├── DataError           a line of a data or vector file (also ValueError)
     ├── FolderError         a saved folder that cannot be read or written
     ├── TrainingError       a run that cannot start or continue
     ├── Stopped             a job that its user stopped, with Ctrl-C or SIGTERM
-    │   └── Interrupted     a training run; its state is saved                (also TrainingError)
-    └── MissingExtraError   an optional package that is not installed             (also ImportError)
+    │   └── Interrupted     a training run; its state is saved (also TrainingError)
+    └── MissingExtraError   an optional package that is not installed (also ImportError)
 
 A message says what was given, where, what was expected, and how to fix it.
 """
