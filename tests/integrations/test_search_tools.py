@@ -66,11 +66,15 @@ def test_llama_index(sentence_encoder: SentenceEncoder, folder: str) -> None:
     assert [hit.node.get_content() for hit in hits] == [TEXTS[row] for row, _ in expected]
 
 
-def test_txtai_takes_encode_itself(sentence_encoder: SentenceEncoder) -> None:
+def test_txtai_takes_a_function_that_encodes(sentence_encoder: SentenceEncoder) -> None:
     txtai = pytest.importorskip("txtai", reason="txtai is not installed")
-    embeddings = txtai.Embeddings(
-        {"method": "external", "transform": sentence_encoder.encode, "backend": "numpy"}
-    )
+
+    def encode(texts: list[str]) -> np.ndarray:
+        return np.asarray(sentence_encoder.encode(texts))
+
+    # A function: txtai would call a bound method without arguments, to make an instance.
+    settings = {"method": "external", "transform": encode, "backend": "numpy"}
+    embeddings = txtai.Embeddings(settings)
     embeddings.index(TEXTS[:3])
     vectors = np.asarray(sentence_encoder.encode(TEXTS))
     expected = by_loops(vectors[:3], vectors[2], 3)
