@@ -288,3 +288,18 @@ def test_a_student_continues_from_an_earlier_one(data: Path) -> None:
     sentence = "the man runs"
     cosine = np.dot(*(student.encode(sentence, normalize_embeddings=True) for student in students))
     assert cosine > 0.9
+
+
+def test_tables_that_are_frozen_stay_as_they_are_and_the_rest_learns(data: Path) -> None:
+    options: dict[str, Any] = {"cache": data / "cache", "show_progress": False}
+    first = distil(read_distillation(RECIPE), data, data / "first", **options)
+    more = ["training.freeze_words=true", f"training.start={data / 'first' / 'best'}"]
+    second = distil(read_distillation(RECIPE, more), data, data / "second", **options)
+    before, after = (
+        SentenceEncoder.from_pretrained(data / name / "best").state_dict()
+        for name in ("first", "second")
+    )
+    same = {name for name in before if torch.equal(before[name], after[name])}
+    # The softmax over the tokens does not depend on b2, whose gradient is zero.
+    assert same - {"pooling.b2"} == {"embedding.words"}
+    assert second["loss"] < 1.2 * first["loss"]

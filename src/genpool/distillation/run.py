@@ -24,6 +24,7 @@ from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import DataError, TrainingError
 from genpool.jobs.tables import evaluate_similarity
 from genpool.model import SentenceEncoder
+from genpool.saving.quantization import is_table
 from genpool.training.resumable import ResumableRun
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (
@@ -100,6 +101,9 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         sentences = [sentence for group in groups for sentence in group]
         self.student = prepare_student(settings, sentences, vectors)
         model = self.student.model
+        if training.freeze_words:
+            for name, weights in model.named_parameters():
+                weights.requires_grad_(not is_table(name))
         optimizer = torch.optim.Adam(
             trainable_parameters(model), lr=training.learning_rate, fused=True
         )

@@ -81,6 +81,8 @@ class DistillationLoopSettings:
         axes: of the vectors of an earlier student: "learned" keeps them; "leading" rotates its
             projection to the axes of the teacher's largest variance, for a student that gets
             another teacher and whose vectors are truncated. Default: "learned".
+        freeze_words: do not train the tables of words and n-grams: the last steps of a student
+            whose tables are stored in 4 bits, so that its other weights fit them. Default: False.
         save_minutes: minutes between checkpoints within an epoch. Default: 10.
     """
 
@@ -96,6 +98,7 @@ class DistillationLoopSettings:
     dev: str | None = None
     start: str | None = None
     axes: Literal["learned", "leading"] = "learned"
+    freeze_words: bool = False
     save_minutes: float = field(default=10.0, metadata={"minimum": 0.0})
 
 
