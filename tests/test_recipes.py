@@ -36,6 +36,7 @@ NAMES = {
     "pairs",
     "texts-scratch",
     "pairs-scratch",
+    "embedded-nli",
 }
 #: encoder and pooling of the systems that other papers published
 SYSTEMS = {
@@ -50,7 +51,7 @@ SYSTEMS = {
 }
 NAMES |= SYSTEMS.keys()
 #: recipes of `genpool distil`
-DISTILLATIONS = {"embedded", "embedded-second", "embedded-general"}
+DISTILLATIONS = {"embedded", "embedded-second", "embedded-general", "embedded-general-last"}
 #: section 4.2 of the paper, number by number
 PAPER = {
     "snli": {"layers": 3, "hidden": 600, "rate": 4e-4, "clip": 10, "batch": 128, "d_a": 600},
