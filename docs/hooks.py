@@ -237,7 +237,7 @@ def _readers() -> str:
     lines = []
     for name, cls in READERS.items():
         own = [option for option in reader_options(name) if option not in known]
-        meanings = [f"`{option}`: {_arguments(cls)[option]}" for option in own]
+        meanings = [f"`{option}`: {_explained(cls, option)}" for option in own]
         title = (cls.__doc__ or "").strip().splitlines()[0]
         lines.append(f"- `{name}`: {' '.join([title, *meanings])}")
     return "\n\n".join(
@@ -250,6 +250,12 @@ def _readers() -> str:
             table,
         ]
     )
+
+
+def _explained(cls: type, option: str) -> str:
+    """Returns the meaning of an option, from the base class that a docstring may refer to."""
+    texts = [_arguments(kind).get(option) for kind in cls.__mro__]
+    return next(text for text in texts if text and "; see `" not in text)
 
 
 def _arguments(cls: type) -> dict[str, str]:
