@@ -15,6 +15,7 @@ from benchmarks.speed.harness import Row
 from benchmarks.speed.int8 import int8_rows, worker_rows
 from benchmarks.speed.memory import memory_rows
 from benchmarks.speed.startup import import_rows
+from benchmarks.speed.stream_memory import stream_memory_rows
 from benchmarks.speed.training import SIZES, training_rows
 from genpool.errors import InputError, unknown_name
 from genpool.training.tracking import versions
@@ -22,6 +23,7 @@ from genpool.training.tracking import versions
 COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     **{f"training-{name}": partial(training_rows, size) for name, size in SIZES.items()},
     "memory": memory_rows,
+    "memory-stream": stream_memory_rows,
     "encode-textbook": encoding.encode_textbook,
     "encode-minilm": encoding.encode_minilm,
     "encode-st-lstm": encoding.encode_st_lstm,
