@@ -42,6 +42,14 @@ Nothing is trained twice: after a stop, the same command continues.
 """
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Adds the pages of results/ that mkdocs.yml does not order to the end of their section."""
+    section = next(item["Results"] for item in config.nav or [] if "Results" in item)
+    names = [f"results/{page.name}" for page in sorted((ROOT / "results").glob("*.md"))]
+    section += [name for name in names if name not in section]
+    return config
+
+
 @event_priority(100)  # before the plugin that renders notebooks
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are made from the program."""

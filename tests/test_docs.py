@@ -68,6 +68,13 @@ def test_every_page_of_the_navigation_is_there(site: Path) -> None:
         assert (site / folder / "index.html").is_file(), page
 
 
+def test_every_page_of_results_is_in_the_navigation(site: Path) -> None:
+    page = (site / "results" / "index.html").read_text(encoding="utf-8")
+    navigation = page[page.index("md-nav--primary") : page.index("<article")]
+    for result in (ROOT / "results").glob("*.md"):
+        assert f'href="{result.stem}/"' in navigation, result
+
+
 def test_every_command_and_every_option_is_in_the_reference(site: Path) -> None:
     import typer.main
 
