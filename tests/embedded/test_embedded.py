@@ -36,7 +36,7 @@ def classifier() -> PairClassifier:
 def test_it_is_a_bilstm_with_generalized_pooling_and_a_general_vocabulary(encoder) -> None:
     assert encoder.settings.encoder.name == "bilstm"
     assert isinstance(encoder.pooling, GeneralizedPooling)
-    assert len(encoder.text.vocabulary) >= 30_000
+    assert len(encoder.text.vocabulary) >= 100_000
     assert encoder.output_dim == 384
 
 
@@ -106,7 +106,7 @@ def test_the_cards_say_where_the_models_come_from() -> None:
 
 def test_the_figures_of_the_card_are_true(encoder) -> None:
     card = (embedded_folder("SentenceEncoder") / "README.md").read_text(encoding="utf-8")
-    for table, minimum in (("stsb", 0.78), ("sick", 0.75)):
+    for table, minimum in (("stsb", 0.80), ("sick", 0.765)):
         report, _ = evaluate_similarity(encoder, shared_data(f"{table}/test.tsv.xz"))
         assert report.spearman >= minimum
         assert any(abs(float(figure) - report.spearman) < 5e-4 for figure in figures_of(card))

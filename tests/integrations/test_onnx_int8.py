@@ -71,8 +71,8 @@ def test_a_word_with_small_values_is_not_rounded_away(model: SentenceEncoder) ->
     changed = copy.deepcopy(model)
     with torch.no_grad():
         changed.embedding.words[5] /= 1000
-    exact = TracedSentenceEncoder(changed).word_vectors(torch.tensor([[4, 5]]))
-    rounded = TracedSentenceEncoder(changed, int8=True).word_vectors(torch.tensor([[4, 5]]))
+    exact = TracedSentenceEncoder(changed).words(torch.tensor([[4, 5]]))
+    rounded = TracedSentenceEncoder(changed, int8=True).words(torch.tensor([[4, 5]]))
     largest = exact.abs().amax(dim=2, keepdim=True)
     assert 0 < ((exact - rounded).abs() / largest).max() <= 0.5 / 127 + 1e-6
 

@@ -115,18 +115,20 @@ def export(
             fresh,
             int8,
             trials=lambda: sentence_trials(plain, reads_characters),
-            float_trials=lambda: sentence_trials(with_quantized_words(plain), reads_characters),
+            float_trials=lambda: sentence_trials(with_quantized_tables(plain), reads_characters),
         )
         _write_other_files(model, fresh, reads_characters, int8, difference)
     return Export(Path(folder), difference)
 
 
-def with_quantized_words(model: SentenceEncoder) -> SentenceEncoder:
-    """Returns a copy whose word vectors are rounded to 8 bits."""
+def with_quantized_tables(model: SentenceEncoder) -> SentenceEncoder:
+    """Returns a copy whose vectors of words and n-grams are rounded to 8 bits."""
     rounded = copy.deepcopy(model)
-    words = dequantize_weights(quantize_weights({"words": rounded.embedding.words}))["words"]
+    backing = rounded.embedding.backing
+    tables = [rounded.embedding.words, *([] if backing is None else [backing.table])]
     with torch.no_grad():
-        rounded.embedding.words.copy_(words)
+        for table in tables:
+            table.copy_(dequantize_weights(quantize_weights({"rows": table}))["rows"])
     return rounded
 
 

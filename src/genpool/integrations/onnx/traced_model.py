@@ -38,13 +38,37 @@ def padded_character_vectors(character_ids: Tensor, cnn: CharacterCNN) -> Tensor
     return torch.cat(maxima, dim=1)
 
 
-def padded_ngram_vectors(ngram_ids: Tensor, table: Tensor) -> Tensor:
+class RowTable(nn.Module):
+    """A table of vectors of words or n-grams.
+
+    Args:
+        rows: (ids, dim).
+        int8: keep them in 8 bits, with one scale per row, because one scale for the table would be
+            too coarse for rows with small values. Default: False.
+    """
+
+    rows: Tensor
+    scales: Tensor | None
+
+    def __init__(self, rows: Tensor, int8: bool = False) -> None:
+        super().__init__()
+        parts = quantize_weights({"rows": rows}) if int8 else {"rows": rows}
+        self.register_buffer("rows", parts["rows"])  # (ids, dim)
+        self.register_buffer("scales", parts.get("rows" + SCALE))  # (ids,)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Returns the vectors (..., dim) of ids (...)."""
+        rows = functional.embedding(ids, self.rows)
+        return rows if self.scales is None else rows.float() * self.scales[ids].unsqueeze(-1)
+
+
+def padded_ngram_vectors(ngram_ids: Tensor, table: RowTable) -> Tensor:
     """Returns the vectors (words, dim) of padded n-grams (words, longest), 0 at padding.
 
     The same values as `genpool.embedding.ngrams.ngram_vectors`.
     """
     mask = (ngram_ids > 0).unsqueeze(2)  # (words, longest, 1)
-    vectors = functional.embedding(ngram_ids, table).masked_fill(~mask, 0)
+    vectors: Tensor = table(ngram_ids).masked_fill(~mask, 0)
     return vectors.sum(dim=1) / mask.sum(dim=1).clamp(min=1).sqrt()
 
 
@@ -56,19 +80,14 @@ class TracedSentenceEncoder(nn.Module):
 
     Args:
         model: the sentence encoder, in single precision on the CPU.
-        int8: the word table in 8 bits, with one scale per word, because one scale for the table
-            would be too coarse for words with small values. Default: False.
+        int8: the tables of words and n-grams in 8 bits. Default: False.
     """
-
-    table: Tensor
-    scales: Tensor | None
 
     def __init__(self, model: SentenceEncoder, int8: bool = False) -> None:
         super().__init__()
-        words = model.embedding.words.detach()
-        parts = quantize_weights({"words": words}) if int8 else {"words": words}
-        self.register_buffer("table", parts["words"])  # (words, word_dim)
-        self.register_buffer("scales", parts.get("words" + SCALE))  # (words,)
+        backing = model.embedding.backing
+        self.words = RowTable(model.embedding.words.detach(), int8)
+        self.ngrams = None if backing is None else RowTable(backing.table.detach(), int8)
         self.embedding, self.projection = model.embedding, model.projection
         self.encoder = traced_encoder(model.encoder)
         self.pooling = traced_pooling(model.pooling)
@@ -77,14 +96,14 @@ class TracedSentenceEncoder(nn.Module):
     @property
     def reads_characters(self) -> bool:
         """Whether the model reads characters or n-grams, and so has an input of their ids."""
-        return self.embedding.spelling is not None or self.embedding.backing is not None
+        return self.embedding.spelling is not None or self.ngrams is not None
 
     def forward(self, word_ids: Tensor, character_ids: Tensor | None, mask: Tensor) -> Tensor:
         """(batch, time), (batch, time, longest), (batch, time) -> (batch, output_dim)"""
         order = left_aligned(mask)  # (batch, time)
         aligned = Aligned.from_mask(mask)
         ordered = word_ids.gather(1, order)  # (batch, time)
-        vectors = self.word_vectors(ordered)  # (batch, time, word_dim)
+        vectors = self.words(ordered)  # (batch, time, word_dim)
         if character_ids is not None:
             vectors = self._with_characters(vectors, ordered, character_ids, order)
         vectors = self.embedding.dropout.at_inference(vectors)
@@ -101,8 +120,8 @@ class TracedSentenceEncoder(nn.Module):
         batch, time, longest = character_ids.shape
         index = order.unsqueeze(2).expand(batch, time, longest)
         words = character_ids.gather(1, index).flatten(0, 1)  # (batch * time, longest)
-        if self.embedding.backing is not None:
-            backing = padded_ngram_vectors(words, self.embedding.backing.table)
+        if self.ngrams is not None:
+            backing = padded_ngram_vectors(words, self.ngrams)
             is_unknown = (word_ids == UNKNOWN).unsqueeze(2)  # (batch, time, 1)
             vectors = torch.where(is_unknown, backing.view(batch, time, -1), vectors)
         if self.embedding.spelling is not None:
@@ -110,11 +129,6 @@ class TracedSentenceEncoder(nn.Module):
             characters = characters.view(batch, time, characters.shape[1])
             vectors = torch.cat([vectors, characters], dim=2)  # (batch, time, embedding)
         return vectors
-
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        """Returns the word vectors (batch, time, word_dim) of ids (batch, time)."""
-        rows = functional.embedding(ids, self.table)
-        return rows if self.scales is None else rows.float() * self.scales[ids].unsqueeze(2)
 
 
 class TracedWordEncoder(nn.Module):
