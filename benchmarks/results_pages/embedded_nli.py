@@ -74,7 +74,8 @@ def main() -> None:
             "# The embedded NLI classifier",
             one_line(
                 "In %. Calibration error: expected calibration error, 15 bins. The dev sets of "
-                "SNLI and SICK and 1,000 other pairs of MultiNLI chose epoch and temperature."
+                "SNLI and SICK and 1,000 other pairs of MultiNLI chose the epoch, SNLI dev the "
+                "temperature."
             ),
             "`python -m benchmarks.results_pages.embedded_nli --earlier FOLDER`; "
             f"{versions_line()}.",
