@@ -176,7 +176,7 @@ def main() -> None:
             ),
             word_table(encoder, encoders, held_out),
             agreement_table(encoder, teacher, held_out),
-            "Other poolings, trained the same way: [embedded_poolings.md](embedded_poolings.md).",
+            "Other poolings, in the first edition: [embedded_poolings.md](embedded_poolings.md).",
         ],
     )
 
