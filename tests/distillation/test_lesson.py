@@ -35,6 +35,15 @@ def test_every_source_gives_its_number_after_those_held_out() -> None:
     assert others.sentences == ["text 0", "text 2"]
 
 
+def test_skipped_sentences_are_neither_held_out_nor_learned() -> None:
+    rows = [(f"s{n % 2}", f"text {n}") for n in range(20)]
+    mixture = take_mixture(rows, {"s0": 2, "s1": 2}, 1, lambda text: text, {"s0": 3})
+    assert mixture.held_out == {"s0": ["text 0"], "s1": ["text 1"]}
+    assert mixture.sentences == ["text 3", "text 5", "text 8", "text 10"]
+    other = take_mixture(rows, {"s0": 1, "s1": 1}, 0, lambda text: text, {"*": 4, "s1": 0})
+    assert other.sentences == ["text 1", "text 8"]
+
+
 def test_no_more_rows_are_read_than_needed() -> None:
     def rows():
         yield from (("a", f"text {n}") for n in range(2000))
@@ -47,6 +56,8 @@ def test_counts_that_are_none_are_named_together() -> None:
     with pytest.raises(ConfigError, match=r"'a'.*\n.*'b=x'"):
         read_counts(["a", "b=x", "c=3"])
     assert read_counts(["a=b=3", "*=4"]) == {"a=b": 3, "*": 4}
+    with pytest.raises(ConfigError, match=r"corpus\.skip has 'a'"):
+        read_counts(["a"], "corpus.skip")
 
 
 def test_a_corpus_of_sources_leaves_empty_repeated_and_excluded_lines_out(tmp_path: Path) -> None:

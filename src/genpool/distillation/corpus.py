@@ -47,6 +47,8 @@ class CorpusSettings:
         mixed: "FILE:SOURCE,TEXT": a table of sentences of many sources. Default: None.
         counts: "SOURCE=COUNT" entries: sentences of each source of it, "*=COUNT" for all others.
             Default: none.
+        skip: "SOURCE=COUNT" entries: sentences of a source that are passed over first, such as
+            those that an earlier recipe has learned. Default: none.
         held_out: sentences of each source that are not learned, but scored. Default: 0.
         exclude: "FILE:COLUMN,COLUMN" entries: sentences that are left out wherever they occur,
             whatever their case, spacing and punctuation. Default: none.
@@ -59,6 +61,7 @@ class CorpusSettings:
     wordnet: str | None = None
     mixed: str | None = None
     counts: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
     held_out: int = field(default=0, metadata={"minimum": 0})
     exclude: tuple[str, ...] = ()
     min_words: int = field(default=3, metadata={"minimum": 0})
@@ -133,7 +136,8 @@ def _read_mixture(settings: CorpusSettings, data: Path, seen: set[str]) -> Mixtu
         return next(iter(next(_new_sentences([[text]], seen, settings), [])), None)
 
     counts = read_counts(settings.counts) or {OTHERS: sys.maxsize}
-    return take_mixture(_rows(settings.mixed, data), counts, settings.held_out, keep)
+    skip = read_counts(settings.skip, "corpus.skip")
+    return take_mixture(_rows(settings.mixed, data), counts, settings.held_out, keep, skip)
 
 
 def _split_limit(entry: str) -> tuple[str, int | None]:

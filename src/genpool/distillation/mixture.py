@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from genpool.errors import ConfigError
@@ -28,8 +28,12 @@ class Mixture:
     held_out: dict[str, list[str]] = field(default_factory=dict)
 
 
-def read_counts(entries: Iterable[str]) -> dict[str, int]:
+def read_counts(entries: Iterable[str], setting: str = "corpus.counts") -> dict[str, int]:
     """Returns the counts of "SOURCE=COUNT" entries.
+
+    Args:
+        entries: the entries.
+        setting: where they are from, for messages. Default: "corpus.counts".
 
     Raises:
         ConfigError: with every entry that is malformed.
@@ -38,7 +42,7 @@ def read_counts(entries: Iterable[str]) -> dict[str, int]:
     for entry in entries:
         source, equals, count = entry.rpartition("=")
         if not (equals and source and count.isdigit()):
-            problems.append(f"corpus.counts has {entry!r}; expected SOURCE=COUNT, or *=COUNT.")
+            problems.append(f"{setting} has {entry!r}; expected SOURCE=COUNT, or *=COUNT.")
         else:
             counts[source] = int(count)
     if problems:
@@ -47,7 +51,11 @@ def read_counts(entries: Iterable[str]) -> dict[str, int]:
 
 
 def take_mixture(
-    rows: Iterable[tuple[str, ...]], counts: dict[str, int], held_out: int, keep: Keep
+    rows: Iterable[tuple[str, ...]],
+    counts: dict[str, int],
+    held_out: int,
+    keep: Keep,
+    skip: Mapping[str, int] | None = None,
 ) -> Mixture:
     """Returns the first sentences of every source.
 
@@ -57,8 +65,10 @@ def take_mixture(
         counts: sentences to learn from, by source; `OTHERS` for every source without a count.
         held_out: sentences of every source that come before them, to score the student on.
         keep: returns a sentence as it is learned, or None for one to leave out.
+        skip: sentences of a source between the two that are passed over. Default: None, none.
     """
-    mixture, taken = Mixture(), Counter[str]()
+    skip = skip or {}
+    mixture, taken, skipped = Mixture(), Counter[str](), Counter[str]()
     for source, text in _until_full(rows, counts, taken):
         wanted = counts.get(source, counts.get(OTHERS, 0))
         dev = mixture.held_out.setdefault(source, []) if wanted else []
@@ -69,6 +79,9 @@ def take_mixture(
             continue
         if len(dev) < held_out:
             dev.append(kept)
+            continue
+        if skipped[source] < skip.get(source, skip.get(OTHERS, 0)):
+            skipped[source] += 1
             continue
         mixture.sentences.append(kept)
         taken[source] += 1

@@ -152,7 +152,7 @@ def start_encoder(
         )
 
     weights = dict(start.state_dict())
-    unknown = _unknown_vectors(start, new)  # (new words, word_dim)
+    unknown = unknown_vectors(start, new)  # (new words, word_dim)
     table = torch.cat([weights[_WORDS], unknown])  # (all words, word_dim)
     added = range(len(old), len(old) + len(new))
     ids = torch.tensor([*range(len(SPECIAL_WORDS)), *known, *added])  # (words of the data,)
@@ -168,7 +168,7 @@ def start_encoder(
     return encoder, DataWords(text_of(old.words), table, ids)
 
 
-def _unknown_vectors(start: SentenceEncoder, words: list[str]) -> Tensor:
+def unknown_vectors(start: SentenceEncoder, words: list[str]) -> Tensor:
     """Returns the vectors (words, word_dim) that a model gives to words without an entry."""
     unknown = start.embedding.words.detach()[UNKNOWN].expand(len(words), -1)
     if start.embedding.backing is None or not words:
