@@ -51,7 +51,14 @@ SYSTEMS = {
 }
 NAMES |= SYSTEMS.keys()
 #: recipes of `genpool distil`
-DISTILLATIONS = {"embedded", "embedded-second", "embedded-general", "embedded-general-last"}
+DISTILLATIONS = {
+    "embedded",
+    "embedded-second",
+    "embedded-general",
+    "embedded-general-more",
+    "embedded-general-last",
+    "embedded-poolings",
+}
 #: section 4.2 of the paper, number by number
 PAPER = {
     "snli": {"layers": 3, "hidden": 600, "rate": 4e-4, "clip": 10, "batch": 128, "d_a": 600},
