@@ -37,13 +37,14 @@ pytest_plugins = ["tests.helpers.commands"]
 
 @pytest.fixture(scope="session")
 def make_text() -> MakeText:
-    """make_text(rules="penn", sentence_ends=False, max_length=None) -> a small TextPipeline."""
+    """make_text(rules="penn", folding=False, sentence_ends=False, max_length=None) -> small."""
 
     tokenizer = cache(WordTokenizer)  # the rules take longer to compile than most tests to run
 
-    def make(rules: str = "penn", **options: Any) -> TextPipeline:
-        vocabulary = Vocabulary.build(dict.fromkeys(WORDS, 1))
-        return TextPipeline(tokenizer(rules), vocabulary, Characters.build(WORDS), **options)
+    def make(rules: str = "penn", folding: bool = False, **options: Any) -> TextPipeline:
+        vocabulary = Vocabulary.build(dict.fromkeys(WORDS, 1), folding=folding)
+        characters = Characters.build(WORDS)
+        return TextPipeline(tokenizer(rules, folding), vocabulary, characters, **options)
 
     return make
 
@@ -91,6 +92,7 @@ def make_encoder(make_text: MakeText, make_settings: MakeSettings) -> MakeEncode
         settings = make_settings(pooling, encoder, **sections)
         text = make_text(
             settings.text.rules,
+            settings.text.folding,
             sentence_ends=settings.text.sentence_ends,
             max_length=settings.text.max_length,
         )

@@ -2,12 +2,14 @@
 
 Run with `python -m tests.faults.sentences [COUNT]` (100,000 sentences). Every vector must be finite
 and the same (to 1e-5) alone, in a batch of others, and from the quick form; its tokens must be
-pieces of the sentence, in order, with nothing but spaces between them.
+pieces of the sentence, in order, with nothing but spaces between them (with folding also characters
+without width).
 """
 
 from __future__ import annotations
 
 import random
+import unicodedata
 from collections.abc import Callable
 
 import numpy as np
@@ -79,13 +81,21 @@ def check_tokens(tokenizer: WordTokenizer, text: str) -> None:
     """Raises Problem unless the tokens are the sentence without its spaces."""
     end = 0
     for token in tokenizer.tokens(text):
-        if text[token.start : token.end] != token.text or text[end : token.start].strip():
+        gap = text[end : token.start]
+        if text[token.start : token.end] != token.text or _visible(gap, tokenizer.folding):
             raise Problem(f"tokens of {text!r}")
         if not token.text or token.start < end:
             raise Problem(f"an empty token, or one twice, in {text!r}")
         end = token.end
-    if text[end:].strip():
+    if _visible(text[end:], tokenizer.folding):
         raise Problem(f"the end of {text!r} has no token")
+
+
+def _visible(gap: str, folding: bool) -> str:
+    """What is left of characters that no token has, if those that may be in none are removed."""
+    if folding:
+        gap = "".join(character for character in gap if unicodedata.category(character) != "Cf")
+    return gap.strip()
 
 
 def sentence_case(model: SentenceEncoder) -> Callable[[int], str]:

@@ -31,8 +31,12 @@ def test_changed_data_files_are_refused_by_name_or_read(name: str) -> None:
     assert tally.counts.total() == 40 and tally.counts["read"] < 40
 
 
-def test_a_sentence_of_any_characters_has_one_finite_vector(make_encoder: MakeEncoder) -> None:
-    encoder = make_encoder(text=TextSettings(max_length=20))
+@pytest.mark.parametrize("folding", [False, True])
+def test_a_sentence_of_any_characters_has_one_finite_vector(
+    make_encoder: MakeEncoder, folding: bool
+) -> None:
+    encoder = make_encoder(text=TextSettings(max_length=20, folding=folding))
+    assert encoder.text.tokenizer.folding == folding
     tally = sentences.run(encoder, 8 * sentences.BATCH)
     assert tally.problems == []
     assert tally.counts == {"same vectors": 8}

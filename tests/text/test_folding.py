@@ -54,9 +54,21 @@ def test_offsets_are_those_of_the_sentence_as_written(name: str) -> None:
     }
     # Only spaces, and what has no width and stands at the edge of a word, are in no token.
     assert all(
-        written[place].isspace() or unicodedata.category(written[place]) in ("Cf", "Mn")
-        for place in left
+        written[place].isspace() or unicodedata.category(written[place]) == "Cf" for place in left
     )
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKD"])
+@pytest.mark.parametrize("text", ["un café", "façade d'été", "한국어 문장", "কো কৌ", "Ǆ ǆ"])
+def test_accents_at_the_end_belong_to_their_word(text: str, form: str) -> None:
+    """The ways of writing an accent have the same words, and a word has all of its characters."""
+    tokenizer = WordTokenizer("parts", folding=True)
+    written = unicodedata.normalize(form, text)
+    plain = [folded(word) for word in tokenizer.words(text)]
+    for words in (tokenizer.words(written), *tokenizer.words_batch([written])):
+        assert "".join(words) == "".join(written.split())
+        assert [folded(word) for word in words] == plain
+    assert tokenizer.words(f"\u202a {written} \u202c") == tokenizer.words(written)
 
 
 def test_a_character_that_becomes_two_words_is_one_token() -> None:

@@ -18,7 +18,9 @@ DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u00ad"
 # Characters without width; the joiner is kept where it joins two emoji.
 _INVISIBLE = r"[\x{200B}\x{200C}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{2064}\x{FEFF}\x{180E}]"
 _LONE_JOINER = r"\x{200D}(?!\p{Extended_Pictographic})"
-_INVISIBLE_IN_WORD = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u180e\u00ad]")
+_INVISIBLE_CHARACTERS = "\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u180e\u00ad"
+_INVISIBLE_IN_WORD = re.compile(f"[{_INVISIBLE_CHARACTERS}]")
+_REST_OF_CHARACTER = re.compile(rf"(?:[{_INVISIBLE_CHARACTERS}]*[^\s{_INVISIBLE_CHARACTERS}])+")
 _STRAIGHT = str.maketrans(
     dict.fromkeys(APOSTROPHES, "'")
     | dict.fromkeys(DOUBLE_QUOTES, '"')
@@ -37,6 +39,21 @@ def normalizer() -> normalizers.Normalizer:
             normalizers.NFKC(),
         ]
     )
+
+
+def word_end(sentence: str, end: int, limit: int) -> int:
+    """Returns where a word ends whose normalized form ends with the character before `end`.
+
+    A letter and the accents behind it are normalized to one character, which has the offsets of the
+    letter alone.
+
+    Args:
+        sentence: the sentence as written.
+        end: the end of the word, as the library has it.
+        limit: the start of the next word, or the end of the sentence.
+    """
+    rest = _REST_OF_CHARACTER.match(sentence, end, limit)
+    return rest.end() if rest else end
 
 
 def folded(word: str) -> str:

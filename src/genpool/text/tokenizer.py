@@ -16,7 +16,7 @@ from tokenizers import Regex, models, pre_tokenizers
 
 from genpool.errors import ConfigError, unknown_name
 from genpool.text import penn
-from genpool.text.folding import normalizer
+from genpool.text.folding import normalizer, word_end
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SINGLE_QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
@@ -89,7 +89,10 @@ class WordTokenizer:
         return self._normalizer is not None
 
     def tokens(self, sentence: str) -> list[Token]:
-        """Returns the words of a sentence with their offsets; only spaces are in none of them."""
+        """Returns the words of a sentence with their offsets.
+
+        Only spaces are in none of them, and with folding characters without width between words.
+        """
         return [Token(sentence[start:end], start, end) for start, end in self._offsets(sentence)]
 
     def words(self, sentence: str) -> list[str]:
@@ -103,7 +106,7 @@ class WordTokenizer:
         except (TypeError, UnicodeEncodeError):  # half of a surrogate pair, in one of them
             return [self.words(sentence) for sentence in sentences]
         return [
-            [sentence[start:end] for start, end in self._separate(encoding.offsets)]
+            [sentence[start:end] for start, end in self._separate(sentence, encoding.offsets)]
             for sentence, encoding in zip(sentences, encodings, strict=True)
         ]
 
@@ -157,12 +160,15 @@ class WordTokenizer:
     def _split(self, sentence: str) -> list[tuple[int, int]]:
         if self._normalizer is not None:
             encoding = self._splitter.encode(sentence, add_special_tokens=False)
-            return self._separate(encoding.offsets)
+            return self._separate(sentence, encoding.offsets)
         return [offsets for _, offsets in self._pre_tokenizer.pre_tokenize_str(sentence)]
 
-    def _separate(self, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Returns offsets that do not overlap: one character may be normalized to two words."""
-        if self._normalizer is None:
+    def _separate(self, sentence: str, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Returns offsets that do not overlap, with all characters that were normalized to a word.
+
+        One character may be normalized to two words, and several characters to one.
+        """
+        if self._normalizer is None or sentence.isascii():
             return offsets
         separate: list[tuple[int, int]] = []
         for start, end in offsets:
@@ -170,7 +176,11 @@ class WordTokenizer:
                 separate[-1] = separate[-1][0], max(end, separate[-1][1])
             elif start < end:
                 separate.append((start, end))
-        return separate
+        limits = [*(start for start, _ in separate[1:]), len(sentence)]
+        return [
+            (start, word_end(sentence, end, limit))
+            for (start, end), limit in zip(separate, limits, strict=False)
+        ]
 
 
 def _name_of(stored: pre_tokenizers.PreTokenizer) -> str:
