@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from genpool.config import (
     EmbeddingSettings,
@@ -19,13 +19,6 @@ from genpool.errors import ConfigError
 from genpool.saving.saved_model import PARTS
 from genpool.training.recipe_file import read_recipe, read_toml
 from genpool.training.settings import VectorSettings, VocabularySettings, frozen_random_table
-
-#: settings that had another name in genpool 0.1, which recipes may still use
-RENAMED = {
-    "corpus.left_out": "corpus.exclude",
-    "corpus.shortest": "corpus.min_words",
-    "corpus.longest": "corpus.max_words",
-}
 
 
 @dataclass(frozen=True)
@@ -106,6 +99,13 @@ class DistillationLoopSettings:
 class DistillationSettings:
     """Everything that decides the outcome of a distillation, except the path of the data."""
 
+    #: names that settings had in genpool 0.1, which recipes may still use, and the new ones
+    renamed: ClassVar[Mapping[str, str]] = {
+        "corpus.left_out": "corpus.exclude",
+        "corpus.shortest": "corpus.min_words",
+        "corpus.longest": "corpus.max_words",
+    }
+
     teacher: TeacherSettings = TeacherSettings()
     corpus: CorpusSettings = CorpusSettings()
     vocabulary: VocabularySettings = VocabularySettings()
@@ -142,7 +142,8 @@ def read_distillation(
     """
     if "reader" in read_toml(text, source):
         raise ConfigError("this recipe has no teacher: run it with genpool train", source)
-    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source, RENAMED)
+    renamed = DistillationSettings.renamed
+    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source, renamed)
 
 
 def _missing(settings: DistillationSettings) -> list[str]:

@@ -51,7 +51,7 @@ def save_checkpoint(
             "state": dict(state),
         }
         text = json.dumps(content)
-        (unfinished / STATE).write_text(text, encoding="utf-8")
+        (unfinished / STATE).write_text(text, encoding="utf-8", newline="\n")
         for name in (TENSORS, STATE):
             with (unfinished / name).open("rb+") as file:
                 os.fsync(file.fileno())

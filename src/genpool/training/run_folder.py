@@ -29,6 +29,7 @@ from genpool.disk.atomic_file import atomic_file
 from genpool.errors import TrainingError, require_extra
 from genpool.saving.saved_model import SavedModel
 from genpool.training.checkpoint import save_checkpoint
+from genpool.training.renamed_settings import rename_tables
 from genpool.training.run_lock import HOLDER, LOCK, remove_lock, require_unlocked, run_lock
 
 #: differing settings that an error names
@@ -46,20 +47,25 @@ def settings_toml(settings: Any) -> str:
     return tomli_w.dumps(sections)
 
 
-def _differences(there: str, here: str, defaults: str) -> list[str] | None:
-    """Returns the settings in which two TOML texts differ; None if one of them is not TOML.
+def _differences(there: str, settings: Any) -> list[str] | None:
+    """Returns the settings in which a TOML text differs; None if they cannot be read from it.
 
-    A text from before a setting existed has its default.
+    A text from before a setting existed has its default, and old names are those of today.
     """
+    kind = type(settings)
     try:
-        old, new, usual = (_dotted(tomllib.loads(text)) for text in (there, here, defaults))
+        old = tomllib.loads(there)
     except tomllib.TOMLDecodeError:  # somebody has edited it
         return None
-    old, new = usual | old, usual | new
+    if not all(isinstance(section, dict) for section in old.values()):
+        return None
+    rename_tables(old, kind.renamed)
+    usual, new = (_dotted(tomllib.loads(settings_toml(given))) for given in (kind(), settings))
+    before, now = usual | _dotted(old), usual | new
     return [
-        f"{name} is {old.get(name)!r} there, {new.get(name)!r} here"
-        for name in {**old, **new}
-        if old.get(name) != new.get(name)
+        f"{name} is {before.get(name)!r} there, {now.get(name)!r} here"
+        for name in {**before, **now}
+        if before.get(name) != now.get(name)
     ]
 
 
@@ -124,10 +130,7 @@ class RunFolder:
 
     def check_settings(self, settings: Any) -> None:
         """Raises TrainingError unless the run in this folder has these settings."""
-        there, here = self.config.read_text(encoding="utf-8"), settings_toml(settings)
-        if there == here:
-            return
-        changes = _differences(there, here, settings_toml(type(settings)()))
+        changes = _differences(self.config.read_text(encoding="utf-8"), settings)
         if changes is None or changes:
             rest = len(changes or ()) - MAX_DIFFERENCES
             more = f"; and {rest} more" if rest > 0 else ""

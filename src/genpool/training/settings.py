@@ -6,7 +6,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from genpool.config import (
     ClassifierSettings,
@@ -210,6 +210,9 @@ class TrainingSettings:
 class RunSettings:
     """All settings of a training run: what a recipe holds, with the defaults of the rest."""
 
+    #: old names of settings and the new ones, each as "section.key"
+    renamed: ClassVar[Mapping[str, str]] = {}
+
     reader: Part = Part("table")
     data: DataSettings = DataSettings()
     start: StartSettings = StartSettings()
@@ -258,7 +261,8 @@ def read_settings(
     """
     if "teacher" in read_toml(text, source):
         raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
-    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source)
+    renamed = RunSettings.renamed
+    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source, renamed)
 
 
 def require_trainable(settings: RunSettings, data: str | Path | None) -> None:
