@@ -61,6 +61,8 @@ def test_nothing_and_bad_input(pool) -> None:
     assert pool.encode([]).shape == (0, pool.output_dim)
     with pytest.raises(InputError, match="expected a sentence"):
         pool.encode(["a man", None])
+    with pytest.raises(InputError, match="batch_size is 0; expected 1 or more"):
+        pool.encode(["a man"], batch_size=0)
     with pytest.raises(InputError, match="workers is 0"):
         WorkerPool(model("bilstm"), 0)
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import assert_type, get_args, get_overloads, get_type_hints
 
 import numpy as np
 import pytest
@@ -48,11 +49,20 @@ def test_a_module_comes_back_with_its_weights(tmp_path: Path) -> None:
 
 
 def test_a_model_comes_back_with_its_vectors(model: SentenceTransformer, folder: Path) -> None:
-    actual: SentenceTransformer = load(folder)
+    actual = load(folder)
+    assert_type(actual, SentenceTransformer)  # what mypy infers
     assert isinstance(actual, SentenceTransformer) and actual.prompts["query"] == "query : "
     np.testing.assert_array_equal(actual.encode(SENTENCES), model.encode(SENTENCES))
     trusted = SentenceTransformer(str(folder), trust_remote_code=True)
     np.testing.assert_array_equal(trusted.encode(SENTENCES), model.encode(SENTENCES))
+
+
+def test_the_type_that_load_returns_is_known_from_its_arguments() -> None:
+    *others, usual = (get_type_hints(overload) for overload in get_overloads(load))
+    assert "model_class" not in usual and usual["return"] is SentenceTransformer
+    for hints in others:
+        assert get_args(hints["model_class"]) == (hints["return"],)
+    assert len(others) == 2  # the class by its place, and by its name
 
 
 def test_without_trust_sentence_transformers_itself_refuses(folder: Path) -> None:

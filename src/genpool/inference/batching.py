@@ -42,6 +42,12 @@ def length_groups(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]
         yield group
 
 
+def require_batch_size(batch_size: int) -> None:
+    """Raises InputError if batch_size is below 1."""
+    if batch_size < 1:
+        raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
+
+
 def map_by_length(
     items: Iterable[Item],
     length: Callable[[Item], int],
@@ -63,8 +69,7 @@ def map_by_length(
     Raises:
         InputError: batch_size is below 1.
     """
-    if batch_size < 1:
-        raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
+    require_batch_size(batch_size)
     stream = iter(items)
     while True:
         window = islice(stream, WINDOW_BATCHES * batch_size)

@@ -34,7 +34,7 @@ from torch import Tensor
 
 from genpool.disk.temporary import temporary_path
 from genpool.errors import GenpoolError, InputError
-from genpool.inference.batching import WINDOW_BATCHES
+from genpool.inference.batching import WINDOW_BATCHES, require_batch_size
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
 from genpool.inference.sentence_vectors import ignore_progress, require_iterable, require_texts
 from genpool.text import TruncationReport
@@ -127,7 +127,7 @@ class WorkerPool:
             Vectors (sentences, output_dim), float32.
 
         Raises:
-            InputError: one of them is not a string.
+            InputError: one of them is not a string, or batch_size is below 1.
             GenpoolError: a worker process ended before its work was done.
         """
         chunks = [chunk.numpy() for chunk in self.encode_stream(sentences, batch_size)]
@@ -150,9 +150,10 @@ class WorkerPool:
             Tensors (n, output_dim), float32.
 
         Raises:
-            InputError: one of them is not a string.
+            InputError: one of them is not a string, or batch_size is below 1.
             GenpoolError: a worker process ended before its work was done.
         """
+        require_batch_size(batch_size)
         texts = require_texts(require_iterable(sentences))
         waiting: deque[Future[WorkerResult]] = deque()
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.base.model import BaseModel
@@ -32,11 +32,17 @@ OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 Model = TypeVar("Model", bound=BaseModel)
 
 
+@overload
+def load(path: str | Path | None, model_class: type[Model], **options: Any) -> Model: ...
+@overload
+def load(path: None = None, *, model_class: type[Model], **options: Any) -> Model: ...
+@overload
+def load(path: str | Path | None = None, **options: Any) -> SentenceTransformer: ...
 def load(
     path: str | Path | None = None,
-    model_class: type[Model] = SentenceTransformer,  # type: ignore[assignment]
+    model_class: type[BaseModel] = SentenceTransformer,
     **options: Any,
-) -> Model:
+) -> BaseModel:
     """Loads a model with genpool's modules into sentence-transformers, without trusting its folder.
 
     Args:
