@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import genpool
+
+PACKAGE = Path(genpool.__file__).parent
 
 #: modules of the standard library that Windows does not have
 UNIX_ONLY = (
@@ -60,3 +67,40 @@ def test_every_module_is_imported_where_the_unix_only_ones_are_missing() -> None
     assert int(count) > 100
     # It was asked for, so the hiding works; without it, there is no peak memory.
     assert rest.strip() == "['resource'] None"
+
+
+def text_writes(source: str) -> Iterator[tuple[int, bool]]:
+    """Yields the line of every call that writes text, and whether it says how lines end."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        texts = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+        modes = [text for text in texts if isinstance(text, str) and set(text) <= set("rwxabt+")]
+        writes = name == "open" and any(set(mode) & set("wxa+") for mode in modes)
+        if name == "write_text" or (writes and not any("b" in mode for mode in modes)):
+            yield node.lineno, any(keyword.arg == "newline" for keyword in node.keywords)
+
+
+def test_text_that_is_written_says_how_its_lines_end() -> None:
+    """Elsewhere \\n would become \\r\\n: other checksums, and empty rows in CSV."""
+    files = list(PACKAGE.rglob("*.py"))
+    calls = [
+        (f"{path.relative_to(PACKAGE)}:{line}", is_said)
+        for path in files
+        for line, is_said in text_writes(path.read_text(encoding="utf-8"))
+    ]
+    assert len(calls) > 10
+    assert [place for place, is_said in calls if not is_said] == []
+
+
+def test_calls_that_write_text_are_found() -> None:
+    source = """
+path.write_text("a", encoding="utf-8")
+path.write_text("a", newline="")
+path.open("w", encoding="utf-8")
+open(name, "a", newline="")
+path.open("wb"), path.open(), open(name, "r"), path.write_bytes(b"a")
+"""
+    assert list(text_writes(source)) == [(2, False), (3, True), (4, False), (5, True)]

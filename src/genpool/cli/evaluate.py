@@ -126,7 +126,9 @@ def evaluate(
         for values, _ in reports:
             merged |= values
         with atomic_file(json_) as temporary:
-            temporary.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(
+                json.dumps(merged, indent=2) + "\n", encoding="utf-8", newline="\n"
+            )
 
 
 def _comparison(a: Path, b: Path) -> Report:

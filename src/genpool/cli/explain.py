@@ -50,7 +50,7 @@ def explain(
     typer.echo(str(explanation))
     if html is not None:
         with atomic_file(html) as temporary:
-            temporary.write_text(explanation.to_html(), encoding="utf-8")
+            temporary.write_text(explanation.to_html(), encoding="utf-8", newline="\n")
         typer.echo(f"page: {html}")
     if heatmap is not None:
         from genpool.evaluation.heatmaps import HeatmapPanel, heatmap_picture

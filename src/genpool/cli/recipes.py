@@ -58,7 +58,7 @@ def copy(
     """
     text = recipe_text(name)
     try:
-        with path.open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
         raise FolderError(f"{path} already exists; choose another name.") from None

@@ -35,7 +35,7 @@ def held_folder(folder: Path) -> Iterator[None]:
     lock = _acquire(folder)
     holder = folder / HOLDER
     try:
-        holder.write_text(json.dumps(_this_process()), encoding="utf-8")
+        holder.write_text(json.dumps(_this_process()), encoding="utf-8", newline="\n")
         yield
     finally:
         # Before the release: after it, the file may be that of the next holder.

@@ -49,7 +49,7 @@ class VectorCache:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / ABOUT).is_file():
                 with atomic_file(folder / ABOUT) as temporary:
-                    temporary.write_text(json.dumps(about) + "\n", encoding="utf-8")
+                    temporary.write_text(json.dumps(about) + "\n", encoding="utf-8", newline="\n")
             found = _read_about(folder / ABOUT)
             if found != about:
                 raise DataError(

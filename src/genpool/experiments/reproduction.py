@@ -79,7 +79,7 @@ class Reproduction:
         self.out.mkdir(parents=True, exist_ok=True)
         about = {"scale": self.scale, "data": None if self.data is None else str(self.data)}
         with atomic_file(self.out / "about.json") as temporary:
-            temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8", newline="\n")
 
     def choices(self, experiment: Experiment, only: str | None = None) -> list[tuple[Row, Choice]]:
         """Returns for every row and task of an experiment its cell, or what it needs first."""

@@ -154,7 +154,7 @@ class Runner:
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(self.folder / "running.json") as temporary:
             text = json.dumps({"pid": os.getpid(), "running": running})
-            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
 
     def _close(self) -> None:
         busy = [worker for worker in self._workers if worker.cell is not None]

@@ -146,7 +146,7 @@ def _write(
         (REPORT_JSON, json.dumps(report.to_dict(), indent=2) + "\n"),
     ):
         with atomic_file(out / name) as temporary:
-            temporary.write_text(content, encoding="utf-8")
+            temporary.write_text(content, encoding="utf-8", newline="\n")
 
 
 def predict_with_probe(folder: Path, reader: Reader, output: Path, options: ProbeOptions) -> int:

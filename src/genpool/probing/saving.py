@@ -69,14 +69,14 @@ def save_probe(probe: AttentiveProbe, path: str | Path) -> None:
         "extent": probe.extent_,
     }
     with atomic_folder(path, "the probe", _require_probe, (CONFIG, WEIGHTS, CARD)) as fresh:
-        (fresh / CARD).write_text(_card(probe, encoder.reference), encoding="utf-8")
+        (fresh / CARD).write_text(_card(probe, encoder.reference), encoding="utf-8", newline="\n")
         save_file(weights, fresh / WEIGHTS, metadata={"format": "pt"})
         checksums = {
             CONFIG: config_checksum(config),
             WEIGHTS: file_checksum((fresh / WEIGHTS).read_bytes()),
         }
         text = json.dumps({**config, CHECKSUMS: checksums}, indent=2, ensure_ascii=False)
-        (fresh / CONFIG).write_text(text + "\n", encoding="utf-8")
+        (fresh / CONFIG).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
 def load_probe(cls: type[Probe], path: str | Path, encoder: Any = None) -> Probe:

@@ -177,7 +177,9 @@ class StateCache:
         }
         with exclusive(self.folder / STATES):
             if not path.is_file():
-                path.write_text(json.dumps(expected, indent=2) + "\n", encoding="utf-8")
+                path.write_text(
+                    json.dumps(expected, indent=2) + "\n", encoding="utf-8", newline="\n"
+                )
                 return
             try:
                 card = json.loads(path.read_text(encoding="utf-8"))

@@ -160,9 +160,11 @@ def _write_other_files(
             "ngram_sizes": list(model.settings.embedding.ngram_sizes),
         },
     )
-    (folder / TOKENIZER).write_text(text.to_tokenizers().to_str(pretty=True), encoding="utf-8")
+    (folder / TOKENIZER).write_text(
+        text.to_tokenizers().to_str(pretty=True), encoding="utf-8", newline="\n"
+    )
     card = sentence_card(model, input_names(reads_characters), int8, difference)
-    (folder / CARD).write_text(card, encoding="utf-8")
+    (folder / CARD).write_text(card, encoding="utf-8", newline="\n")
 
 
 #: characters of scripts that few vocabularies contain together

@@ -42,7 +42,7 @@ def write_config(folder: Path, kind: str, settings: Mapping[str, Any]) -> None:
         **settings,
     }
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-    (folder / CONFIG).write_text(text, encoding="utf-8")
+    (folder / CONFIG).write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_config(path: str | Path, kind: str) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def export_transformer(
         )
         title = f"{type(transformer).__name__} with {type(pooling).__name__}, as ONNX"
         card = export_card(title, names, output_dim, int8, difference)
-        (fresh / CARD).write_text(card, encoding="utf-8")
+        (fresh / CARD).write_text(card, encoding="utf-8", newline="\n")
         if tokenizer is not None:
             tokenizer.save_pretrained(fresh)
     return Export(Path(folder), difference)

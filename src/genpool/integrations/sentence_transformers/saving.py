@@ -48,7 +48,7 @@ def name_requirement(folder: str) -> None:
             config = json.loads(path.read_text(encoding="utf-8"))
             config["requirements"] = {**config.get("requirements", {}), "genpool": REQUIREMENT}
             text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False)
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", newline="\n")
             return
 
 
