@@ -1,6 +1,6 @@
 """Peak memory, time and page faults of a long stream of texts, each count in a process of its own.
 
-python -m benchmarks.speed.stream_memory COUNT    one process
+python -m benchmarks.speed.stream_memory COUNT [CHARACTERS]    one process, texts of that length
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class StreamCost:
 
     Attributes:
         texts: their number.
+        characters: the length of each.
         peak_mb: the largest resident memory.
         user: seconds of user time.
         system: seconds of system time.
@@ -38,33 +39,37 @@ class StreamCost:
     """
 
     texts: int
+    characters: int
     peak_mb: float
     user: float
     system: float
     faults: int
 
 
-def generated_texts(count: int, words: tuple[str, ...]) -> Iterator[str]:
-    """Yields texts of about `TEXT_CHARACTERS` characters, of words drawn by their rank."""
+def generated_texts(
+    count: int, words: tuple[str, ...], characters: int = TEXT_CHARACTERS
+) -> Iterator[str]:
+    """Yields texts of so many characters, of words drawn by their rank."""
     draw = random.Random(0)
     for _ in range(count):
         text = ""
-        while len(text) < TEXT_CHARACTERS:
+        while len(text) < characters:
             # Frequencies fall with the rank, as in a language: most words of a text are common.
             text += words[int(len(words) ** draw.random()) - 1] + " "
-        yield text[:TEXT_CHARACTERS]
+        yield text[:characters]
 
 
-def encode_texts(count: int) -> StreamCost:
+def encode_texts(count: int, characters: int = TEXT_CHARACTERS) -> StreamCost:
     """Encodes texts in this process and returns what it has needed since it started."""
     torch.set_num_threads(1)
     encoder = SentenceEncoder.from_pretrained()
     words = encoder.text.vocabulary.words[4:]
-    for _ in QuickEncoder(encoder, int8=True).encode_stream(generated_texts(count, words)):
+    texts = generated_texts(count, words, characters)
+    for _ in QuickEncoder(encoder, int8=True).encode_stream(texts):
         pass
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak = usage.ru_maxrss / 1024
-    return StreamCost(count, peak, usage.ru_utime, usage.ru_stime, usage.ru_minflt)
+    return StreamCost(count, characters, peak, usage.ru_utime, usage.ru_stime, usage.ru_minflt)
 
 
 def cost_of(count: int) -> StreamCost:
@@ -84,4 +89,4 @@ def stream_memory_rows(rounds: int) -> list[Row]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(encode_texts(int(sys.argv[1])))))
+    print(json.dumps(asdict(encode_texts(*map(int, sys.argv[1:])))))

@@ -27,6 +27,8 @@ from tests.helpers.bulk_runs import problems, read_ids, shard_bytes, write_texts
 END_SECONDS = 300
 #: kills of workers over one shard: more than 4 are taken for the fault of the shard
 KILLS_PER_SHARD = 3
+#: shards that a driver finishes at most before the moment of its kill
+MAX_SHARDS = 6
 TEMPORARY = re.compile(r"\.(part-\d+-\d+\.parquet)\.[0-9a-f]+-(\d+)-[0-9a-f]+\.tmp")
 
 
@@ -131,8 +133,8 @@ def kill_driver(
         job: what to encode; a folder that is finished before the last kill is begun anew.
         kills: how many times.
         out: the first part of the names of the output folders.
-        seconds: the latest moment of a kill, after the run has begun to write a shard (three of
-            four kills) or after its start.
+        seconds: the latest moment of a kill, after the run has finished a random number of shards
+            (three of four kills) or after its start.
         *options: of the command: the engine and its workers.
         seed: decides the moments.
     """
@@ -141,6 +143,7 @@ def kill_driver(
         folder = job.place / f"{out}-{number}"
         faults.runs += 1
         left = set(_writers(folder))  # by the run that was killed before
+        before = _finished(folder)
         process = subprocess.Popen(
             job.command(folder.name, *options),
             stdout=subprocess.DEVNULL,
@@ -148,15 +151,15 @@ def kill_driver(
             env=environment(),
         )
         if choose.random() < 0.75:
-            _wait_for_writing(process, folder, left)
+            # By its progress and not by the clock: a busy machine would only see the first moments.
+            _wait_for_shards(process, folder, before + choose.randint(0, MAX_SHARDS), left)
         with suppress(subprocess.TimeoutExpired):
             process.wait(choose.uniform(0, seconds))
         if process.poll() is None:
             process.kill()
             process.wait()
             faults.kills += 1
-            finished = len(shard_bytes(folder)) if folder.is_dir() else 0
-            faults.notes[_moment(folder, finished, len(job.expected))] += 1
+            faults.notes[_moment(folder, before, len(job.expected))] += 1
             faults.problems += _half_written(folder)
         else:
             faults.problems += problems(folder, job.ids, job.expected)
@@ -170,19 +173,27 @@ def kill_driver(
     return faults
 
 
-def _wait_for_writing(
-    process: subprocess.Popen[bytes], folder: Path, left: set[tuple[str, int]]
+def _wait_for_shards(
+    process: subprocess.Popen[bytes], folder: Path, shards: int, left: set[tuple[str, int]]
 ) -> None:
-    while process.poll() is None and not set(_writers(folder)) - left:
-        time.sleep(0.005)
+    """Waits until so many shards are finished and the run writes another one."""
+    while process.poll() is None and (
+        _finished(folder) < shards or not set(_writers(folder)) - left
+    ):
+        time.sleep(0.01)
 
 
-def _moment(folder: Path, finished: int, shards: int) -> str:
+def _finished(folder: Path) -> int:
+    return len(list(folder.glob("part-*.parquet")))
+
+
+def _moment(folder: Path, before: int, shards: int) -> str:
     if not folder.is_dir():
         return "before the folder was there"
-    if finished == 0:
-        return "before the first shard"
-    return "between the shards" if finished < shards else "after the last shard"
+    finished = _finished(folder)
+    if finished == shards:
+        return "after the last shard"
+    return "before its first shard" if finished == before else "between its shards"
 
 
 def _half_written(folder: Path) -> list[str]:
