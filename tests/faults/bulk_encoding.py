@@ -22,6 +22,8 @@ from tests.faults.bulk_kills import Faults, Job, kill_driver, kill_workers
 from tests.faults.bulk_nodes import kill_nodes
 
 KILLS = 20
+#: fewer, because Ray takes long to start
+RAY_DRIVER_KILLS = 5
 HEADING = "Bulk encoding"
 COLUMNS = ["fault", "times", "must hold", "held", "notes"]
 #: the latest moment at which the driver is killed, after its start or a random number of shards
@@ -60,6 +62,12 @@ def driver(place: Path, job: Job) -> Faults:
         total.problems += faults.problems
         total.notes.update(faults.notes)
     return total
+
+
+def ray_driver(place: Path, job: Job) -> Faults:
+    """Kills the driver of a run on Ray, which starts Ray anew each time."""
+    options = ("--engine", "ray", "--workers", "2")
+    return kill_driver(job, RAY_DRIVER_KILLS, "ray-driver", DRIVER_SECONDS, *options)
 
 
 def ray_nodes(place: Path, job: Job) -> Faults:
@@ -105,6 +113,11 @@ FAULTS = {
         "driver, killed at a random moment",
         f"no shard incomplete under its name; the next run: {SAME}",
         driver,
+    ),
+    "ray-driver": Fault(
+        "driver of a run on Ray, killed at a random moment",
+        f"no shard incomplete under its name; the next run: {SAME}",
+        ray_driver,
     ),
     "full-disk": Fault(
         f"disk of {DISK_MEGABYTES} MB, full while shards are written",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
+from typing import Literal, get_args
 
 import pytest
 
@@ -11,6 +12,9 @@ from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.folding import folded
 from genpool.text.stored_tokenizer import read_tokenizer
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
+
+#: forms in which Unicode writes accents
+Form = Literal["NFC", "NFD", "NFKD"]
 
 
 def full_width(text: str) -> str:
@@ -58,9 +62,9 @@ def test_offsets_are_those_of_the_sentence_as_written(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKD"])
+@pytest.mark.parametrize("form", get_args(Form))
 @pytest.mark.parametrize("text", ["un café", "façade d'été", "한국어 문장", "কো কৌ", "Ǆ ǆ"])
-def test_accents_at_the_end_belong_to_their_word(text: str, form: str) -> None:
+def test_accents_at_the_end_belong_to_their_word(text: str, form: Form) -> None:
     """The ways of writing an accent have the same words, and a word has all of its characters."""
     tokenizer = WordTokenizer("parts", folding=True)
     written = unicodedata.normalize(form, text)
