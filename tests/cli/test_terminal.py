@@ -134,6 +134,7 @@ def test_a_name_that_is_too_long_is_told(
     said = genpool(*arguments)
     assert said.code == 2
     assert said.err.startswith("error: ")
+    assert LONG[:40] in said.err  # and no other file is blamed
     assert sorted(place.rglob("*")) == before
 
 

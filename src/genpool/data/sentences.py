@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from genpool.data.table import TableReader
 from genpool.data.table_files import table_format
-from genpool.disk.files import SAVE_AS_UTF8, open_bytes, raw_lines, refuse_utf16
+from genpool.disk.files import SAVE_AS_UTF8, is_file, open_bytes, raw_lines, refuse_utf16
 from genpool.errors import DataError, InputError, require_extra
 
 STANDARD_INPUT = "standard input"
@@ -133,13 +133,13 @@ def count_sentences(source: str | Path | TableReader) -> int | None:
     """
     if isinstance(source, TableReader):
         path = source.place
-        if path is None or not path.is_file():
+        if path is None or not is_file(path):
             return None
         if path.suffix.lower() == ".parquet" and source.bad_rows == "error":
             with suppress(Exception):  # a damaged file is reported where it is read
                 return parquet_rows(path)
         return sum(1 for _ in read_sentences(source))
-    if str(source) == "-" or not Path(source).is_file():
+    if str(source) == "-" or not is_file(source):
         return None
     return _count_lines(Path(source))
 
