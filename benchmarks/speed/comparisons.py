@@ -14,7 +14,7 @@ from benchmarks.speed import encoding
 from benchmarks.speed.harness import Row
 from benchmarks.speed.int8 import int8_rows, worker_rows
 from benchmarks.speed.memory import memory_rows
-from benchmarks.speed.startup import import_rows
+from benchmarks.speed.startup import startup_rows
 from benchmarks.speed.stream_memory import stream_memory_rows
 from benchmarks.speed.training import SIZES, training_rows
 from genpool.errors import InputError, unknown_name
@@ -31,14 +31,15 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "int8": int8_rows,
     "workers": worker_rows,
     "long-sentences": encoding.long_sentences,
-    "import": import_rows,
+    "startup": startup_rows,
 }
 HEADER = ["comparison", "ratio", "spread", "goal", "met", "beside it"]
 INTRODUCTION = """
-Both sides of a row take turns in one process (memory and import: in processes of their own). A
+Both sides of a row take turns in one process (memory and startup: in processes of their own). A
 ratio is the median of the rounds, the spread its lowest and highest. `limit-*` is the share of the
 time in which sgemm, measured between the rounds on the same threads, would do the operations that
-the equations need.
+the equations need. `import`, `load` (of the embedded encoder) and `similarity` (the command, with
+two sentences) are the CPU seconds of a process beside those of one that only imports PyTorch.
 """
 BATCHES = """
 Training batches are drawn at random, as by a shuffled loader; `*-sorted` has lengths of half the

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.speed import comparisons, encoding, int8, training
+from benchmarks.speed import comparisons, encoding, int8, startup, training
 from benchmarks.speed.harness import Row, interleaved, ratios, sgemm_work
 from benchmarks.speed.sizes import SNLI, SNLI_SORTED, make_batch, make_model
 from genpool.errors import InputError
@@ -84,6 +85,17 @@ def test_a_comparison_is_printed_and_written(
         line = next(line for line in page.splitlines() if line.startswith(f"| {row.name} |"))
         assert f"| {'yes' if row.met else 'no'} |" in line
         assert row.name in printed
+
+
+def test_startup_counts_the_cpu_seconds_of_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = "import time\nwhile time.process_time() < {}: pass"
+    monkeypatch.setattr(startup, "TORCH", ("-c", busy.format(0.2)))
+    waiting = busy.format(0.4) + "\ntime.sleep(0.4)"  # which takes no CPU time
+    monkeypatch.setattr(startup, "STARTS", {"load": ("-c", waiting)})
+    (row,) = startup.startup_rows(1)
+    assert row.name == "load" and row.ratio == pytest.approx(2, abs=0.4)
+    measured, torch = re.findall(r"\d\.\d\d", row.note)
+    assert float(measured) / float(torch) == pytest.approx(row.ratio, rel=0.2)
 
 
 def test_an_unknown_comparison_is_told() -> None:

@@ -38,3 +38,21 @@ def test_rows_keep_their_direction() -> None:
     back = dequantize_rows_int4(packed, scales, 160)
     cosines = torch.nn.functional.cosine_similarity(back, rows, dim=1)
     assert cosines.min() > 0.985
+
+
+@pytest.mark.parametrize("dim", [5, 6])
+def test_unpacking_many_rows_as_a_loop_over_bytes_does(dim: int) -> None:
+    random = np.random.default_rng(2)
+    packed = random.integers(0, 256, (5000, (dim + 1) // 2)).astype(np.uint8)
+    scales = random.uniform(0.1, 1, (5000, 1)).astype(np.float32)
+    values = dequantize_rows_int4(torch.from_numpy(packed), torch.from_numpy(scales), dim)
+    assert values.is_contiguous() and values.dtype is torch.float32
+    for row in (0, 2047, 2048, 4999):
+        halves = [half for byte in packed[row].tolist() for half in (byte % 16, byte // 16)]
+        expected = [np.float32(half - 8) * scales[row, 0] for half in halves[:dim]]
+        assert values[row].tolist() == expected
+
+
+def test_no_rows_are_unpacked_to_none() -> None:
+    empty = torch.empty(0, 3, dtype=torch.uint8)
+    assert dequantize_rows_int4(empty, torch.empty(0, 1), 5).shape == (0, 5)

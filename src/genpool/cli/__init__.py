@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from typing import Annotated
 
@@ -79,6 +81,8 @@ def main() -> None:
     The exit code is 0, 2 after a mistake, or 130 after Ctrl-C.
     """
     replace_unprintable()
+    # Before it ends, Python would search all objects of PyTorch for cycles, which nobody needs.
+    atexit.register(gc.freeze)
     try:
         app()
     except Stopped as error:

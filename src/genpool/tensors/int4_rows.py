@@ -10,6 +10,8 @@ MAX_INT4 = 7
 #: values leaves smaller steps for the others
 _CLIPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _SMALLEST = 1e-30
+#: rows that are unpacked together, within a processor's cache
+_UNPACK_ROWS = 2048
 
 
 def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -38,5 +40,9 @@ def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
 
 def dequantize_rows_int4(packed: Tensor, scales: Tensor, dim: int) -> Tensor:
     """Returns the values (rows, dim) of bytes (rows, (dim + 1) // 2) and scales (rows, 1)."""
-    halves = torch.stack([packed & 15, packed >> 4], dim=-1).flatten(-2)  # (rows, dim or more)
-    return (halves[..., :dim].float() - 8) * scales
+    pairs = scales.new_empty(*packed.shape, 2)  # (rows, (dim + 1) // 2, 2)
+    parts = (tensor.split(_UNPACK_ROWS) for tensor in (packed, scales.unsqueeze(-1), pairs))
+    for packed_part, scales_part, pairs_part in zip(*parts, strict=True):
+        pairs_part[..., 0], pairs_part[..., 1] = packed_part & 15, packed_part >> 4
+        pairs_part.sub_(8).mul_(scales_part)
+    return pairs.flatten(-2)[..., :dim].contiguous()

@@ -68,7 +68,7 @@ def _vocabulary(model: Any) -> dict[str, int]:
         raise _refused("model", model, "a WordLevel model")
     words = model.get("vocab")
     # bool is a kind of int.
-    if not isinstance(words, dict) or not all(type(word_id) is int for word_id in words.values()):
+    if not isinstance(words, dict) or not set(map(type, words.values())) <= {int}:
         raise _refused("model.vocab", words, "the id of every word")
     if not _is_encodable("".join(words)):
         raise ConfigError("a word of model.vocab has half of a surrogate pair.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import tokenizers
@@ -33,16 +33,20 @@ class Token(NamedTuple):
     end: int
 
 
+# Compiling a regular expression takes longer than splitting a hundred sentences.
+@cache
 def _whitespace() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Split(Regex(penn.SPACES), "removed")
 
 
+@cache
 def _penn() -> pre_tokenizers.PreTokenizer:
     # The conventions come first: they look at the spaces that the second step removes.
     isolated = pre_tokenizers.Split(Regex(penn.PATTERN), "isolated")
     return pre_tokenizers.Sequence([isolated, _whitespace()])
 
 
+@cache
 def _parts() -> pre_tokenizers.PreTokenizer:
     inside = pre_tokenizers.Split(Regex(penn.PARTS), "isolated")
     return pre_tokenizers.Sequence([_penn(), inside])

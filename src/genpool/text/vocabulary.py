@@ -48,7 +48,7 @@ class Vocabulary:
             )
         self.words = tuple(words)
         self.lower_case_fallback, self.folding = lower_case_fallback, folding
-        self.ids = {word: word_id for word_id, word in enumerate(self.words)}
+        self.ids = dict(zip(self.words, range(len(self.words)), strict=True))
         if len(self.ids) != len(self.words):
             raise InputError(f"the word {_first_repeated(self.words)!r} occurs more than once.")
 
@@ -91,17 +91,11 @@ class Vocabulary:
             InputError: the ids are not exactly 0 ... n - 1. A word would otherwise get the vector
                 of another one.
         """
-        words_by_id: dict[int, str] = {}
-        for word, word_id in ids.items():
-            if not 0 <= word_id < len(ids) or word_id in words_by_id:
-                other = words_by_id.get(word_id)
-                problem = "is out of range" if other is None else f"is that of {other!r} too"
-                raise InputError(
-                    f"the id {word_id} of the word {word!r} {problem}; expected the ids 0 to "
-                    f"{len(ids) - 1}, one for each of the {len(ids)} words. Was the file edited?"
-                )
-            words_by_id[word_id] = word
-        words = [words_by_id[word_id] for word_id in range(len(ids))]
+        words_by_id = dict(zip(ids.values(), ids, strict=True))
+        try:
+            words = list(map(words_by_id.__getitem__, range(len(ids))))
+        except KeyError:
+            raise InputError(_id_problem(ids)) from None
         return cls(words, lower_case_fallback, folding)
 
     def __len__(self) -> int:
@@ -173,6 +167,20 @@ def _folded_counts(counts: Mapping[str, int]) -> Counter[str]:
     for word, count in counts.items():
         total[folded(word)] += count
     return total
+
+
+def _id_problem(ids: Mapping[str, int]) -> str:
+    """Says which id is the first that is out of range or that of two words."""
+    words: dict[int, str] = {}
+    for word, word_id in ids.items():
+        if not 0 <= word_id < len(ids) or word_id in words:
+            break
+        words[word_id] = word
+    problem = f"is that of {words[word_id]!r} too" if word_id in words else "is out of range"
+    return (
+        f"the id {word_id} of the word {word!r} {problem}; expected the ids 0 to {len(ids) - 1}, "
+        f"one for each of the {len(ids)} words. Was the file edited?"
+    )
 
 
 def _first_repeated(items: Iterable[str]) -> str:
