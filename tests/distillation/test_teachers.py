@@ -164,6 +164,16 @@ def test_centring_makes_unrelated_sentences_unrelated() -> None:
     assert abs((targets @ targets.T).mean()) < 0.02
 
 
+def test_a_part_of_the_mean_can_be_subtracted() -> None:
+    vectors = shifted(0, 8, 3.0)
+    settings = TeacherSettings(centre=True, centre_share=0.25)
+    targets = Targets.fit([vectors], settings).apply([vectors]).astype(np.float64)
+    exact = vectors.astype(np.float64)
+    for row, target in enumerate(targets):
+        moved = exact[row] - 0.25 * exact.mean(axis=0)
+        assert np.abs(target - moved / np.linalg.norm(moved)).max() < 2e-3
+
+
 def test_the_spread_by_all_pairs() -> None:
     vectors = shifted(2, 6, 1.0)
     cosines = (centred(vectors) @ centred(vectors).T)[np.triu_indices(200, 1)]

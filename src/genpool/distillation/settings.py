@@ -32,6 +32,8 @@ class TeacherSettings:
         centre: subtract the mean of the teacher's vectors, so that unrelated sentences have a
             cosine near 0. Several teachers are always centred, and their weights divided by the
             spread of their cosines, so that they are comparable. Default: False.
+        centre_share: how much of the mean is subtracted. A little less than all of it can rank
+            similar sentences better; unrelated ones then have a cosine above 0. Default: 1.
         pooling: of an ONNX graph of token states: "mean" or "cls". Default: "mean".
         max_tokens: tokens of a sentence that an ONNX graph reads. Default: 128.
         int8: round the weights of an ONNX graph to 8 bits, which is faster. Default: False.
@@ -40,6 +42,7 @@ class TeacherSettings:
     model: str | tuple[str, ...] = ""
     weights: tuple[float, ...] = field(default=(), metadata={})
     centre: bool = False
+    centre_share: float = field(default=1.0, metadata={"minimum": 0.0})
     pooling: Literal["mean", "cls"] = "mean"
     max_tokens: int = field(default=128, metadata={"minimum": 3})
     int8: bool = False

@@ -27,7 +27,7 @@ class Targets:
     The cosine of two targets is the weighted mean of the teachers' cosines, each centred.
 
     Attributes:
-        means: (dim,) of every teacher, to be subtracted; zeros without centring.
+        means: (dim,) of every teacher, what is subtracted; zeros without centring.
         shares: how much of the cosine each teacher decides; their sum is 1.
     """
 
@@ -40,7 +40,8 @@ class Targets:
         if len(vectors) == 1 and not settings.centre:
             return cls((np.zeros(vectors[0].shape[1], dtype=np.float32),), (1.0,))
         means: tuple[NDArray[np.float32], ...] = tuple(
-            np.asarray(np.mean(part, axis=0, dtype=np.float64), np.float32) for part in vectors
+            np.asarray(settings.centre_share * np.mean(part, axis=0, dtype=np.float64), np.float32)
+            for part in vectors
         )
         weights = settings.weights or (1.0,) * len(vectors)
         scaled = [
