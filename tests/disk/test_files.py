@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from genpool.disk.files import RawLine, open_bytes, raw_lines, uncompressed_name
+from genpool.disk.files import COMPRESSED, RawLine, open_bytes, raw_lines, uncompressed_name
 from genpool.errors import DataError
 
 CONTENT = "first\nsecond: é\n\nlast".encode()
@@ -75,6 +75,16 @@ def test_offsets_lead_to_the_lines(tmp_path_factory: pytest.TempPathFactory, con
 
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     assert list(raw_lines(write(tmp_path, "empty.txt", b""))) == []
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_an_empty_file_is_no_compressed_file(tmp_path: Path, suffix: str) -> None:
+    """What a download that failed leaves behind."""
+    path = write(tmp_path, f"empty.txt{suffix}", b"")
+    assert list(raw_lines(path)) == []
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"empty\.txt.*may be damaged or truncated"):
+        list(raw_lines(path))
 
 
 def test_a_line_ends_at_a_line_feed_only(tmp_path: Path) -> None:

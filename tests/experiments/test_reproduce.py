@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from genpool.errors import FolderError
 from genpool.experiments.definitions import EXPERIMENTS
 from genpool.experiments.ledger import Ledger
 from genpool.experiments.reproduction import Reproduction, reproduce
@@ -107,6 +108,13 @@ def test_killed_at_any_moment_it_ends_with_the_same_table(everything: Path, tmp_
     assert set(Counter(keys(out)).values()) == {1}
     whole = scores(everything)
     assert scores(out) == {key: whole[key] for key in keys(out)}
+
+
+def test_a_folder_that_cannot_be_created_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file" / "out", tmp_path / ("a" * 5000)):
+        with pytest.raises(FolderError, match=r"cannot be created: .*--out"):
+            Reproduction(out, "small").begin()
 
 
 def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:

@@ -132,6 +132,8 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         return
     openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
     opener = openers.get(suffix, open)
+    if suffix in openers and path.is_file() and not path.stat().st_size:
+        raise EOFError("it is empty")  # which gzip alone takes for no data
     with opener(path, "rb") as stream:
         yield limit_expansion(stream, path) if suffix in openers else stream
 

@@ -87,10 +87,10 @@ def _is_being_replaced(folder: Path) -> bool:
 
 
 def folder_identity(folder: Path) -> tuple[int, int, int] | None:
-    """Returns what two versions of a folder differ in; None where there is no folder."""
+    """Returns what two versions of a folder differ in; None where no folder can be read."""
     try:
         status = folder.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # there is none, or its name is too long
         return None
     # The file system gives the number of a removed folder to a new one.
     return status.st_dev, status.st_ino, status.st_mtime_ns

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genpool.disk.files import is_file
 from genpool.errors import FolderError
 
 DONE, FAILED = "done", "failed"
@@ -92,7 +93,7 @@ class Ledger:
         self._read()
 
     def _read(self) -> None:
-        if not self.path.is_file():
+        if not is_file(self.path):
             return
         for number, line in enumerate(self.path.read_bytes().splitlines(keepends=True), start=1):
             if not line.endswith(b"\n"):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from genpool.disk.atomic_file import atomic_file
+from genpool.disk.files import is_file
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
 from genpool.experiments.cells import Cell
 from genpool.experiments.definition import Experiment, Row
@@ -66,7 +67,7 @@ class Reproduction:
 
     def _read_about(self) -> dict[str, Any]:
         path = self.out / "about.json"
-        if not path.is_file():
+        if not is_file(path):
             return {}
         try:
             about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -76,7 +77,12 @@ class Reproduction:
 
     def begin(self) -> None:
         """Makes the folder."""
-        self.out.mkdir(parents=True, exist_ok=True)
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            message = f"{self.out} cannot be created: {reason}. Give another folder: --out"
+            raise FolderError(message) from error
         about = {"scale": self.scale, "data": None if self.data is None else str(self.data)}
         with atomic_file(self.out / "about.json") as temporary:
             temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8", newline="\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+from genpool.disk.files import is_file
 from genpool.errors import ConfigError, unknown_name
 
 
@@ -29,7 +30,7 @@ def recipe_text(name: str) -> str:
     """
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
-        if not path.is_file():
+        if not is_file(path):
             raise ConfigError(f"there is no recipe file {name}")
         try:
             return path.read_text(encoding="utf-8")

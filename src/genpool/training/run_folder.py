@@ -103,9 +103,14 @@ class RunFolder:
 
     def check(self, settings: Any, resume: bool) -> None:
         """Raises TrainingError unless the folder is free or holds the same run; writes nothing."""
-        if not self.results.is_file():  # a finished run is refused without touching it
-            require_unlocked(self.path)
-        self._check_contents(settings, resume)
+        try:
+            if not self.results.is_file():  # a finished run is refused without touching it
+                require_unlocked(self.path)
+            self._check_contents(settings, resume)
+        except OSError as error:  # a name that is too long, or a folder that may not be entered
+            raise TrainingError(
+                f"{self.path} cannot be used: {error.strerror or error}. Give another folder: --out"
+            ) from error
 
     def _check_contents(self, settings: Any, resume: bool) -> None:
         if self.path.is_file():

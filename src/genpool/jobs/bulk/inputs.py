@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from genpool.data.folders import require_existing
 from genpool.data.table_files import table_format
-from genpool.disk.files import uncompressed_name
+from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import DataError, InputError
 
 #: what a folder is searched for, beside tables
@@ -53,7 +53,7 @@ def find_inputs(sources: Iterable[str | Path], output: Path) -> list[InputFile]:
 
 
 def _files_of(source: str, output: Path) -> Iterator[InputFile]:
-    if not Path(source).exists() and glob.has_magic(source):
+    if glob.has_magic(source) and not (is_file(source) or is_folder(source)):
         matches = sorted(Path(match) for match in glob.glob(source, recursive=True))  # noqa: PTH207
         files = [path for path in matches if path.is_file()]
         if not files:

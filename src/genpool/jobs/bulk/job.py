@@ -118,10 +118,10 @@ def _description(
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Makes the folder and keeps other processes from writing it."""
-    if folder.exists() and not folder.is_dir():
-        raise FolderError(f"{folder} is a file; expected a folder for the shards.")
     with ExitStack() as held:
         try:
+            if folder.exists() and not folder.is_dir():
+                raise FolderError(f"{folder} is a file; expected a folder for the shards.")
             folder.mkdir(parents=True, exist_ok=True)
             held.enter_context(held_folder(folder))
         except FolderInUse as holder:
