@@ -171,8 +171,11 @@ def _notes(outcome: Faults) -> str:
 INTRODUCTION = one_line("""
 `python -m tests.faults.bulk_encoding --write`: the embedded model encodes 20 text files of 1,000
 rows into 80 shards with `genpool encode --engine local` or `--engine ray`, two workers on one
-machine, and processes are killed with SIGKILL. Short forms run with every `make test`
-(`tests/faults/test_bulk_encoding.py`, `tests/integrations/test_ray.py`).
+machine (one in half of the runs whose driver is killed), and processes are killed with SIGKILL.
+Damaged inputs are every fifth of 100 files of Parquet, CSV, and both CSV and lines in gzip, in
+every way, one at a time, encoded by a tiny model; what is not noticed has no checksum: plain text
+that ends early or has another character, also inside Parquet. Short forms run with every
+`make test` (`tests/faults/test_bulk_encoding.py`, `tests/integrations/test_ray.py`).
 """)
 
 
