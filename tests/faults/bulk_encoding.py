@@ -126,7 +126,7 @@ FAULTS = {
     ),
     "corrupt-inputs": Fault(
         "one of 100 input files damaged (truncated, one bit flipped, overwritten, empty)",
-        "named; by option left out and counted, the rest done",
+        "named, where it can be noticed; by option left out and counted, the rest done",
         corrupt_inputs,
     ),
 }
@@ -173,8 +173,9 @@ INTRODUCTION = one_line("""
 rows into 80 shards with `genpool encode --engine local` or `--engine ray`, two workers on one
 machine (one in half of the runs whose driver is killed), and processes are killed with SIGKILL.
 Damaged inputs are every fifth of 100 files of Parquet, CSV, and both CSV and lines in gzip, in
-every way, one at a time, encoded by a tiny model; what is not noticed has no checksum: plain text
-that ends early or has another character, also inside Parquet. Short forms run with every
+every way, one at a time, encoded by a tiny model. What was not noticed cannot be: CSV has no
+checksum, so that it ends early or has another character as far as a reader knows, and three flipped
+bits of Parquet were in a part of its footer that changes no row. Short forms run with every
 `make test` (`tests/faults/test_bulk_encoding.py`, `tests/integrations/test_ray.py`).
 """)
 
