@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
-from typing import cast
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, cast
 
 import pytest
 
@@ -237,3 +238,21 @@ def test_a_recipe_file_that_is_absent_or_not_text_is_refused(tmp_path: Path) -> 
     (tmp_path / "latin.toml").write_bytes(b"# caf\xe9\n")
     with pytest.raises(ConfigError, match=r"latin\.toml cannot be read.*utf-8"):
         recipe_text(str(tmp_path / "latin.toml"))
+
+
+def values(tables: Any) -> Iterator[Any]:
+    """Yields all values of nested tables and lists."""
+    if isinstance(tables, dict | list):
+        for value in tables.values() if isinstance(tables, dict) else tables:
+            yield from values(value)
+    else:
+        yield tables
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_recipe_names_no_place_of_one_machine(name: str) -> None:
+    texts = [value for value in values(tomllib.loads(recipe_text(name))) if isinstance(value, str)]
+    assert texts
+    for text in texts:
+        assert not (PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute())
+        assert not text.startswith("~")
