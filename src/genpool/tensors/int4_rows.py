@@ -41,7 +41,7 @@ def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
 def dequantize_rows_int4(packed: Tensor, scales: Tensor, dim: int) -> Tensor:
     """Returns the values (rows, dim) of bytes (rows, (dim + 1) // 2) and scales (rows, 1)."""
     pairs = scales.new_empty(*packed.shape, 2)  # (rows, (dim + 1) // 2, 2)
-    parts = (tensor.split(_UNPACK_ROWS) for tensor in (packed, scales.unsqueeze(-1), pairs))
+    parts = (torch.split(tensor, _UNPACK_ROWS) for tensor in (packed, scales.unsqueeze(-1), pairs))
     for packed_part, scales_part, pairs_part in zip(*parts, strict=True):
         pairs_part[..., 0], pairs_part[..., 1] = packed_part & 15, packed_part >> 4
         pairs_part.sub_(8).mul_(scales_part)
