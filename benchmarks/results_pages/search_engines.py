@@ -120,8 +120,8 @@ def lance_engine(vectors: Vectors, folder: Path) -> tuple[float, list[tuple[str,
         found = []
         for query in queries:
             asked = table.search(query).distance_type("cosine").nprobes(probes)
-            asked = asked.refine_factor(refine)
-            found.append(asked.limit(TOP).select(["row"]).to_arrow()["row"].to_pylist())
+            asked = asked.refine_factor(refine).limit(TOP).select(["row", "_distance"])
+            found.append(asked.to_arrow()["row"].to_pylist())
         return np.array(found)
 
     kinds: list[tuple[str, Search]] = []

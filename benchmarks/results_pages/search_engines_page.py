@@ -1,7 +1,9 @@
 """The section "Engines" of results/search.md, from the measurements of search_engines.py.
 
-python -m benchmarks.results_pages.search_engines_page *.json            prints it
-python -m benchmarks.results_pages.search_engines_page *.json --write    writes it into the page
+    python -m benchmarks.results_pages.search_engines_page *.json            prints it
+    python -m benchmarks.results_pages.search_engines_page *.json --write    writes it into the page
+
+The figures do not say by themselves which engine to choose: that is written by hand (--reason).
 """
 
 from __future__ import annotations
@@ -68,8 +70,8 @@ def table(results: list[Result]) -> str:
     return markdown_table(HEADER, rows, text=3)
 
 
-def section(results: list[Result], note: str) -> str:
-    """Returns the section as text."""
+def section(results: list[Result], reason: str) -> str:
+    """Returns the section as text, which ends with the reason for the engine that was chosen."""
     queries = sorted({result["queries"] for result in results})
     versions = ", ".join(
         f"{name} {importlib.metadata.version(name)}" for name in ("faiss-cpu", "lancedb", "numpy")
@@ -85,15 +87,16 @@ def section(results: list[Result], note: str) -> str:
             "(`genpool encode --int8`), queries are other sentences of the same sources "
             f"({', '.join(map(str, queries))} of them).",
             f"Recall is the share of the {TOP} best rows of the exact search that are found. CPU",
-            "seconds, because other work ran on the machine. Memory is the growth of the largest",
-            "resident size while building (0.00: below what the process had used to load the",
-            "vectors); building includes the copy of the rows.",
+            "seconds, because other work ran on the machine. Memory is what the process had more",
+            "at the peak of building than with the vectors loaded, pages of mapped files included;",
+            "building includes the copy of the rows to disk. The lists of genpool score four",
+            "candidates for each hit exactly, and read the sentences of the hits; LanceDB scores",
+            "those it refines, and HNSW none: it ranks by its 8-bit codes.",
             "",
             table(results),
             "",
             f"From {MIN_ROWS:,} rows on `genpool encode` makes lists, and a search reads {PROBES}",
-            "of them; their candidates are scored exactly from the vectors. It is lists of FAISS,",
-            "because for the same recall they cost the least to build and to search. " + note,
+            "of them; their candidates are scored exactly from the vectors. " + reason,
             "",
         ]
     )
@@ -102,11 +105,11 @@ def section(results: list[Result], note: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="The section on engines of results/search.md.")
     parser.add_argument("results", nargs="+", type=Path)
-    parser.add_argument("--note", default="", help="what was not measured")
+    parser.add_argument("--reason", default="", help="why an engine was chosen; what is missing")
     parser.add_argument("--write", action="store_true", help="write it into results/search.md")
     options = parser.parse_args()
     results = [json.loads(path.read_text(encoding="utf-8")) for path in options.results]
-    text = section(results, options.note)
+    text = section(results, options.reason)
     print(text)
     if options.write:
         page = page_path("search")
