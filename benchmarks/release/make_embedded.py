@@ -12,8 +12,10 @@ The encoder, from the one that is in the package (GTE: the folder of gte-small i
     genpool distil embedded-general-more --data DATA --set training.start=runs/more-words \\
         --set teacher.model=GTE --out runs/more
     genpool distil embedded-general-last --data DATA --set training.start=runs/more/best \\
-        --set teacher.model=GTE --out runs/last
-    python -m benchmarks.release.make_embedded --encoder runs/last/best
+        --set teacher.model=GTE --out runs/last   # with 60,000 of SNLI's sentences
+    genpool distil embedded-general-last --data DATA --set training.start=runs/last/best \\
+        --set teacher.model=GTE --out runs/last-2
+    python -m benchmarks.release.make_embedded --encoder runs/last-2/best
 
 The classifier, from the new encoder:
 
