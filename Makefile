@@ -73,7 +73,7 @@ $(VENV)/dev: $(VENV)/base
 .venv-lowest/ready: pyproject.toml constraints-lowest.txt
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python $(PIP_INSTALL) -c constraints-lowest.txt torch==$(LOWEST_TORCH)
-	.venv-lowest/bin/python $(PIP_INSTALL) -c constraints-lowest.txt -e '.[all,datasets,test]'
+	.venv-lowest/bin/python $(PIP_INSTALL) -c constraints-lowest.txt -e '.[all,datasets,docs,test]'
 	touch $@
 
 clean:

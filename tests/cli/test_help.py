@@ -108,7 +108,7 @@ def test_the_help_shows_the_choices_of_an_option(
     genpool: Command, command: str, option: str, choices: tuple[str, ...]
 ) -> None:
     text = genpool(command, "--help").out
-    shown = re.search(rf"^ +{option} +<?([\w|]+)", text, re.MULTILINE)
+    shown = re.search(rf"^ +{option} +[<[]?([\w|]+)", text, re.MULTILINE)
     assert shown and set(shown[1].split("|")) == set(choices)
 
 
