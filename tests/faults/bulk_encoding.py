@@ -126,7 +126,7 @@ FAULTS = {
     ),
     "corrupt-inputs": Fault(
         "one of 100 input files damaged (truncated, one bit flipped, overwritten, empty)",
-        "named, where it can be noticed; by option left out and counted, the rest done",
+        "named; by option left out and counted, the rest done",
         corrupt_inputs,
     ),
 }
