@@ -29,6 +29,7 @@ def done(cell: Cell, dev: float = 0.5, correct: int = 100, **fields: Any) -> Rec
         correct=dict.fromkeys(splits, pack_rows(rows)),
         counts={"dev": 1000, **dict.fromkeys(splits, ROWS)},
         dev_curve=[dev / 2, dev],
+        dev_epochs=[1.0, 2.0],
         parameters=1234,
         seconds=60.0,
         cell=asdict(cell),

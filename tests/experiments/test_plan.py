@@ -11,7 +11,7 @@ from genpool.experiments.tasks import WEIGHTS
 
 from .records import done, empty_ledger, failed
 
-RATES = ("0.0005", "0.001", "0.002")
+RATES = ("0.001", "0.002", "0.004")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_the_mean_of_both_systems_decides(plan: Plan) -> None:
         for cell, dev in zip(rate_cells(plan, rate), devs, strict=True):
             plan.ledger.add(done(cell, dev=dev))
     cell = plan.row("snli", "mean", "none").cell
-    assert cell is not None and "training.learning_rate=0.001" in cell.overrides
+    assert cell is not None and "training.learning_rate=0.002" in cell.overrides
 
 
 def test_a_rate_that_fails_is_not_chosen(plan: Plan) -> None:

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from genpool.errors import FolderError
+from genpool.disk.held_folder import held_folder
+from genpool.errors import FolderError, TrainingError
 from genpool.experiments.definitions import EXPERIMENTS
 from genpool.experiments.ledger import Ledger
+from genpool.experiments.outcome import _epochs
 from genpool.experiments.reproduction import Reproduction, reproduce
 from genpool.experiments.status import status_text
 from genpool.experiments.tasks import TASKS
@@ -115,6 +117,17 @@ def test_a_folder_that_cannot_be_created_is_told(tmp_path: Path) -> None:
     for out in (tmp_path / "file" / "out", tmp_path / ("a" * 5000)):
         with pytest.raises(FolderError, match=r"cannot be created: .*--out"):
             Reproduction(out, "small").begin()
+
+
+def test_a_second_process_is_refused_and_says_who_holds_the_folder(tmp_path: Path) -> None:
+    with held_folder(tmp_path), pytest.raises(TrainingError, match=f"process {os.getpid()}.*--out"):
+        reproduce(["figure3"], tmp_path, "tiny", show_progress=False)
+    assert not (tmp_path / "cells.jsonl").exists()
+
+
+def test_the_curve_of_a_run_is_placed_by_its_epochs() -> None:
+    lines = [{"step": step, "epoch": epoch} for step, epoch in ((4, 0), (6, 1), (10, 1), (12, 2))]
+    assert _epochs(lines) == [0.667, 1.0, 1.667, 2.0]
 
 
 def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:

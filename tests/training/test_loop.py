@@ -216,7 +216,7 @@ def test_a_constant_schedule_never_restores_and_stops_by_patience(
 def test_it_can_be_evaluated_between_the_ends_of_epochs(tables: Path, tmp_path: Path) -> None:
     run(tables, tmp_path / "run", "training.evaluate_every=4", "training.epochs=2")
     evaluated = [(line["step"], line["epoch"]) for line in metrics(tmp_path / "run")]
-    assert evaluated == [(4, 0), (6, 1), (8, 1), (12, 2)]
+    assert evaluated == [(4, 0), (6, 1), (10, 1), (12, 2)]
 
 
 # --- The word table ------------------------------------------------------------------------------

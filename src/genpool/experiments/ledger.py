@@ -35,6 +35,7 @@ class Record:
         correct: which rows of every test split were right, packed as base64 (see `pack_rows`).
         counts: number of rows of every split.
         dev_curve: dev accuracy after every evaluation.
+        dev_epochs: how many epochs were trained at every evaluation.
         heads: distances between the heads and how many hinges are active, as the run measured them.
         asleep: whether the run has a penalty that was never active.
         parameters: number of trained parameters.
@@ -53,6 +54,7 @@ class Record:
     correct: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     dev_curve: Sequence[float] = ()
+    dev_epochs: Sequence[float] = ()
     heads: Mapping[str, float] = field(default_factory=dict)
     asleep: bool = False
     parameters: int = 0

@@ -50,6 +50,7 @@ def record_of_run(key: str, cell: Mapping[str, Any], path: Path, root: Path) -> 
         correct=correct,
         counts=counts,
         dev_curve=[line["dev_accuracy"] for line in lines],
+        dev_epochs=_epochs(lines),
         heads=_head_figures(lines[-1]),
         asleep=_was_asleep(lines),
         parameters=results["run"]["trained_parameters"],
@@ -66,6 +67,16 @@ def _trees(folder: RunFolder) -> str:
     """Returns where the syntax trees of the run came from, as the model's notes have it."""
     config = json.loads((folder.best / CONFIG).read_text(encoding="utf-8"))
     return str(config["notes"].get(TREES_NOTE, ""))
+
+
+def _epochs(lines: list[dict[str, Any]]) -> list[float]:
+    """Returns how many epochs were trained at every evaluation, such as 0.5, 1, 1.5, 2.
+
+    `epoch` of a line counts whole epochs, so the line at the end of one has the fewest steps an
+    epoch.
+    """
+    steps = min(line["step"] / line["epoch"] for line in lines if line["epoch"])
+    return [round(line["step"] / steps, 3) for line in lines]
 
 
 def _head_figures(line: Mapping[str, Any]) -> dict[str, float]:

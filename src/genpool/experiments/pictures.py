@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from genpool.errors import FolderError
@@ -31,10 +32,9 @@ def draw_figure2(results: Results, path: Path) -> bool:
     for family, system in FAMILIES.items():
         own = [(row, record) for row, record in curves if row.system == system]
         for style, (row, record) in zip(STYLES, own, strict=False):
-            epochs = range(1, len(record.dev_curve) + 1)
             percents = [100 * value for value in record.dev_curve]
             axes.plot(
-                epochs,
+                record.dev_epochs,
                 percents,
                 color=COLOURS[family],
                 linestyle=style,
@@ -43,8 +43,8 @@ def draw_figure2(results: Results, path: Path) -> bool:
                 linewidth=1.6,
                 label=row.title,
             )
-    longest = max(len(record.dev_curve) for _, record in curves)
-    axes.set_xticks(range(1, longest + 1))
+    longest = max(max(record.dev_epochs) for _, record in curves)
+    axes.set_xticks(range(1, math.ceil(longest) + 1))
     axes.set_xlabel("epoch")
     axes.set_ylabel("dev accuracy, %")
     axes.grid(alpha=0.25)

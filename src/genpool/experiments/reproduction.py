@@ -27,6 +27,7 @@ from genpool.experiments.ledger import FAILED, Ledger
 from genpool.experiments.plan import Choice, Plan
 from genpool.experiments.runner import Runner
 from genpool.experiments.tasks import VECTORS
+from genpool.training.run_lock import remove_lock, run_lock
 
 ALL = "all"
 
@@ -185,6 +186,7 @@ def reproduce(
     Raises:
         ConfigError: names, rows, recipes or settings that do not exist, all of them at once.
         FolderError: the folder holds a reproduction of another scale.
+        TrainingError: another process is writing to the folder.
     """
     from genpool.experiments.report import write_report
 
@@ -193,16 +195,20 @@ def reproduce(
     reproduction = Reproduction(out, scale, data)
     check_definitions(chosen, scale, reproduction.ledger)
     reproduction.begin()
-    forget_failures(reproduction.ledger)
     experiments = list(chosen.values())
 
     def say(text: str) -> None:
         if show_progress:
             print(text, file=sys.stderr, flush=True)
 
-    runner = Runner(reproduction.ledger, jobs, reproduction.out, reproduction.make_job, say)
-    runner.run(lambda: reproduction.pending(experiments, only))
-    write_report(reproduction, sentence=sentence)
+    with run_lock(reproduction.out):
+        # What another process has finished before it let go of the lock is read now.
+        reproduction = Reproduction(out, scale, data)
+        forget_failures(reproduction.ledger)
+        runner = Runner(reproduction.ledger, jobs, reproduction.out, reproduction.make_job, say)
+        runner.run(lambda: reproduction.pending(experiments, only))
+        write_report(reproduction, sentence=sentence)
+    remove_lock(reproduction.out)
     return reproduction.failures(experiments, only)
 
 

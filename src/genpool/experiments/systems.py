@@ -132,7 +132,7 @@ SYSTEMS: dict[str, System] = {
         _encoder("resan", 300, "pooling.name=source-to-token")[0],
         (
             *_encoder("resan", 300, "pooling.name=source-to-token")[1],
-            # A third of the epochs at --scale small, instead of the ten of the encoder's default.
+            # Half of the epochs at smaller scales, instead of the ten of the encoder's default.
             "encoder.pretraining_epochs=1",
         ),
     ),

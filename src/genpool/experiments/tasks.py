@@ -83,9 +83,14 @@ _SMALL_SIZES = (
     f"pooling.hidden_dim={_SMALL_HIDDEN}",
     "pooling.initial_std=0.1",
     f"classifier.hidden_dim={2 * _SMALL_HIDDEN}",
+    # In two epochs dev accuracy hardly ever falls, so that the paper's schedule would never lower
+    # the rate: it falls to zero instead, and every system ends at its best.
+    "training.epochs=2",
+    "training.schedule=linear",
 )
-_SMALL_NLI = (*_SMALL_SIZES, "encoder.layers=2", "training.epochs=3")
-_RATES = ("0.0005", "0.001", "0.002")
+# Figure 2 shows dev accuracy twice an epoch, which has 1,561 steps (1,683 with MultiNLI).
+_SMALL_NLI = (*_SMALL_SIZES, "encoder.layers=2", "training.evaluate_every=781")
+_RATES = ("0.001", "0.002", "0.004")
 _SMALL = {
     "snli": Task(
         "SNLI, 99,890 training pairs",
@@ -109,7 +114,7 @@ _SMALL = {
     "yelp": Task(
         "stars of clothing reviews, 40,000 training rows",
         "reviews-stars",
-        (*_SMALL_SIZES, "data.train_rows=40000", "text.max_length=80", "training.epochs=2"),
+        (*_SMALL_SIZES, "data.train_rows=40000", "text.max_length=80"),
         ("reviews-stars",),
         "reviews-stars",
         hidden=_SMALL_HIDDEN,
@@ -123,7 +128,6 @@ _SMALL = {
             'reader.labels=["13-17","23-27","33-48"]',
             "text.max_length=60",
             "vocabulary.minimum_count=3",
-            "training.epochs=2",
         ),
         ("blogs-age",),
         "blogs-age",

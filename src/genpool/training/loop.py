@@ -144,7 +144,7 @@ def _run_epochs(run: Run, keep_partial: bool) -> None:
                     if ended:
                         state.epoch, state.step_in_epoch = state.epoch + 1, 0
                     every = settings.evaluate_every
-                    if ended or (every and state.step % every == 0):
+                    if ended or (every and state.step_in_epoch % every == 0):
                         run.evaluate()
                         run.save()
                     else:

@@ -171,7 +171,8 @@ class TrainingSettings:
         halvings: Stop at this halving of the rate. Default: 8.
         patience: Of the constant and linear schedules: stop after this many evaluations in a row
             below the best. None (default) does not stop.
-        evaluate_every: Steps between evaluations. None (default): once an epoch.
+        evaluate_every: Steps between evaluations within an epoch, at whose end there is always one.
+            None (default): once an epoch.
         contrastive_weight: Of the supervised contrastive loss, which draws rows of one label
             together (`genpool.training.contrastive`). Default: 0, which leaves it out.
         contrastive_temperature: Of that loss. Default: 0.1.
