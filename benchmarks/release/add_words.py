@@ -14,32 +14,18 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.release.word_table import with_word_table
 from genpool import SentenceEncoder
-from genpool.text import TextPipeline, Vocabulary
 from genpool.training.start_model import unknown_vectors
 
 
 def with_more_words(encoder: SentenceEncoder, words: list[str], count: int) -> SentenceEncoder:
     """Returns the same encoder with the first of these words that it lacks, `count` in all."""
-    text, old = encoder.text, encoder.text.vocabulary
+    old = encoder.text.vocabulary
     known = set(old.words)
     new = [word for word in words if word and word not in known][: max(0, count - len(old))]
-    wider = SentenceEncoder(
-        TextPipeline(
-            text.tokenizer,
-            Vocabulary([*old.words, *new], folding=old.folding),
-            text.characters,
-            text.sentence_ends,
-            text.max_length,
-        ),
-        encoder.settings,
-    )
-    weights = encoder.state_dict()
-    table = weights["embedding.words"]
-    weights["embedding.words"] = torch.cat([table, unknown_vectors(encoder, new)])
-    wider.load_state_dict(weights)
-    wider.notes = dict(encoder.notes)
-    return wider.eval()
+    table = torch.cat([encoder.embedding.words.detach(), unknown_vectors(encoder, new)])
+    return with_word_table(encoder, [*old.words, *new], table)
 
 
 def main() -> None:

@@ -42,11 +42,11 @@ import torch
 
 from benchmarks.data import data_path
 from benchmarks.release.nli_pairs import MULTINLI, read_pairs, scored_half
+from benchmarks.release.word_table import with_word_table
 from genpool import PairClassifier, SentenceEncoder
 from genpool.data import TableReader
 from genpool.embedded import embedded_folder
 from genpool.jobs.tables import evaluate_similarity, predict_table
-from genpool.text import TextPipeline, Vocabulary
 from genpool.text.folding import folded
 from genpool.text.vocabulary import SPECIAL_WORDS
 
@@ -68,19 +68,8 @@ def with_words(encoder: SentenceEncoder, needed: Iterable[str], count: int) -> S
             break
         kept.add(word_id)
     rows = [*range(len(SPECIAL_WORDS)), *sorted(kept)]
-    text = TextPipeline(
-        encoder.text.tokenizer,
-        Vocabulary([old.words[row] for row in rows], folding=old.folding),
-        encoder.text.characters,
-        encoder.text.sentence_ends,
-        encoder.text.max_length,
-    )
-    smaller = SentenceEncoder(text, encoder.settings)
-    weights = encoder.state_dict()
-    weights["embedding.words"] = weights["embedding.words"][torch.tensor(rows)]
-    smaller.load_state_dict(weights)
-    smaller.notes = dict(encoder.notes)
-    return smaller.eval()
+    table = encoder.embedding.words.detach()[torch.tensor(rows)]
+    return with_word_table(encoder, [old.words[row] for row in rows], table)
 
 
 def with_rotated_words(encoder: SentenceEncoder, seed: int = 0) -> SentenceEncoder:

@@ -35,10 +35,11 @@ from benchmarks.results_pages.embedded_words import (
 from benchmarks.speed.others import MINILM
 from genpool import SentenceEncoder
 from genpool.data import TableReader
-from genpool.distillation.agreement import agreement_by_source
+from genpool.distillation.agreement import agreement_by_source, pair_cosines
 from genpool.distillation.settings import TeacherSettings
 from genpool.distillation.targets import Targets
 from genpool.distillation.teacher import load_teacher
+from genpool.distillation.vector_cache import HalfVectors
 from genpool.evaluation.similarity import cosine_pairs
 from genpool.text import WordTokenizer, read_vectors
 
@@ -102,17 +103,46 @@ def word_table(
 
 
 def agreement_table(
-    encoder: SentenceEncoder, teacher: Encode, held_out: dict[str, list[str]]
+    encoder: SentenceEncoder, encoders: dict[str, Encode], held_out: dict[str, list[str]]
 ) -> str:
-    """Returns the agreement with the teacher and the words without an entry, by source."""
+    """Returns every encoder's agreement with the teacher, by source; the first one's in order.
+
+    Beside it the words without an entry of the embedded encoder, and how far the teacher's own
+    cosines differ: where they hardly do, there is little to agree on.
+    """
+    teacher = encoders[TEACHER]
     vectors = [np.concatenate([teacher(texts) for texts in held_out.values()]).astype(np.float16)]
     targets = Targets.fit(vectors, TeacherSettings(centre=True)).apply(vectors)
-    agreement = agreement_by_source(encoder.encode, held_out, targets)
+    compared = {name: encode for name, encode in encoders.items() if name != TEACHER}
+    scores = {
+        name: agreement_by_source(encode, held_out, targets) for name, encode in compared.items()
+    }
+    spreads = cosine_spreads(targets, held_out)
+    first = next(iter(scores.values()))
     rows = [
-        [source, f"{score:.3f}", f"{100 * share_without_entry(encoder, held_out[source]):.2f} %"]
-        for source, score in sorted(agreement.items(), key=lambda item: -item[1])
+        [
+            source,
+            *(f"{by_source[source]:.3f}" for by_source in scores.values()),
+            f"{spreads[source]:.3f}",
+            f"{100 * share_without_entry(encoder, held_out[source]):.2f} %",
+        ]
+        for source in sorted(first, key=lambda name: -first[name])
     ]
-    return markdown_table(["source", "agreement", "without entry"], rows)
+    ratios = [min(row.values()) / max(row.values()) for row in scores.values()]
+    means = [sum(row.values()) / len(row) for row in scores.values()]
+    for title, values in (("**mean**", means), ("**lowest / highest**", ratios)):
+        rows.append([title, *(f"{value:.3f}" for value in values), "", ""])
+    return markdown_table(["source", *scores, "spread", "without entry"], rows)
+
+
+def cosine_spreads(targets: HalfVectors, held_out: dict[str, list[str]]) -> dict[str, float]:
+    """Returns the standard deviation of the cosines of all pairs of one source, by source."""
+    ends = np.cumsum([len(texts) for texts in held_out.values()])[:-1]
+    parts = np.split(np.asarray(targets, dtype=np.float32), ends)
+    return {
+        source: float(pair_cosines(part).std())
+        for source, part in zip(held_out, parts, strict=True)
+    }
 
 
 def quality_row(name: str, encode: Encode) -> list[str]:
@@ -172,10 +202,11 @@ def main() -> None:
                 f"learned, {HELD_OUT} of each source. Cosines: of {UNKNOWN_WORDS} single words "
                 "without an entry, of random pairs of sentences, and of other ways of writing a "
                 "sentence with the plain one. Agreement is Spearman's correlation with the cosines "
-                "of the teacher's centred vectors, over all pairs of sentences of one source."
+                "of the teacher's centred vectors, over all pairs of sentences of one source; the "
+                "spread is the standard deviation of these cosines."
             ),
             word_table(encoder, encoders, held_out),
-            agreement_table(encoder, teacher, held_out),
+            agreement_table(encoder, encoders, held_out),
             "Other poolings, in the first edition: [embedded_poolings.md](embedded_poolings.md).",
         ],
     )

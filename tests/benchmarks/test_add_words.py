@@ -1,10 +1,11 @@
-"""More words for an encoder of n-grams: nothing changes until they are trained."""
+"""Other words for an encoder: more of them change nothing, fewer leave the kept ones alone."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from benchmarks.release.add_words import with_more_words
+from benchmarks.release.make_embedded import with_words
 from genpool import SentenceEncoder
 from genpool.text.vocabulary import UNKNOWN
 
@@ -19,3 +20,16 @@ def test_a_new_word_has_the_vector_that_its_ngrams_gave_it() -> None:
     assert wider.text.vocabulary.id("plonkwazzle") == UNKNOWN
     sentences = ["A quibblefrobnic dog sees Zyxvorptang.", "plonkwazzle", "A man is eating."]
     np.testing.assert_allclose(wider.encode(sentences), encoder.encode(sentences), atol=1e-5)
+
+
+def test_fewer_words_leave_sentences_of_kept_words_as_they_are() -> None:
+    encoder = SentenceEncoder.from_pretrained()
+    old = encoder.text.vocabulary
+    rare = old.words[-1]
+    smaller = with_words(encoder, [rare], 1000)
+    words = smaller.text.vocabulary.words
+    # The needed word, however rare, and then the most frequent ones.
+    assert (len(words), words[-1]) == (1000, rare)
+    assert words[:-1] == old.words[:999]
+    sentences = [" ".join(words[500:510]), f"{words[20]} {rare}"]
+    np.testing.assert_allclose(smaller.encode(sentences), encoder.encode(sentences), atol=1e-5)
