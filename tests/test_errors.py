@@ -2,7 +2,7 @@
 
 import pytest
 
-from genpool.errors import GenpoolError, MissingExtraError, require_extra
+from genpool.errors import GenpoolError, MissingExtraError, counted, require_extra
 
 
 def test_a_missing_package_is_answered_with_the_pip_command_of_its_extra():
@@ -30,3 +30,16 @@ def test_an_import_that_succeeds_passes_through():
     with require_extra("reading JSON", "json"):
         import json
     assert json.loads("[1]") == [1]
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [
+        (1, "row", "1 row"),
+        (0, "row", "0 rows"),
+        (2000, "row", "2,000 rows"),
+        (2, "process", "2 processes"),
+    ],
+)
+def test_numbers_have_the_right_form_of_their_noun(count: int, noun: str, text: str) -> None:
+    assert counted(count, noun) == text

@@ -57,12 +57,13 @@ def step_memory(size: Size, side: str) -> float:
     step(2)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here on
-    before = _status("VmRSS")
+    before = status_mb("VmRSS")
     step(size.examples)
-    return _status("VmHWM") - before
+    return status_mb("VmHWM") - before
 
 
-def _status(name: str) -> float:
+def status_mb(name: str) -> float:
+    """Returns a figure of the kernel about this process: VmRSS is now, VmHWM the peak."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(name):
             return float(line.split()[1]) / 1024

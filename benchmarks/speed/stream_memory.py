@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 import torch
 
 from benchmarks.speed.harness import Row, ratios
+from benchmarks.speed.memory import status_mb
 from genpool import SentenceEncoder
 from genpool.inference.quick_encoder import QuickEncoder
 
@@ -68,7 +69,8 @@ def encode_texts(count: int, characters: int = TEXT_CHARACTERS) -> StreamCost:
     for _ in QuickEncoder(encoder, int8=True).encode_stream(texts):
         pass
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    peak = usage.ru_maxrss / 1024
+    # Not ru_maxrss: a process inherits that of the one that started it.
+    peak = status_mb("VmHWM")
     return StreamCost(count, characters, peak, usage.ru_utime, usage.ru_stime, usage.ru_minflt)
 
 

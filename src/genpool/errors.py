@@ -124,3 +124,9 @@ def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a number with its noun: "1 row", "2,000 rows"; a noun that ends in s gets "es"."""
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{ending}"

@@ -51,6 +51,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     (words(f"encode {MODEL} latin.txt -o out.parquet"), "latin.txt, line 2: is not UTF-8"),
     (words(f"encode {MODEL} latin.txt -o out.jsonl"), "latin.txt, line 2: is not UTF-8"),
     (words(f"encode {MODEL} nowhere.txt -o out.npy"), "there is no such file"),
+    (["encode", MODEL, "A dog runs.", "-o", "out.npy"], "one per line: genpool encode - -o"),
+    (words(f"encode {MODEL} sentences.txt --column x -o out.npy"), "have no columns to name"),
     (words(f"encode {MODEL} pairs.tsv --column x -o out.npy"), "unknown column 'x'"),
     (words(f"encode {MODEL} - --column x -o out.npy"), "a column needs a file"),
     (words(f"encode {MODEL} a b -o out.npy"), "expected [MODEL] FILE"),

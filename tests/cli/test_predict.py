@@ -186,7 +186,7 @@ def test_sentences_that_do_not_suit_the_model_are_told(
 ) -> None:
     said = genpool("predict", "films", "A dog runs.", "A man sleeps.")
     assert said.code == 2
-    assert "got 2 sentence(s); the model takes 1." in said.err
+    assert "got 2 sentences; the model takes 1 at a time. Several are given as a table" in said.err
     said = genpool("predict", "films", "A dog runs.", "-o", "x.tsv")
     assert "the label of a sentence is printed" in said.err
     said = genpool("predict", "films", "A dog runs.", "pairs.tsv")
@@ -223,7 +223,7 @@ def test_pairs_of_standard_input_are_separated_by_a_tab(genpool: Command, place:
     expected = PairClassifier.from_pretrained(place / PAIR_MODEL).predict(pairs)
     assert [row["predicted"] for row in rows] == expected
     said = genpool("predict", PAIR_MODEL, "-", stdin=b"A dog runs.\n")
-    assert "standard input, line 1: has 1 sentence(s); expected two with a tab" in said.err
+    assert "standard input, line 1: has 1 sentence; expected two with a tab" in said.err
 
 
 def test_lines_have_no_columns(genpool: Command, place: Path, model: TextClassifier) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -55,3 +58,45 @@ def test_the_graph_returns_the_vectors_of_the_model(model: SentenceEncoder, tmp_
     assert np.abs(graph.encode(SENTENCES) - expected).max() < 1e-5
     assert np.abs(expected[0] - expected[2]).max() > 0.05
     assert graph.text.vocabulary.folding and len(graph.text.characters) == 64
+
+
+def folded_by_hand(word: str) -> str:
+    parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word))
+    return "".join(part for part in parts if unicodedata.category(part) != "Mn").lower()
+
+
+def test_the_readme_is_enough_to_make_the_inputs_without_genpool(
+    model: SentenceEncoder, tmp_path: Path
+) -> None:
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    from genpool.integrations.onnx import export
+
+    export(model, tmp_path)
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "folded form" in page and "CRC-32" in page and "lower-case form" not in page
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["embedding"]
+    sizes, buckets = config["ngram_sizes"], config["ngram_buckets"]
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    for sentence in ("The dog's wug runs.", "THE DOG", "blickets, w\u00fcgs!"):
+        split = tokenizer.pre_tokenizer.pre_tokenize_str(
+            tokenizer.normalizer.normalize_str(sentence)
+        )
+        words = [folded_by_hand(word) for word, _ in split]
+        ids = [tokenizer.token_to_id(word) or 1 for word in words]
+        spelled = []
+        for word, word_id in zip(words, ids, strict=True):
+            marked = f"<{word[:40]}>"
+            parts = [marked[at : at + n] for n in sizes for at in range(len(marked) - n + 1)]
+            unknown = dict.fromkeys([marked, *parts]) if word_id == 1 else {}
+            spelled.append([4 + zlib.crc32(part.encode()) % buckets for part in unknown])
+        longest = max(1, *map(len, spelled))
+        inputs = {
+            "word_ids": np.array([ids]),
+            "letters": np.array([[row + [0] * (longest - len(row)) for row in spelled]]),
+            "mask": np.ones((1, len(ids)), dtype=bool),
+        }
+        [vectors] = session.run(["sentence_embedding"], inputs)
+        assert np.abs(vectors[0] - model.encode(sentence)).max() < 1e-5

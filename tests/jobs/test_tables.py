@@ -164,7 +164,7 @@ def test_a_maximum_length_holds_for_tokenised_text_too(make_encoder, tmp_path: P
 def test_a_table_of_another_number_of_sentences_is_told(
     text_classifier: TextClassifier, pairs: Path
 ) -> None:
-    with pytest.raises(DataError, match=r"rows have 2 sentence\(s\); the model takes 1"):
+    with pytest.raises(DataError, match=r"rows have 2 sentences; the model takes 1"):
         predict_table(text_classifier, pairs)
 
 

@@ -313,7 +313,7 @@ def test_splits_with_another_number_of_sentences_are_refused(tmp_path: Path) -> 
     rows = [("good", "a", "b"), ("bad", "c", "d")]
     write_table(data / "dev.tsv", rows, ("label", "premise", "hypothesis"))
     problem = refused(data)
-    assert "'dev' has 2 sentence(s) per row, the training set 1" in problem
+    assert "'dev' has 2 sentences per row, the training set 1" in problem
     assert "--first NAME --second NAME" in problem
 
 

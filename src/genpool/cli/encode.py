@@ -23,9 +23,10 @@ from genpool.cli.encode_bulk import (
     VectorsOption,
     run_bulk,
 )
+from genpool.cli.sentences import is_sentence
 from genpool.cli.table_options import BadRows, BadRowsOption, EncodingOption, report_skipped
 from genpool.disk.files import is_file
-from genpool.errors import InputError, Stopped, unknown_name
+from genpool.errors import InputError, Stopped, counted, unknown_name
 
 if TYPE_CHECKING:
     from genpool.inference.sentence_vectors import SentenceVectors
@@ -139,6 +140,11 @@ def encode(
     from genpool.data.sentences import column_reader
 
     model, file = split_model_argument("FILE", paths)
+    if is_sentence(file):
+        raise InputError(
+            f"there is no file {file!r}. Sentences can be given on standard input, one per line: "
+            f"genpool encode - -o {output}"
+        )
     for name, value in (("encoding", encoding), ("id", id_), ("columns", kept)):
         if value is not None and column is None:
             raise InputError(f"--{name} is for a table; name its column with --column.")
@@ -172,7 +178,8 @@ def encode(
         count = encode_file(encoder, source, output, options, _other_output(output, options))
     if reader is not None:
         report_skipped(reader)
-    typer.echo(f"{count:,} vectors of {truncate_dim or encoder.output_dim:,} dimensions: {output}")
+    dim = truncate_dim or encoder.output_dim
+    typer.echo(f"{counted(count, 'vector')} of {counted(dim, 'dimension')}: {output}")
     if encoder.text.cut:
         typer.echo(f"maximum length {encoder.text.max_length}: {encoder.text.cut}", err=True)
     if encoder.text.tree_source is not None:

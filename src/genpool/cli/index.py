@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from genpool.errors import counted
+
 Folder = Annotated[Path, typer.Argument(metavar="INDEX", help="A folder made by encode -o INDEX/.")]
 
 app = typer.Typer(no_args_is_help=True)
@@ -48,7 +50,7 @@ def delete(
     """
     from genpool.search import delete_rows
 
-    typer.echo(f"deleted {delete_rows(folder, ids):,} rows of {folder}")
+    typer.echo(f"deleted {counted(delete_rows(folder, ids), 'row')} of {folder}")
 
 
 @app.command()

@@ -26,7 +26,7 @@ from genpool.cli.table_options import (
     report_without_text,
 )
 from genpool.disk.files import is_folder, uncompressed_name
-from genpool.errors import InputError
+from genpool.errors import InputError, counted
 
 if TYPE_CHECKING:
     from genpool import PairClassifier, TextClassifier
@@ -140,7 +140,9 @@ def _print_labels(model: str | None, sentences: Sequence[str]) -> None:
     classifier = _load(model)
     if len(sentences) != classifier.sentences_per_example:
         raise InputError(
-            f"got {len(sentences)} sentence(s); the model takes {classifier.sentences_per_example}."
+            f"got {counted(len(sentences), 'sentence')}; the model takes "
+            f"{classifier.sentences_per_example} at a time. Several are given as a table, as lines "
+            "of a .txt file, or as lines of standard input: genpool predict MODEL -"
         )
     tokenized = [classifier.text.words(sentence) for sentence in sentences]
     rows = classifier.predict_tokenized([tokenized])  # (1, labels)
@@ -187,4 +189,4 @@ def _write(output: Path | None, table: TablePredictions, data: Reader) -> None:
         data.write_submission(output, zip(predictions.ids, predictions.predicted, strict=True))
     else:
         table.write(output)
-    typer.echo(f"{len(predictions.ids):,} rows: {output}")
+    typer.echo(f"{counted(len(predictions.ids), 'row')}: {output}")

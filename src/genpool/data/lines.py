@@ -10,6 +10,7 @@ from genpool.data.example import Example
 from genpool.data.folders import require_existing
 from genpool.data.rows import BadRow, Record
 from genpool.data.sentences import STANDARD_INPUT, read_sentences
+from genpool.errors import counted
 
 _LINE = "line"
 
@@ -64,6 +65,6 @@ class LinesReader(Reader):
             return Example(None, line)
         sides = line.split("\t")
         if len(sides) != 2:
-            problem = f"has {len(sides)} sentence(s); expected two with a tab between them"
+            problem = f"has {counted(len(sides), 'sentence')}; expected two with a tab between them"
             raise BadRow("wrong number of fields", problem)
         return Example(None, sides[0], sides[1])

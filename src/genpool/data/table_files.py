@@ -29,7 +29,11 @@ def require_table(file: Path) -> None:
     if Path(uncompressed_name(file)).suffix.lower() in OTHER_SPREADSHEETS:
         raise DataError(f"is a spreadsheet of a kind that is not read; {SAVE_AS}", file)
     kinds = f"{', '.join(TABLE_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
-    raise DataError(f"is not a table by its name; expected {kinds}", file)
+    raise DataError(
+        f"is not a table by its name; expected {kinds}. If it is one, rename it; lines of text "
+        "have no columns to name",
+        file,
+    )
 
 
 def tables_of_folder(folder: Path) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from genpool.data import Example, TableReader
 from genpool.data.base import SCORED_SPLITS, Reader
 from genpool.data.trained_columns import trained_columns
-from genpool.errors import DataError, FolderError, InputError
+from genpool.errors import DataError, FolderError, InputError, counted
 from genpool.evaluation import (
     AccuracyReport,
     Encode,
@@ -268,7 +268,7 @@ def _require_suitable(
     counts = {len(texts) for texts in sides} - {model.sentences_per_example}
     if counts:
         raise DataError(
-            f"rows have {counts.pop()} sentence(s); the model takes "
+            f"rows have {counted(counts.pop(), 'sentence')}; the model takes "
             f"{model.sentences_per_example}. Name the columns: first, second",
             reader.place,
         )

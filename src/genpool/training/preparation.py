@@ -15,7 +15,7 @@ from genpool.data.base import Reader
 from genpool.data.readers import open_reader
 from genpool.data.splits import seeded_order, stratified_share
 from genpool.encoder import ENCODERS
-from genpool.errors import DataError
+from genpool.errors import DataError, counted
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
 from genpool.text.tree_cache import TreeCache
@@ -283,7 +283,8 @@ def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> Non
     for name, split in scored.items():
         if len(split) and split.sides != train.sides:
             raise DataError(
-                f"{name!r} has {split.sides} sentence(s) per row, the training set {train.sides}; "
+                f"{name!r} has {counted(split.sides, 'sentence')} per row, the training set "
+                f"{train.sides}; "
                 "name the columns: --first NAME --second NAME",
                 reader.place,
             )
