@@ -136,10 +136,19 @@ def _spelled(parameter: Any) -> str:
 def _value(parameter: Any) -> str:
     if parameter.metavar:
         return str(parameter.metavar)
+    if not hasattr(parameter, "type_descriptor"):  # typer before 0.27
+        return _click_value(parameter.type)
     kind = parameter.type_descriptor.annotation
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "|".join(str(choice.value) for choice in kind)
     return {int: "INTEGER", float: "NUMBER", Path: "PATH"}.get(kind, "TEXT")
+
+
+def _click_value(kind: Any) -> str:
+    if kind.name == "choice":
+        return "|".join(map(str, kind.choices))
+    names = {"integer": "INTEGER", "float": "NUMBER", "path": "PATH"}
+    return names.get(kind.name.removesuffix(" range"), "TEXT")
 
 
 def _default(parameter: Any, meaning: str) -> str:

@@ -48,6 +48,12 @@ Encode = Callable[[list[str]], Array]
 TABLES = {"STS-B dev": "stsb/dev", "STS-B test": "stsb/test", "SICK test": "sick/test"}
 DIMENSIONS = (384, 256, 128, 64, 32)
 TEACHER = "its teacher, gte-small"
+AGREEMENT = """
+On the same sentences: Spearman's correlation with the cosines of the teacher's centred vectors,
+over all pairs of sentences of one source. The spread is the standard deviation of the teacher's
+cosines: where they hardly differ, every encoder agrees less. Words without an entry are the
+embedded encoder's.
+"""
 
 
 def scores_and_cosines(table: str, encode: Encode) -> tuple[Array, Array]:
@@ -201,11 +207,11 @@ def main() -> None:
                 f"On {sum(map(len, held_out.values())):,} sentences of english/ that are not "
                 f"learned, {HELD_OUT} of each source. Cosines: of {UNKNOWN_WORDS} single words "
                 "without an entry, of random pairs of sentences, and of other ways of writing a "
-                "sentence with the plain one. Agreement is Spearman's correlation with the cosines "
-                "of the teacher's centred vectors, over all pairs of sentences of one source; the "
-                "spread is the standard deviation of these cosines."
+                "sentence with the plain one."
             ),
             word_table(encoder, encoders, held_out),
+            "## Agreement with the teacher",
+            one_line(AGREEMENT),
             agreement_table(encoder, encoders, held_out),
             "Other poolings, in the first edition: [embedded_poolings.md](embedded_poolings.md).",
         ],

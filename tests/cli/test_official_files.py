@@ -249,7 +249,7 @@ def test_a_folder_of_tables_is_scored_on_test_and_predicted_by_name(
     assert said.code == 2
     assert "has several splits: dev, test; choose one" in said.err
     said = genpool("predict", MODEL, "tables", "-o", "labels.tsv", "--split", "dev")
-    assert said.out == "1 rows: labels.tsv\n"
+    assert said.out == "1 row: labels.tsv\n"
 
 
 @pytest.mark.parametrize("command", [("evaluate",), ("predict", "-o", "labels.tsv")])

@@ -211,6 +211,6 @@ def test_a_second_encode_says_what_it_replaces(genpool: Command, place: Path, ou
     assert first.code == 0 and "exists" not in first.err
     (place / "one.txt").write_text("A dog.\n")
     second = genpool("encode", MODEL, "one.txt", "-o", output)
-    assert second.code == 0 and second.out.startswith("1 vectors of 20 dimensions")
+    assert second.code == 0 and second.out.startswith("1 vector of 20 dimensions")
     date = r"\(3 rows, 20\d\d-\d\d-\d\d \d\d:\d\d\)"
     assert re.search(rf"{output} exists {date}; it is replaced when this run is c", second.err)

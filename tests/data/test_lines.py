@@ -26,7 +26,7 @@ def test_a_line_of_a_pair_has_a_tab_between_its_sentences(tmp_path):
     reader = LinesReader(path, is_pair=True, bad_rows="skip")
     assert list(reader.read("all")) == [Example(None, "a dog", "an animal")]
     assert reader.skipped == {"wrong number of fields": 1}
-    with pytest.raises(DataError, match=r"pairs\.txt, line 2: has 1 sentence\(s\); expected two"):
+    with pytest.raises(DataError, match=r"pairs\.txt, line 2: has 1 sentence; expected two"):
         list(LinesReader(path, is_pair=True).read("all"))
 
 

@@ -77,7 +77,7 @@ def test_the_readme_is_enough_to_make_the_inputs_without_genpool(
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "folded form" in page and "CRC-32" in page and "lower-case form" not in page
     tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["embedding"]
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     sizes, buckets = config["ngram_sizes"], config["ngram_buckets"]
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
     for sentence in ("The dog's wug runs.", "THE DOG", "blickets, w\u00fcgs!"):

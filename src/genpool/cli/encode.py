@@ -140,7 +140,7 @@ def encode(
     from genpool.data.sentences import column_reader
 
     model, file = split_model_argument("FILE", paths)
-    if is_sentence(file):
+    if not is_file(file) and is_sentence(file):
         raise InputError(
             f"there is no file {file!r}. Sentences can be given on standard input, one per line: "
             f"genpool encode - -o {output}"

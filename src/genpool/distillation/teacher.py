@@ -118,8 +118,9 @@ def teacher_vectors(
     place = folder / _file_name(identity)
     cache = VectorCache.open(place, identity)
     todo = list(dict.fromkeys(sentences)) if cache is None else cache.missing(sentences)
-    with progress("teacher", len(sentences), shown=show_progress) as done:
-        done(len(sentences) - len(todo))
+    earlier = len(sentences) - len(todo)
+    shown = show_progress and bool(todo)
+    with progress("teacher", len(sentences), shown, earlier=earlier) as done:
         teacher: Teacher | None = None
         for start in range(0, len(todo), CHUNK_SENTENCES):
             chunk = todo[start : start + CHUNK_SENTENCES]
