@@ -96,6 +96,15 @@ def test_vectors_are_kept_and_only_new_sentences_encoded(
     assert len(asked) == 3  # vectors of another pooling are others
 
 
+def test_progress_counts_what_is_computed(
+    onnx_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    teacher_vectors(str(onnx_folder), SENTENCES[:2], tmp_path)
+    assert "teacher: 2/2" in capsys.readouterr().err
+    teacher_vectors(str(onnx_folder), SENTENCES[:2], tmp_path)
+    assert "teacher:" not in capsys.readouterr().err
+
+
 def test_a_teacher_that_returns_nan_is_named_and_the_rest_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
