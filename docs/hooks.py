@@ -136,7 +136,7 @@ def _spelled(parameter: Any) -> str:
 def _value(parameter: Any) -> str:
     if parameter.metavar:
         return str(parameter.metavar)
-    if not hasattr(parameter, "type_descriptor"):  # typer before 0.27
+    if not hasattr(parameter, "type_descriptor"):  # an older typer, on click
         return _click_value(parameter.type)
     kind = parameter.type_descriptor.annotation
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
