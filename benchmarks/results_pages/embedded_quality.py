@@ -51,7 +51,7 @@ TEACHER = "its teacher, gte-small"
 AGREEMENT = """
 On the same sentences: Spearman's correlation with the cosines of the teacher's centred vectors,
 over all pairs of sentences of one source. The spread is the standard deviation of the teacher's
-cosines: where they hardly differ, every encoder agrees less. Words without an entry are the
+cosines: where they hardly differ, encoders tend to agree less. Words without an entry are the
 embedded encoder's.
 """
 

@@ -128,6 +128,7 @@ def test_a_second_process_is_refused_and_says_who_holds_the_folder(tmp_path: Pat
 def test_the_curve_of_a_run_is_placed_by_its_epochs() -> None:
     lines = [{"step": step, "epoch": epoch} for step, epoch in ((4, 0), (6, 1), (10, 1), (12, 2))]
     assert _epochs(lines) == [0.667, 1.0, 1.667, 2.0]
+    assert _epochs([{"step": 4, "epoch": 0}, {"step": 8, "epoch": 0}]) == [0.5, 1.0]
 
 
 def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:

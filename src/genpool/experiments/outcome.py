@@ -73,9 +73,10 @@ def _epochs(lines: list[dict[str, Any]]) -> list[float]:
     """Returns how many epochs were trained at every evaluation, such as 0.5, 1, 1.5, 2.
 
     `epoch` of a line counts whole epochs, so the line at the end of one has the fewest steps an
-    epoch.
+    epoch. A run that its schedule stopped within the first epoch counts as one.
     """
-    steps = min(line["step"] / line["epoch"] for line in lines if line["epoch"])
+    ends = [line["step"] / line["epoch"] for line in lines if line["epoch"]]
+    steps = min(ends, default=lines[-1]["step"])
     return [round(line["step"] / steps, 3) for line in lines]
 
 
