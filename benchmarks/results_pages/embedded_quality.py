@@ -213,7 +213,7 @@ def main() -> None:
             "## Agreement with the teacher",
             one_line(AGREEMENT),
             agreement_table(encoder, encoders, held_out),
-            "Other poolings, trained in the same way: [embedded_poolings.md](embedded_poolings.md).",
+            "Other poolings, trained alike: [embedded_poolings.md](embedded_poolings.md).",
         ],
     )
 
