@@ -11,7 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
-from genpool.config import EmbeddingSettings, ModelSettings, Part, TextSettings
+from genpool.config import (
+    EmbeddingSettings,
+    ModelSettings,
+    Part,
+    ProjectionSettings,
+    TextSettings,
+)
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.model import load_model
@@ -330,6 +336,13 @@ def test_unknown_names_in_settings_made_by_hand_are_refused_with_the_nearest(
 def test_heads_below_one_are_refused(make_text, make_settings, heads: int) -> None:
     settings = make_settings(pooling=Part("generalized", {"heads": heads}))
     with pytest.raises(InputError, match=rf"heads is {heads}; expected .* of 1 or more"):
+        SentenceEncoder(make_text(), settings)
+
+
+@pytest.mark.parametrize("dim", [0, -1])
+def test_a_projection_below_one_is_refused(make_text, make_settings, dim: int) -> None:
+    settings = make_settings(projection=ProjectionSettings(dim=dim))
+    with pytest.raises(InputError, match=rf"projection.dim is {dim}; expected 1 or more"):
         SentenceEncoder(make_text(), settings)
 
 

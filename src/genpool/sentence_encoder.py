@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from genpool.config import ModelSettings, Part
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoder
+from genpool.encoder.base import require_positive
 from genpool.errors import ConfigError
 from genpool.inference.batching import evaluation_mode
 from genpool.inference.explanation import Explanation, PairExplanation
@@ -142,10 +143,12 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         self.encoder = ENCODERS[encoder.name](self.embedding.output_dim, **encoder.options)
         self.pooling = build_pooling(self.settings, self.encoder)
         projection_dim = self.settings.projection.dim
+        if projection_dim is not None:
+            require_positive(**{"projection.dim": projection_dim})
         # Without a bias: the vector of a sentence with no token stays zeros.
         self.projection = (
             nn.Linear(self.pooling.output_dim, projection_dim, bias=False)
-            if projection_dim
+            if projection_dim is not None
             else None
         )
         self._quick = QuickEncoderCache()
