@@ -23,7 +23,7 @@ from genpool.experiments.reproduction import Reproduction
 from genpool.experiments.results import Difference, Results, find
 from genpool.experiments.table1 import TABLE1
 from genpool.experiments.table3 import TABLE3
-from genpool.experiments.tables import accuracy_table, trees_note
+from genpool.experiments.tables import accuracy_table, own_penalty_note, trees_note
 
 from .records import done
 
@@ -129,6 +129,16 @@ def test_a_table_says_which_systems_had_real_parses(
     results.ledger.add(done(cell, trees=trees))
     assert f"- 600D SPINN-PI: {verdict} ({trees})" in trees_note(TABLE1, results).splitlines()
     assert "NTI is balanced by definition" in trees_note(TABLE1, results)
+
+
+def test_a_table_says_what_a_penalty_of_another_paper_did(results: Results) -> None:
+    enter(results, "max", 100, task="snli")
+    assert own_penalty_note(TABLE1, results) == ""
+    cell = results.plan.cell("snli", "self-attention", (), 0)
+    results.ledger.add(done(cell, heads={"penalty_gradient_share": 0.4314}))
+    note = own_penalty_note(TABLE1, results)
+    assert note.startswith("- 600D BiLSTM self-attention has the penalty of its own paper")
+    assert "43 % of the gradient" in note
 
 
 def test_rows_are_found_by_their_titles() -> None:

@@ -18,7 +18,13 @@ from genpool.experiments.plan import TUNED_ON
 from genpool.experiments.reproduction import Reproduction
 from genpool.experiments.results import Results
 from genpool.experiments.status import count_cells
-from genpool.experiments.tables import accuracy_table, heads_table, sweep_table, trees_note
+from genpool.experiments.tables import (
+    accuracy_table,
+    heads_table,
+    own_penalty_note,
+    sweep_table,
+    trees_note,
+)
 from genpool.experiments.tasks import SEEDS, TASKS
 
 FIGURES = "figures"
@@ -28,7 +34,8 @@ SMALLER = """What is smaller than in the paper, so that a cell takes minutes on 
 - models: {hidden} dimensions for each direction of the encoder (600 on SNLI and 300 elsewhere in
   the paper), an attention network of {hidden} (600 and 300), two layers on the NLI tasks (three),
   20 character filters of each width (100), and the start of the attention has deviation 0.1 (0.01);
-- systems of other papers have the same width as ours, not their published one;
+- systems of other papers have the same width as ours, not their published one: two that differ in
+  nothing else, such as the LSTMs of 100 and 300 dimensions, are one model here;
 - syntax trees, for the systems that read them, are made by a parser: these tables have none;
 - data: {tasks};
 - training: {epochs} epochs, in which the learning rate rises over a tenth of the steps and then
@@ -95,7 +102,8 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
             continue
         parts.append(f"## {experiment.title}")
         if experiment.kind == "table":
-            parts += [accuracy_table(experiment, results), trees_note(experiment, results)]
+            notes = (own_penalty_note(experiment, results), trees_note(experiment, results))
+            parts += [accuracy_table(experiment, results), *notes]
         else:
             parts.append(_figure(name, drawn[name], sentence))
         if name == "table4":

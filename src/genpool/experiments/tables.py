@@ -113,6 +113,23 @@ def _tree_verdict(trees: str) -> str:
     return "real parses, and balanced trees for the rest" if mixed else "balanced trees"
 
 
+def own_penalty_note(experiment: Experiment, results: Results) -> str:
+    """Returns what the published penalties of other systems did; empty without any."""
+    lines = []
+    for row in experiment.rows:
+        if row.penalty != "none":
+            continue
+        records = [results.record(row, column) for column in experiment.columns]
+        lines += [
+            f"- {row.title} has the penalty of its own paper, which made "
+            f"{100 * share:.0f} % of the gradient at the end of the training."
+            for record in records
+            if record is not None
+            and (share := record.heads.get("penalty_gradient_share")) is not None
+        ]
+    return "\n".join(lines)
+
+
 def heads_table(experiment: Experiment, results: Results) -> str:
     """Returns the distances between heads of every row: redundancy as a number."""
     names = ("parameter", "attention", "embedding")
