@@ -3,8 +3,8 @@
     python -m benchmarks.results_pages.own_rows
 
 A cell is one method on one draw of training rows of one task. Every finished cell is a line of
-`--cells`, outside of the repository, and is not measured again: the same command continues after
-any stop. Writes results/own_rows.md from all cells that are finished.
+`--cells`, results/own_rows.jsonl by default, and is not measured again: the same command continues
+after any stop. Writes results/own_rows.md from all cells that are finished.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.pages import page_path
 from benchmarks.results_pages.own_rows_data import DRAWS, ROWS, TASKS, read_task
 from benchmarks.results_pages.own_rows_methods import METHODS, Outcome, accuracy
 from benchmarks.results_pages.own_rows_page import write_own_rows
 
-DEFAULT_CELLS = Path.home() / ".cache" / "genpool" / "own_rows.jsonl"
+DEFAULT_CELLS = page_path("own_rows").with_suffix(".jsonl")
 #: the methods that are measured with few rows only, because they take long: at most this many
 MAX_ROWS = {"SetFit on MiniLM": 200}
 #: a draw that takes hours is measured once

