@@ -13,7 +13,7 @@ import pytest
 
 from genpool import PairClassifier
 from genpool.evaluation import read_predictions
-from genpool.recipes import recipe_names, recipe_text
+from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text
 from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
@@ -371,10 +371,12 @@ def test_what_only_resembles_a_file_is_a_sentence(genpool: Command, place: Path,
 # --- recipes -------------------------------------------------------------------------------------
 
 
-def test_recipes_lists_every_recipe_with_its_title(genpool: Command) -> None:
+def test_recipes_lists_every_recipe_once_with_its_title(genpool: Command) -> None:
     lines = genpool("recipes").out.splitlines()
-    assert [line.split()[0] for line in lines] == recipe_names()
-    assert all(len(line.split()) > 3 for line in lines)
+    recipes = [line for line in lines if line.startswith("  ")]
+    assert sorted(line.split()[0] for line in recipes) == recipe_names()
+    assert all(len(line.split()) > 3 for line in recipes)
+    assert [line for line in lines if line and line not in recipes] == list(RECIPE_GROUPS)
 
 
 def test_recipes_show_prints_a_recipe_as_it_is(genpool: Command) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from genpool.errors import FolderError
-from genpool.recipes import recipe_names, recipe_text, recipe_title
+from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text, recipe_title
 
 app = typer.Typer(invoke_without_command=True)
 
@@ -25,8 +25,11 @@ def list_recipes(context: typer.Context) -> None:
 
 def _print_list() -> None:
     width = max(map(len, recipe_names()))
-    for name in recipe_names():
-        typer.echo(f"{name:{width}}  {recipe_title(name)}")
+    parts = []
+    for group, names in RECIPE_GROUPS.items():
+        lines = [f"  {name:{width}}  {recipe_title(name)}" for name in names]
+        parts.append("\n".join([group, *lines]))
+    typer.echo("\n\n".join(parts))
 
 
 @app.command("list")

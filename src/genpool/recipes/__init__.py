@@ -8,6 +8,40 @@ from pathlib import Path
 from genpool.disk.files import is_file
 from genpool.errors import ConfigError, unknown_name
 
+#: the recipes of the package by what they are for, as `genpool recipes` lists them
+RECIPE_GROUPS = {
+    "Your own table": ("texts", "pairs", "texts-scratch", "pairs-scratch"),
+    "Small enough for a CPU": (
+        "rules",
+        "trec",
+        "sst5",
+        "sick",
+        "reviews-stars",
+        "reviews-age",
+        "snli-small",
+    ),
+    "The paper": ("snli", "multinli", "age", "yelp", "snli-released"),
+    "Earlier systems of the paper's Table 1": (
+        "snli-tree-cnn",
+        "snli-spinn",
+        "snli-nti",
+        "snli-nse",
+        "snli-gumbel-tree",
+        "snli-gumbel-tree-600",
+        "snli-cafe",
+        "snli-resan",
+    ),
+    "The models inside the package": (
+        "embedded",
+        "embedded-second",
+        "embedded-general",
+        "embedded-general-more",
+        "embedded-general-last",
+        "embedded-poolings",
+        "embedded-nli",
+    ),
+}
+
 
 def recipe_names() -> list[str]:
     """Returns the names of the recipes of the package, sorted."""
