@@ -92,7 +92,7 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
         "# The paper's tables and figures",
         f"Scale: {reproduction.scale}. {done} of {needed} known cells are finished.",
         f"```bash\n{_command(reproduction)}\n```",
-        "Minutes: training and evaluation by the clock, with as many cells at once as `--jobs` says.",
+        "Minutes: training and evaluation by the clock, as many cells at once as `--jobs` says.",
     ]
     if reproduction.scale == "small":
         parts.append(_smaller())
