@@ -29,11 +29,11 @@ from genpool.experiments.tasks import SEEDS, TASKS
 
 FIGURES = "figures"
 
-COLUMNS = """In the tables, an accuracy, its 95 % interval and the p-values (one-tailed paired t-test
-and McNemar's test over the rows of the test set) are those of seed 0. Points are the difference of
-the accuracies, or of their means where both rows have several seeds; the column "seeds" has the
-mean and the standard deviation. Minutes are training and evaluation by the clock, as many cells at
-once as `--jobs` says."""
+COLUMNS = """In the tables, an accuracy, its 95 % interval and the p-values (one-tailed paired
+t-test, and McNemar's test, over the rows of the test set) are those of seed 0. Points are the
+difference of the accuracies, or of their means where both rows have several seeds; the column
+"seeds" has the mean and the standard deviation. Minutes are training and evaluation by the clock,
+as many cells at once as `--jobs` says."""
 
 SMALLER = """What is smaller than in the paper, so that a cell takes minutes on one core:
 
