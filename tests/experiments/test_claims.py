@@ -138,7 +138,7 @@ def test_a_table_says_what_a_penalty_of_another_paper_did(results: Results) -> N
     results.ledger.add(done(cell, heads={"penalty_gradient_share": 0.4314}))
     note = own_penalty_note(TABLE1, results)
     assert note.startswith("- 600D BiLSTM self-attention has the penalty of its own paper")
-    assert "43 % of the gradient" in note
+    assert "43 % of the gradient at the end of the training on SNLI" in note
 
 
 def test_rows_are_found_by_their_titles() -> None:

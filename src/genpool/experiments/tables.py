@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from itertools import product
 
 from genpool.disk.markdown import markdown_table
 from genpool.evaluation.accuracy import accuracy_interval
 from genpool.experiments.definition import Column, Experiment, Row, short_title
 from genpool.experiments.ledger import Record
+from genpool.experiments.plan import NONE
 from genpool.experiments.results import Results
 from genpool.experiments.systems import SYSTEMS
 
@@ -64,7 +66,7 @@ def _row(row: Row, column: Column, baseline: Row | None, results: Results) -> li
 def _title(row: Row, record: Record) -> str:
     """Returns the title with what was chosen on the dev set."""
     penalty = str(record.cell.get("penalty", "none"))
-    if row.penalty == "none":
+    if row.penalty == NONE:
         return row.title
     asleep = ", asleep" if record.asleep else ""
     chosen = "no penalty" if penalty == "none" else f"{penalty}{asleep}"
@@ -116,17 +118,14 @@ def _tree_verdict(trees: str) -> str:
 def own_penalty_note(experiment: Experiment, results: Results) -> str:
     """Returns what the published penalties of other systems did; empty without any."""
     lines = []
-    for row in experiment.rows:
-        if row.penalty != "none":
-            continue
-        records = [results.record(row, column) for column in experiment.columns]
-        lines += [
-            f"- {row.title} has the penalty of its own paper, which made "
-            f"{100 * share:.0f} % of the gradient at the end of the training."
-            for record in records
-            if record is not None
-            and (share := record.heads.get("penalty_gradient_share")) is not None
-        ]
+    for row, column in product(experiment.rows, experiment.columns):
+        record = results.record(row, column)
+        share = None if record is None else record.heads.get("penalty_gradient_share")
+        if row.penalty == NONE and share is not None:
+            lines.append(
+                f"- {row.title} has the penalty of its own paper, which made {100 * share:.0f} % "
+                f"of the gradient at the end of the training on {column.title}."
+            )
     return "\n".join(lines)
 
 
