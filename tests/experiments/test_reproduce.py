@@ -20,8 +20,8 @@ from genpool.experiments.definitions import EXPERIMENTS
 from genpool.experiments.ledger import Ledger
 from genpool.experiments.outcome import _epochs
 from genpool.experiments.reproduction import Reproduction, reproduce
-from genpool.experiments.status import status_text
-from genpool.experiments.tasks import TASKS
+from genpool.experiments.status import count_cells, status_text
+from genpool.experiments.tasks import TASKS, WEIGHTS
 
 COMMAND = [sys.executable, "-m", "genpool", "reproduce"]
 
@@ -72,6 +72,27 @@ def test_the_status_counts_cells(everything: Path) -> None:
     text = status_text(Reproduction(everything))
     assert text.startswith(f"scale tiny: {len(keys(everything))} models trained, 0 failed")
     assert "in all 0 models left" in text
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
+def test_the_status_knows_all_cells_that_are_left(
+    everything: Path, tmp_path: Path, share: float
+) -> None:
+    lines = (everything / "cells.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    asleep = [line for line in lines if json.loads(line)["asleep"]]
+    begun = [*asleep, *(line for line in lines[: int(share * len(lines))] if line not in asleep)]
+    (tmp_path / "cells.jsonl").write_text("".join(begun), encoding="utf-8")
+    reproduction = Reproduction(tmp_path, "tiny")
+    assert count_cells(reproduction) == (len(begun), len(lines))
+    assert count_cells(reproduction)[0] == len(begun), "nothing that is assumed is kept"
+
+
+def test_a_penalty_is_expected_to_be_active_until_it_is_found_asleep(
+    everything: Path, tmp_path: Path
+) -> None:
+    needed = count_cells(Reproduction(everything))[1]
+    weights, tasks = len(WEIGHTS["tiny"]), len(TASKS["tiny"])
+    assert count_cells(Reproduction(tmp_path, "tiny"))[1] == needed + (weights - 1) * tasks
 
 
 def test_the_parameter_penalty_is_asleep_and_was_not_swept(everything: Path) -> None:

@@ -96,7 +96,7 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
     done, needed = count_cells(reproduction)
     parts = [
         "# The paper's tables and figures",
-        f"Scale: {reproduction.scale}. {done} of {needed} known cells are finished.",
+        f"Scale: {reproduction.scale}. {done} of {needed} cells are finished.",
         f"```bash\n{_command(reproduction)}\n```",
         COLUMNS,
     ]

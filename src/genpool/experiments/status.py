@@ -5,24 +5,42 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from genpool.disk.temporary import is_running
 from genpool.experiments.cells import Cell
 from genpool.experiments.definition import Experiment
 from genpool.experiments.definitions import EXPERIMENTS
-from genpool.experiments.ledger import DONE, FAILED
+from genpool.experiments.ledger import DONE, FAILED, Record
 from genpool.experiments.reproduction import Reproduction
 
 
 def count_cells(reproduction: Reproduction) -> tuple[int, int]:
-    """Returns how many cells are done, and how many are known to be needed in all.
-
-    Choices on a dev set decide which cells come next, so that more may become known.
-    """
+    """Returns how many cells are done, and how many all tables and figures need."""
     done = sum(record.status == DONE for record in reproduction.ledger.records())
-    return done, done + len(_left(reproduction, list(EXPERIMENTS.values())))
+    return done, done + len(cells_left(reproduction, list(EXPERIMENTS.values())))
+
+
+def cells_left(reproduction: Reproduction, experiments: Sequence[Experiment]) -> list[Cell]:
+    """Returns the cells that are left, also those that depend on a choice which is not made yet.
+
+    Which cells they are depends on the choice, but not how many: every choice is made as if what is
+    left had the accuracy 0. A penalty counts as asleep where it was in another cell: it is trained
+    with one weight then, otherwise with all of them.
+    """
+    imagined = Reproduction(reproduction.out, reproduction.scale)
+    asleep = {_penalty(record.cell) for record in imagined.ledger.records() if record.asleep}
+    left: dict[str, Cell] = {}  # by key: two systems of a table can be one model at a small scale
+    while pending := imagined.pending(experiments):
+        for cell in pending:
+            left[cell.key] = cell
+            record = Record(
+                cell.key, DONE, accuracy={"dev": 0.0}, asleep=_penalty(asdict(cell)) in asleep
+            )
+            imagined.ledger.assume(record)
+    return list(left.values())
 
 
 def status_text(reproduction: Reproduction) -> str:
@@ -41,17 +59,17 @@ def status_text(reproduction: Reproduction) -> str:
     seconds = _seconds_by_task(reproduction)
     total = 0.0
     for name, experiment in EXPERIMENTS.items():
-        left = _left(reproduction, [experiment])
+        left = cells_left(reproduction, [experiment])
         total_of = sum(seconds.get(cell.task, seconds[""]) for cell in left) if seconds else 0.0
         lines.append(f"  {name:8} {len(left)} models left" + _duration(total_of))
-    left = _left(reproduction, list(EXPERIMENTS.values()))
+    left = cells_left(reproduction, list(EXPERIMENTS.values()))
     if seconds:
         total = sum(seconds.get(cell.task, seconds[""]) for cell in left)
     jobs = max(1, len(running["running"]))
     lines.append(f"in all {len(left)} models left{_duration(total)} of one core, {jobs} at a time")
     lines.append(
-        "Tables share models. Choices on the dev sets may add some; a penalty that is never active "
-        "is trained once."
+        "Tables share models. A penalty that turns out to be never active is trained once, which "
+        "makes them fewer."
     )
     return "\n".join(lines)
 
@@ -66,8 +84,9 @@ def _duration(seconds: float) -> str:
     return f", about {seconds / 3600:.1f} h"
 
 
-def _left(reproduction: Reproduction, experiments: Sequence[Experiment]) -> list[Cell]:
-    return reproduction.pending(experiments)
+def _penalty(cell: Mapping[str, Any]) -> str:
+    """Returns the name of a cell's penalty, without its weight."""
+    return str(cell["penalty"]).partition(" ")[0]
 
 
 def _seconds_by_task(reproduction: Reproduction) -> dict[str, float]:
