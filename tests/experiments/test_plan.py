@@ -40,7 +40,13 @@ def test_the_learning_rate_comes_first_and_needs_two_systems_for_each_rate(plan:
 @pytest.mark.parametrize("best", RATES)
 def test_all_systems_have_the_rate_that_was_best_on_dev(plan: Plan, best: str) -> None:
     choose_rate(plan, best)
-    for task, system in (("snli", "mean"), ("snli", "disan"), ("multinli", "max")):
+    for task, system in (
+        ("snli", "mean"),
+        ("snli", "disan"),
+        ("multinli", "max"),
+        ("age", "generalized"),
+        ("yelp", "last"),
+    ):
         cell = plan.row(task, system, "none").cell
         assert cell is not None
         assert f"training.learning_rate={best}" in cell.overrides

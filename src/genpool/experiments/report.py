@@ -49,10 +49,10 @@ SMALLER = """What is smaller than in the paper, so that a cell takes minutes on 
   see); word vectors: 33,860 words of GloVe 840B; one seed, and {seeds} seeds for generalized, max,
   mean and scalar pooling on SNLI.
 
-The learning rate was chosen before any comparison, once for each task and for all its systems: of
-{rates}, the one with the best mean dev accuracy of {tuned} pooling without a penalty. MultiNLI has
-that of SNLI. Everything that was chosen was chosen on a dev set; every test set was scored with the
-model of the best dev epoch."""
+The learning rate was chosen before any comparison, once for all systems and tasks: of {rates}, the
+one with the best mean dev accuracy of {tuned} pooling without a penalty on SNLI. It was not tried
+on the other tasks. Everything that was chosen was chosen on a dev set; every test set was scored
+with the model of the best dev epoch."""
 
 REMARKS = """Two remarks on the paper's own figures:
 
