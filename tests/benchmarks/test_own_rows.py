@@ -83,9 +83,9 @@ def test_the_goals_compare_means_and_name_what_was_missed() -> None:
     cells += [cell("IMDB", 1000, 0, "genpool fit", 3, 10.0)]  # compared with nothing
     results = own_rows_page.Results([asdict(measured) for measured in cells])
     goals = {(title, goal): text for title, goal, text in own_rows_page.goals(results)}
-    assert goals["TF-IDF + LR", "ahead in 9"] == "2 of 3 measured; missed: SST-5 200 (-25.0)"
+    assert goals["TF-IDF + LR", "ahead in 9"] == "2 of 3 measured; missed: SST-5 200 (-25.00)"
     missed = goals["SetFit on MiniLM", "TREC 200: within 3 points"]
-    assert missed == "0 of 1 measured; missed: TREC 200 (-22.0)"
+    assert missed == "0 of 1 measured; missed: TREC 200 (-25.00)"
     assert goals["SetFit on MiniLM, time", "a tenth"] == "TREC 200: 10.0 s against 40.0 s (0.25)"
     assert goals["MiniLM vectors + LR, time", "a fifth"] == "not measured"
 
