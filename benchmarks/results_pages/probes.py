@@ -114,13 +114,17 @@ def page_row(cells: list[Cell], task: str, rows: int) -> list[str]:
     return [
         f"{task} {rows:,}",
         str(draws),
-        f"{100 * test.accuracy_b:.2f}",
-        f"**{100 * test.accuracy_a:.2f}**",
+        _percent(test.accuracy_b, test.difference < 0),
+        _percent(test.accuracy_a, test.difference > 0),
         f"{100 * test.difference:+.2f}",
         f"{100 * test.interval[0]:+.2f} to {100 * test.interval[1]:+.2f}",
         f"{test.t_p_value:.2g}",
         f"{np.mean(seconds):.0f}",
     ]
+
+
+def _percent(accuracy: float, better: bool) -> str:
+    return f"**{100 * accuracy:.2f}**" if better else f"{100 * accuracy:.2f}"
 
 
 def goal(cells: list[Cell]) -> str:
