@@ -62,11 +62,12 @@ class Runner:
         """Runs cells until none is pending; KeyboardInterrupt passes on to the workers."""
         try:
             while True:
-                self._start(pending())
-                if not any(worker.cell for worker in self._workers):
+                cells = pending()
+                self._start(cells)
+                if any(worker.cell for worker in self._workers):
+                    self._finish(*self._answers.get())
+                elif not cells:  # otherwise all of them have failed, and others may follow
                     return
-                worker, answer = self._answers.get()
-                self._finish(worker, answer)
         finally:
             self._close()
 
