@@ -81,10 +81,10 @@ def test_the_status_knows_all_cells_that_are_left(
     lines = (everything / "cells.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     asleep = [line for line in lines if json.loads(line)["asleep"]]
     begun = [*asleep, *(line for line in lines[: int(share * len(lines))] if line not in asleep)]
-    (tmp_path / "cells.jsonl").write_text("".join(begun), encoding="utf-8")
-    reproduction = Reproduction(tmp_path, "tiny")
-    assert count_cells(reproduction) == (len(begun), len(lines))
-    assert count_cells(reproduction)[0] == len(begun), "nothing that is assumed is kept"
+    ledger = tmp_path / "cells.jsonl"
+    ledger.write_text("".join(begun), encoding="utf-8")
+    assert count_cells(Reproduction(tmp_path, "tiny")) == (len(begun), len(lines))
+    assert ledger.read_text(encoding="utf-8") == "".join(begun), "nothing assumed is written"
 
 
 def test_a_penalty_is_expected_to_be_active_until_it_is_found_asleep(

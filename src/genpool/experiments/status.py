@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any
 
 from genpool.disk.temporary import is_running
@@ -31,15 +30,14 @@ def cells_left(reproduction: Reproduction, experiments: Sequence[Experiment]) ->
     with one weight then, otherwise with all of them.
     """
     imagined = Reproduction(reproduction.out, reproduction.scale)
-    asleep = {_penalty(record.cell) for record in imagined.ledger.records() if record.asleep}
+    records = imagined.ledger.records()
+    asleep = {_penalty_name(record.cell["penalty"]) for record in records if record.asleep}
     left: dict[str, Cell] = {}  # by key: two systems of a table can be one model at a small scale
     while pending := imagined.pending(experiments):
         for cell in pending:
             left[cell.key] = cell
-            record = Record(
-                cell.key, DONE, accuracy={"dev": 0.0}, asleep=_penalty(asdict(cell)) in asleep
-            )
-            imagined.ledger.assume(record)
+            sleeps = _penalty_name(cell.penalty) in asleep
+            imagined.ledger.assume(Record(cell.key, DONE, accuracy={"dev": 0.0}, asleep=sleeps))
     return list(left.values())
 
 
@@ -57,16 +55,17 @@ def status_text(reproduction: Reproduction) -> str:
         cell = record.cell
         lines.append(f"  failed   {cell['task']}: {cell['system']}: {record.reason}")
     seconds = _seconds_by_task(reproduction)
-    total = 0.0
+
+    def left_text(experiments: Sequence[Experiment]) -> str:
+        left = cells_left(reproduction, experiments)
+        total = sum(seconds.get(cell.task, seconds[""]) for cell in left) if seconds else 0.0
+        return f"{len(left)} models left{_duration(total)}"
+
     for name, experiment in EXPERIMENTS.items():
-        left = cells_left(reproduction, [experiment])
-        total_of = sum(seconds.get(cell.task, seconds[""]) for cell in left) if seconds else 0.0
-        lines.append(f"  {name:8} {len(left)} models left" + _duration(total_of))
-    left = cells_left(reproduction, list(EXPERIMENTS.values()))
-    if seconds:
-        total = sum(seconds.get(cell.task, seconds[""]) for cell in left)
+        lines.append(f"  {name:8} {left_text([experiment])}")
     jobs = max(1, len(running["running"]))
-    lines.append(f"in all {len(left)} models left{_duration(total)} of one core, {jobs} at a time")
+    everything = left_text(list(EXPERIMENTS.values()))
+    lines.append(f"in all {everything} of one core, {jobs} at a time")
     lines.append(
         "Tables share models. A penalty that turns out to be never active is trained once, which "
         "makes them fewer."
@@ -84,9 +83,9 @@ def _duration(seconds: float) -> str:
     return f", about {seconds / 3600:.1f} h"
 
 
-def _penalty(cell: Mapping[str, Any]) -> str:
+def _penalty_name(penalty: str) -> str:
     """Returns the name of a cell's penalty, without its weight."""
-    return str(cell["penalty"]).partition(" ")[0]
+    return penalty.partition(" ")[0]
 
 
 def _seconds_by_task(reproduction: Reproduction) -> dict[str, float]:

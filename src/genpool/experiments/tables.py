@@ -65,11 +65,11 @@ def _row(row: Row, column: Column, baseline: Row | None, results: Results) -> li
 
 def _title(row: Row, record: Record) -> str:
     """Returns the title with what was chosen on the dev set."""
-    penalty = str(record.cell.get("penalty", "none"))
     if row.penalty == NONE:
         return row.title
+    penalty = str(record.cell.get("penalty", NONE))
     asleep = ", asleep" if record.asleep else ""
-    chosen = "no penalty" if penalty == "none" else f"{penalty}{asleep}"
+    chosen = "no penalty" if penalty == NONE else f"{penalty}{asleep}"
     return f"{row.title} ({chosen})"
 
 
