@@ -54,6 +54,7 @@ SIDE_ROOMS = (
     "config.py",
     "disk/",
     "saving/",
+    "cli/stopping.py",
     "cli/terminal.py",
     "text/tree_cache.py",
     "integrations/load_encoder.py",

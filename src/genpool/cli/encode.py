@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,9 +19,10 @@ from genpool.cli.encode_bulk import (
     run_bulk,
 )
 from genpool.cli.sentences import is_sentence
+from genpool.cli.stopping import stopping_in_words
 from genpool.cli.table_options import BadRows, BadRowsOption, EncodingOption, report_skipped
 from genpool.disk.files import is_file
-from genpool.errors import InputError, Stopped, counted, unknown_name
+from genpool.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
     from genpool.inference.sentence_vectors import SentenceVectors
@@ -120,7 +116,7 @@ def encode(
     if engine is not None or shard_options.own():
         if append:
             raise InputError("--append is for an index; the same command continues shards.")
-        with _stopping_in_words("stopped before any row was encoded; run the command again"):
+        with stopping_in_words("stopped before any row was encoded; run the command again"):
             run_bulk(
                 paths,
                 output,
@@ -154,7 +150,7 @@ def encode(
         typer.echo(
             "a run that is stopped starts over; with --engine local it could be continued", err=True
         )
-    with _stopping_in_words(f"stopped; nothing was written to {output}; run the command again"):
+    with stopping_in_words(f"stopped; nothing was written to {output}; run the command again"):
         from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
 
         encoder = _load(model, runtime)
@@ -193,29 +189,6 @@ def _other_output(output: str, options: EncodeOptions) -> OpenOutput | None:
     from genpool.integrations.lance_table import table_writer
 
     return partial(table_writer, output, model=options.model_path, append=options.append)
-
-
-@contextmanager
-def _stopping_in_words(otherwise: str) -> Iterator[None]:
-    """Turns Ctrl-C and SIGTERM into an error that says what is kept.
-
-    Args:
-        otherwise: the message where the interrupt has none.
-    """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    # Only the main thread may set a handler.
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, interrupt) if in_main_thread else None
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        raise Stopped(str(stop) or otherwise) from None
-    finally:
-        if in_main_thread:
-            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _load(model: str | None, runtime: str) -> SentenceVectors:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from genpool.cli.stopping import stopping_in_words
 from genpool.errors import InputError
 
 
@@ -58,7 +59,8 @@ def reproduce(
             typer.echo(f"report: {write_report(reproduction, sentence)}")
         return
     folder = out or Path(f"reproduction-{scale}")
-    failures = run(what, folder, scale, data, jobs, only, sentence, not quiet)
+    with stopping_in_words("stopped; the same command continues, and trains nothing twice"):
+        failures = run(what, folder, scale, data, jobs, only, sentence, not quiet)
     typer.echo(f"report: {folder / 'report.md'}")
     if failures:
         typer.echo(f"{len(failures)} cells failed:", err=True)
