@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,21 +10,25 @@ import pytest
 from scipy.stats import ttest_rel
 
 from genpool.evaluation.significance import compare_correct
-from genpool.experiments.claims import (
-    CLAIMS,
+from genpool.experiments.claims import BEYOND, CLAIMS, Claim, answers
+from genpool.experiments.definition import Row
+from genpool.experiments.definitions import EXPERIMENTS
+from genpool.experiments.plan import PENALTIES
+from genpool.experiments.reproduction import Reproduction
+from genpool.experiments.results import Difference, Results, find
+from genpool.experiments.table1 import EARLIER, TABLE1
+from genpool.experiments.table3 import TABLE3
+from genpool.experiments.tables import accuracy_table, own_penalty_note, trees_note
+from genpool.experiments.tasks import WEIGHTS
+from genpool.experiments.verdicts import (
     FAILS,
     HOLDS,
     MISSING,
     OPEN,
-    answers,
+    Answer,
     together,
     verdict,
 )
-from genpool.experiments.reproduction import Reproduction
-from genpool.experiments.results import Difference, Results, find
-from genpool.experiments.table1 import TABLE1
-from genpool.experiments.table3 import TABLE3
-from genpool.experiments.tables import accuracy_table, own_penalty_note, trees_note
 
 from .records import done
 
@@ -81,19 +86,97 @@ def enter(results: Results, system: str, correct: int, task: str = "yelp") -> No
 
 
 def test_every_claim_is_answered_without_any_figure(results: Results) -> None:
-    verdicts = {answer.verdict for _, answer in answers(results)}
+    verdicts = {answer.verdict for _, answer in answers(results, (*CLAIMS, *BEYOND))}
     assert verdicts == {MISSING}
 
 
 def test_a_claim_is_answered_from_the_rows_of_the_test_set(results: Results) -> None:
     for system, correct in (("mean", 150), ("max", 100), ("last", 120)):
         enter(results, system, correct)
-    claim = next(claim for claim in CLAIMS if claim.text.startswith("Yelp: mean pooling"))
-    answer = claim.answer(results)
+    mean = claim("Yelp: mean pooling")
+    answer = mean.answer(results)
     assert answer.verdict == HOLDS
     # The generated corpus of the tiny scale decides nothing, whatever came out.
-    assert dict(answers(results))[claim].verdict == OPEN
+    assert dict(answers(results, CLAIMS))[mean].verdict == OPEN
     assert "+25.00 points" in answer.measured and "+15.00 points" in answer.measured
+
+
+def claim(start: str) -> Claim:
+    return next(claim for claim in CLAIMS if claim.text.startswith(start))
+
+
+def test_a_claim_of_two_columns_names_them(results: Results) -> None:
+    for task, correct in (("yelp", 150), ("age", 90)):
+        enter(results, "max", correct, task)
+        enter(results, "self-attention", 100, task)
+    answer = claim("Yelp and Age: max pooling").answer(results)
+    assert answer.verdict == FAILS  # as weak as its weakest part
+    assert answer.measured.startswith("Yelp: +25.00 points") and "; Age: -5.00" in answer.measured
+
+
+def test_the_pooling_is_compared_on_the_shortcut_stacked_encoder(results: Results) -> None:
+    enter(results, "shortcut", 110, task="snli")
+    enter(results, "shortcut-generalized", 150, task="snli")
+    answer = BEYOND[-1].answer(results)
+    assert answer.verdict == HOLDS and answer.measured.startswith("+20.00 points")
+
+
+def test_a_penalty_that_is_asleep_improves_nothing(results: Results) -> None:
+    enter(results, "generalized", 100, task="snli")
+    first = WEIGHTS["tiny"][0]
+    cell = results.plan.cell("snli", "generalized", (), 0, "parameter", first)
+    results.ledger.add(done(cell, correct=100, asleep=True))
+    answer = claim("SNLI: the penalty on parameter matrices").answer(results)
+    assert answer.verdict == FAILS and "the same model as no penalty" in answer.measured
+
+
+@pytest.mark.parametrize(
+    ("best_earlier", "expected", "measured"),
+    [
+        (100, HOLDS, "ahead of 19 of 19, significantly of 19; at the least +25.00 points"),
+        (149, OPEN, "ahead of 19 of 19, significantly of 18; at the least +0.50 points"),
+        (170, FAILS, "ahead of 18 of 19, significantly of 18; at the least -10.00 points"),
+    ],
+)
+def test_a_claim_about_all_earlier_systems(
+    results: Results, best_earlier: int, expected: str, measured: str
+) -> None:
+    wanted = claim("SNLI: generalized pooling without a penalty is better than all")
+    enter(results, "generalized", 150, task="snli")
+    for row in EARLIER[:-1]:
+        enter(results, row.system, 80, task="snli")
+    assert wanted.answer(results).verdict == MISSING
+    enter(results, EARLIER[-1].system, best_earlier, task="snli")
+    answer = wanted.answer(results)
+    assert answer.verdict == expected
+    assert answer.measured.startswith(measured) and "over 300D ReSAN" in answer.measured
+
+
+def enter_figure2(results: Results, accuracies: dict[str, dict[int, float]]) -> None:
+    for family, by_heads in accuracies.items():
+        for heads, dev in by_heads.items():
+            row = find("figure2", f"{family}, {heads} head" + ("s" if heads > 1 else ""))
+            cell = results.plan.cell("snli", row.system, row.overrides, 0)
+            results.ledger.add(done(cell, dev=dev))
+
+
+def test_the_curves_of_figure_2_answer_its_claims(results: Results) -> None:
+    """With 1,000 dev rows, half an interval is 1.96 sqrt(0.8 * 0.2 / 1000) = 2.5 points."""
+    scalar = {1: 0.80, 3: 0.74, 5: 0.75, 7: 0.76, 9: 0.75}
+    enter_figure2(results, {"scalar": scalar})
+    assert claim("Figure 2: vector").answer(results).verdict == MISSING
+    assert claim("Figure 2: several heads are better than one, scalar").answer(results) == Answer(
+        "1 head 80.00, 3 heads 74.00, 5 heads 75.00, 7 heads 76.00, 9 heads 75.00; best: 1 head",
+        FAILS,
+    )
+    enter_figure2(results, {"vector": {1: 0.79, 3: 0.80, 5: 0.81, 7: 0.80, 9: 0.82}})
+    several = claim("Figure 2: several heads are better than one, vector").answer(results)
+    assert several.verdict == HOLDS and several.measured.endswith("best: 9 heads")
+    ahead = claim("Figure 2: vector").answer(results)
+    assert ahead.verdict == OPEN  # one head is not behind, by less than chance
+    assert "1 head: -1.00 points" in ahead.measured and "(ahead in 4 of 5)" in ahead.measured
+    enter_figure2(results, {"vector": {1: 0.70}})
+    assert claim("Figure 2: vector").answer(results).verdict == FAILS  # behind by 10 points
 
 
 def test_a_table_shows_figures_reasons_and_gaps(results: Results) -> None:
@@ -138,8 +221,25 @@ def test_a_table_says_what_a_penalty_of_another_paper_did(results: Results) -> N
     results.ledger.add(done(cell, heads={"penalty_gradient_share": 0.4314}))
     note = own_penalty_note(TABLE1, results)
     assert note.startswith("- 600D BiLSTM self-attention has the penalty of its own paper")
-    assert "43 % of the gradient at the end of the training on SNLI" in note
+    assert "was 0.43 times as long" in note and note.endswith("the training on SNLI.")
 
 
 def test_rows_are_found_by_their_titles() -> None:
     assert find("table4", "no penalty").system == "generalized"
+
+
+@pytest.mark.parametrize(
+    ("row", "title"),
+    [
+        (find("table1", "BiLSTM generalized pooling"), "(attention 1e-2, asleep)"),
+        (find("table4", "penalty on attention matrices"), "(weight 1e-2, asleep)"),
+    ],
+)
+def test_a_row_says_which_weight_was_chosen_on_dev(results: Results, row: Row, title: str) -> None:
+    for name, weight in product(PENALTIES, WEIGHTS["tiny"]):
+        cell = results.plan.cell("snli", "generalized", (), 0, name, weight)
+        best = (name, weight) == ("attention", "1e-2")
+        results.ledger.add(done(cell, dev=0.8 if best else 0.6, asleep=best))
+    results.ledger.add(done(results.plan.cell("snli", "generalized", (), 0), dev=0.7))
+    table = TABLE1 if row.penalty == "best" else EXPERIMENTS["table4"]
+    assert f"| {row.title} {title} |" in accuracy_table(table, results)

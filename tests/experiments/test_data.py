@@ -9,7 +9,8 @@ import pytest
 
 from genpool.data import TableReader
 from genpool.experiments import data as made
-from genpool.experiments.data import mixed_nli
+from genpool.experiments.data import mixed_nli, tokenized_texts
+from genpool.text import WordTokenizer
 
 HEADER = "label\tpremise\thypothesis\n"
 
@@ -28,10 +29,11 @@ def test_rows_of_multinli_are_divided_and_quotes_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(made, "HELD_OUT", 2)
-    matched = [f'he said "word {number}", twice' for number in range(7)]
+    # In tokens, which are split from punctuation; quotes stay as they are.
+    matched = [f'he said " word {number} " , twice' for number in range(7)]
     for name, rows in (
         ("snli/train", ["a pair of snli"]),
-        ("mnli/dev_matched", matched),
+        ("mnli/dev_matched", [row.replace('" word', '"word') for row in matched]),
         ("mnli/dev_mismatched", ['"quoted"', "it's"]),
     ):
         _write(tmp_path / f"{name}.tsv.xz", rows)
@@ -41,4 +43,28 @@ def test_rows_of_multinli_are_divided_and_quotes_stay(
     assert train[0] == "a pair of snli"
     assert [len(part) for part in parts] == [3, 2, 2]
     assert sorted(row for part in parts for row in part) == matched
-    assert _premises(tmp_path / "mixed", "cross") == ['"quoted"', "it's"]
+    assert _premises(tmp_path / "mixed", "cross") == ['" quoted "', "it 's"]
+
+
+def test_texts_are_tokenized_once_and_training_rows_are_drawn(tmp_path: Path) -> None:
+    texts = {
+        "train": [f"It's number {number}, isn't it?" for number in range(9)],
+        "dev": ["Don't go."],
+        "test": ['A "quote"...', "two"],
+    }
+    for split, rows in texts.items():
+        lines = "".join(f"{row % 2}\t{text}\n" for row, text in enumerate(rows))
+        (tmp_path / f"{split}.tsv").write_text("label\ttext\n" + lines, encoding="utf-8")
+    tokenizer = WordTokenizer()
+    expected = {
+        split: [" ".join(tokenizer.words(text)) for text in rows] for split, rows in texts.items()
+    }
+    assert expected["dev"] == ["Do n't go ."]
+    tokenized_texts(tmp_path, tmp_path / "all")
+    tokenized_texts(tmp_path, tmp_path / "drawn", train_rows=4)
+    for split, rows in expected.items():
+        assert _premises(tmp_path / "all", split) == rows
+    drawn = list(TableReader(tmp_path / "drawn").read("train"))
+    assert len(drawn) == 4
+    for example in drawn:
+        assert str(example.label) == str(expected["train"].index(example.first) % 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from genpool.experiments.outcome import _epochs
 from genpool.experiments.reproduction import Reproduction, reproduce
 from genpool.experiments.status import count_cells, status_text
 from genpool.experiments.tasks import TASKS, WEIGHTS
+
+from .records import done
 
 COMMAND = [sys.executable, "-m", "genpool", "reproduce"]
 
@@ -87,6 +90,14 @@ def test_the_status_knows_all_cells_that_are_left(
     assert ledger.read_text(encoding="utf-8") == "".join(begun), "nothing assumed is written"
 
 
+def test_a_cell_that_no_table_needs_is_not_counted(everything: Path, tmp_path: Path) -> None:
+    shutil.copy(everything / "cells.jsonl", tmp_path)
+    counts = count_cells(Reproduction(tmp_path, "tiny"))
+    reproduction = Reproduction(tmp_path, "tiny")
+    reproduction.ledger.add(done(reproduction.plan.cell("yelp", "cbow", ("training.clip=9",), 0)))
+    assert count_cells(Reproduction(tmp_path, "tiny")) == counts == (counts[1], counts[1])
+
+
 def test_a_penalty_is_expected_to_be_active_until_it_is_found_asleep(
     everything: Path, tmp_path: Path
 ) -> None:
@@ -133,6 +144,27 @@ def test_killed_at_any_moment_it_ends_with_the_same_table(everything: Path, tmp_
     assert scores(out) == {key: whole[key] for key in keys(out)}
 
 
+def test_a_stop_by_sigterm_saves_and_the_same_command_continues(tmp_path: Path) -> None:
+    """As in the background of a shell, where SIGINT is ignored."""
+    out = tmp_path / "stopped"
+    start = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    start += "from genpool.cli import main; main()"
+    options = ["reproduce", "figure3", "--scale", "tiny", "--out", str(out)]
+    command = [sys.executable, "-c", start, *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list(out.glob("runs/*/checkpoints/*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.terminate()
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert "stopped; the same command continues" in said and "Traceback" not in said
+    assert not (out / "running.json").exists()
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert "continuing after step" in (out / "workers.log").read_text(encoding="utf-8")
+
+
 def test_a_folder_that_cannot_be_created_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file" / "out", tmp_path / ("a" * 5000)):
@@ -160,6 +192,7 @@ def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:
     assert "missing data" in finished.stderr and "blogs-age" in finished.stderr
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "## Cells that failed" in report and "missing data" in report
+    assert "The learning rate could not be chosen" in report
 
 
 def test_a_cell_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch) -> None:

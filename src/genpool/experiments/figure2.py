@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genpool.errors import counted
 from genpool.experiments.definition import Column, Experiment, Row
 
 #: numbers of heads in the paper
@@ -11,7 +12,7 @@ FAMILIES = {"vector": "generalized", "scalar": "scalar"}
 
 def _rows() -> tuple[Row, ...]:
     return tuple(
-        Row(f"{family}, {heads} heads", system, overrides=(f"pooling.heads={heads}",))
+        Row(f"{family}, {counted(heads, 'head')}", system, overrides=(f"pooling.heads={heads}",))
         for family, system in FAMILIES.items()
         for heads in HEADS
     )

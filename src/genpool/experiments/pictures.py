@@ -15,6 +15,8 @@ from genpool.model import SentenceEncoder
 
 COLOURS = {"scalar": "#2e7d32", "vector": "#1f5f8b"}
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+#: opacity of the curves, from few heads to many
+OPACITIES = (0.4, 0.55, 0.7, 0.85, 1.0)
 
 
 def draw_figure2(results: Results, path: Path) -> bool:
@@ -31,12 +33,13 @@ def draw_figure2(results: Results, path: Path) -> bool:
     axes = figure.subplots()
     for family, system in FAMILIES.items():
         own = [(row, record) for row, record in curves if row.system == system]
-        for style, (row, record) in zip(STYLES, own, strict=False):
+        for (row, record), style, opacity in zip(own, STYLES, OPACITIES, strict=False):
             percents = [100 * value for value in record.dev_curve]
             axes.plot(
                 record.dev_epochs,
                 percents,
                 color=COLOURS[family],
+                alpha=opacity,
                 linestyle=style,
                 marker="o",
                 markersize=3.5,

@@ -32,10 +32,15 @@ class Choice:
 
 
 class Plan:
-    """Makes the cells of one scale."""
+    """Makes the cells of one scale.
+
+    Attributes:
+        asked: keys of all cells that a row has needed so far, finished or not.
+    """
 
     def __init__(self, scale: str, ledger: Ledger) -> None:
         self.scale, self.ledger = scale, ledger
+        self.asked: set[str] = set()
 
     def task(self, name: str) -> Task:
         return TASKS[self.scale][name]
@@ -130,6 +135,7 @@ class Plan:
         )
 
     def _record(self, cell: Cell) -> Record | None:
+        self.asked.add(cell.key)
         return self.ledger.done(cell.key)
 
     def cell(

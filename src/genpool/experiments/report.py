@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from genpool.disk.atomic_file import atomic_file
 from genpool.disk.markdown import markdown_table
-from genpool.experiments.claims import MISSING, answers
+from genpool.experiments.claims import BEYOND, CLAIMS, Claim, answers
 from genpool.experiments.definition import Experiment
 from genpool.experiments.definitions import EXPERIMENTS
 from genpool.experiments.figure3 import SENTENCE
@@ -26,6 +27,7 @@ from genpool.experiments.tables import (
     trees_note,
 )
 from genpool.experiments.tasks import SEEDS, TASKS
+from genpool.experiments.verdicts import MISSING
 
 FIGURES = "figures"
 
@@ -40,19 +42,28 @@ SMALLER = """What is smaller than in the paper, so that a cell takes minutes on 
 - models: {hidden} dimensions for each direction of the encoder (600 on SNLI and 300 elsewhere in
   the paper), an attention network of {hidden} (600 and 300), two layers on the NLI tasks (three),
   20 character filters of each width (100), and the start of the attention has deviation 0.1 (0.01);
-- systems of other papers have the same width as ours, not their published one: two that differ in
-  nothing else, such as the LSTMs of 100 and 300 dimensions, are one model here;
+- systems of other papers have the same width as ours, not their published one; of those with two
+  published widths, the smaller residual stacked BiLSTM has half and the larger Gumbel TreeLSTM
+  twice our width, and the layers of the shortcut stacked BiLSTM have half, once and twice. The
+  residual and the shortcut stacked BiLSTM have three layers, as published, where ours has two.
+  Systems that differ in nothing else are one model here, such as the LSTMs of 100 and 300
+  dimensions, and on yelp and age, where the encoder has one layer, max pooling and Lin et al.'s
+  BiLSTM with max pooling;
 - syntax trees, for the systems that read them, are made by a parser: these tables have none;
 - data: {tasks};
+- texts of yelp and age are truncated to {lengths} tokens;
 - training: {epochs} epochs, in which the learning rate rises over a tenth of the steps and then
   falls to zero (in the paper it is halved whenever dev accuracy falls, which two epochs hardly ever
-  see); word vectors: 33,860 words of GloVe 840B; one seed, and {seeds} seeds for generalized, max,
-  mean and scalar pooling on SNLI.
+  see), with batches of 64 rows (128 on SNLI and 32 elsewhere); word vectors: 33,860 words of GloVe
+  840B; one seed, and {seeds} seeds on SNLI for generalized, max, mean and scalar pooling, and for
+  the shortcut stacked BiLSTM."""
 
-The learning rate was chosen before any comparison, once for all systems and tasks: of {rates}, the
-one with the best mean dev accuracy of {tuned} pooling without a penalty on SNLI. It was not tried
-on the other tasks. Everything that was chosen was chosen on a dev set; every test set was scored
-with the model of the best dev epoch."""
+LEARNING_RATE = """The learning rate was chosen before any comparison, once for all systems and
+tasks: of {rates}, the one with the best mean dev accuracy of {tuned} pooling without a penalty on
+SNLI: {chosen}. It was not tried on the other tasks. Everything that was chosen was chosen on a dev
+set; every test set was scored with the model of the best dev epoch."""
+NO_LEARNING_RATE = """The learning rate could not be chosen, because the models on SNLI that it is
+chosen with have failed: the first of {rates} is used, {chosen}."""
 
 REMARKS = """Two remarks on the paper's own figures:
 
@@ -62,6 +73,8 @@ REMARKS = """Two remarks on the paper's own figures:
 - The penalty on parameter matrices is asleep at its threshold of 1: with the released program's
   start the squared distance of W1 between two heads is 144 at the sizes of SNLI, so its hinge is
   zero and so is its gradient. A gain of the model that has it is not the penalty's."""
+
+OWN_QUESTIONS = "Comparisons on SNLI's test set that the paper does not make, answered alike:"
 
 
 def write_report(reproduction: Reproduction, sentence: str | None = None) -> Path:
@@ -101,8 +114,9 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
         COLUMNS,
     ]
     if reproduction.scale == "small":
-        parts.append(_smaller())
-    parts += ["## Claims", _claims(results), REMARKS]
+        parts += [_smaller(), _learning_rate(results)]
+    parts += ["## Claims", _claims(results, CLAIMS), REMARKS]
+    parts += ["### Beyond the paper", OWN_QUESTIONS, _claims(results, BEYOND)]
     for name, experiment in EXPERIMENTS.items():
         if not _has_results(experiment, results):
             parts.append(f"## {experiment.title}\n\nNot run yet.")
@@ -141,22 +155,36 @@ def _command(reproduction: Reproduction) -> str:
 
 def _smaller() -> str:
     tasks = TASKS["small"]
-    epochs = {override for task in tasks.values() for override in task.overrides}
-    numbers = sorted(
-        override.split("=")[1] for override in epochs if override.startswith("training.epochs=")
-    )
+    lengths = [_overridden(tasks[name].overrides, "text.max_length") for name in ("yelp", "age")]
     return SMALLER.format(
         hidden=tasks["snli"].hidden,
         tasks="; ".join(f"{task.title} for {name}" for name, task in tasks.items()),
-        epochs=" or ".join(numbers),
+        lengths=" and ".join(lengths),
+        epochs=_overridden(tasks["snli"].overrides, "training.epochs"),
         seeds=SEEDS["small"],
-        rates=", ".join(tasks["snli"].learning_rates),
-        tuned=" and ".join(TUNED_ON),
     )
 
 
-def _claims(results: Results) -> str:
-    pairs = answers(results)
+def _overridden(overrides: Sequence[str], setting: str) -> str:
+    """Returns the value that overrides give a setting."""
+    return dict(override.split("=", 1) for override in overrides)[setting]
+
+
+def _learning_rate(results: Results) -> str:
+    """Returns how the learning rate was chosen; empty while it is not."""
+    choice = results.plan.learning_rate("snli")
+    if choice.cell is None:
+        return ""
+    text = LEARNING_RATE if results.ledger.done(choice.cell.key) else NO_LEARNING_RATE
+    return text.format(
+        rates=", ".join(results.plan.task("snli").learning_rates),
+        tuned=" and ".join(TUNED_ON),
+        chosen=_overridden(choice.cell.overrides, "training.learning_rate"),
+    )
+
+
+def _claims(results: Results, claims: Sequence[Claim]) -> str:
+    pairs = answers(results, claims)
     rows = [
         [claim.text, claim.paper, answer.measured, f"**{answer.verdict}**"]
         for claim, answer in pairs
@@ -207,6 +235,7 @@ table {{ border-collapse: collapse; font-size: .86rem; margin: .8rem 0 1.4rem }}
 th {{ text-align: left; border-bottom: 2px solid #1c2430; vertical-align: bottom }}
 td {{ border-bottom: 1px solid #dde2e8; vertical-align: top }}
 th, td {{ padding: .35rem .8rem .35rem 0 }}
+td[style*="right"] {{ white-space: nowrap }}
 tr:hover td {{ background: #f3f6fa }}
 img {{ max-width: 100% }} code, pre {{ background: #f3f6fa; border-radius: .25rem }}
 pre {{ padding: .8rem 1rem; overflow-x: auto }} code {{ padding: .1rem .25rem }}

@@ -30,6 +30,8 @@ from genpool.experiments.tasks import VECTORS
 from genpool.training.run_lock import remove_lock, run_lock
 
 ALL = "all"
+#: marks a folder of data that is complete, and tokenized
+TOKENIZED = "tokenized"
 
 
 class Reproduction:
@@ -138,10 +140,10 @@ class Reproduction:
         data = None if task.data is None else str(base / task.data)
         if task.prepare is not None:
             folder = self.out / "data" / cell.task
-            if not (folder / "made").is_file():
+            if not (folder / TOKENIZED).is_file():
                 try:
                     task.prepare(base, folder)
-                    (folder / "made").touch()
+                    (folder / TOKENIZED).touch()
                 except (GenpoolError, OSError) as error:
                     return f"the data could not be made: {error}"
             data = str(folder)

@@ -17,17 +17,28 @@ from genpool.experiments.reproduction import Reproduction
 
 
 def count_cells(reproduction: Reproduction) -> tuple[int, int]:
-    """Returns how many cells are done, and how many all tables and figures need."""
-    done = sum(record.status == DONE for record in reproduction.ledger.records())
-    return done, done + len(cells_left(reproduction, list(EXPERIMENTS.values())))
+    """Returns how many cells are done, and how many there are, of all tables and figures.
+
+    A cell that no table needs, such as one of a definition that has changed since, is not counted.
+    """
+    imagined, left = _imagine_finished(reproduction, list(EXPERIMENTS.values()))
+    done = sum(reproduction.ledger.done(key) is not None for key in imagined.plan.asked)
+    return done, done + len(left)
 
 
 def cells_left(reproduction: Reproduction, experiments: Sequence[Experiment]) -> list[Cell]:
-    """Returns the cells that are left, also those that depend on a choice which is not made yet.
+    """Returns the cells that are left, also those that depend on a choice which is not made yet."""
+    return _imagine_finished(reproduction, experiments)[1]
 
-    Which cells they are depends on the choice, but not how many: every choice is made as if what is
-    left had the accuracy 0. A penalty counts as asleep where it was in another cell: it is trained
-    with one weight then, otherwise with all of them.
+
+def _imagine_finished(
+    reproduction: Reproduction, experiments: Sequence[Experiment]
+) -> tuple[Reproduction, list[Cell]]:
+    """Returns the reproduction as if it were finished, and the cells that are left for that.
+
+    Which cells they are depends on the choices, but not how many: every choice is made as if what
+    is left had the accuracy 0. A penalty counts as asleep where it was in another cell: it is
+    trained with one weight then, otherwise with all of them.
     """
     imagined = Reproduction(reproduction.out, reproduction.scale)
     records = imagined.ledger.records()
@@ -38,7 +49,7 @@ def cells_left(reproduction: Reproduction, experiments: Sequence[Experiment]) ->
             left[cell.key] = cell
             sleeps = _penalty_name(cell.penalty) in asleep
             imagined.ledger.assume(Record(cell.key, DONE, accuracy={"dev": 0.0}, asleep=sleeps))
-    return list(left.values())
+    return imagined, list(left.values())
 
 
 def status_text(reproduction: Reproduction) -> str:

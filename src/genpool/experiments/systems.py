@@ -49,18 +49,20 @@ def _encoder(name: str, size: int, *others: str) -> tuple[tuple[str, ...], tuple
 
 
 _MEAN, _MAX, _LAST = "pooling.name=mean", "pooling.name=max", "pooling.name=last"
-_ONE_LAYER = "encoder.layers=1"
+_ONE_LAYER, _FIVE_HEADS = "encoder.layers=1", "pooling.heads=5"
+_SHORTCUT = ("encoder.name=shortcut-stacked", "encoder.hidden_dims=[512,1024,2048]")
+_SHORTCUT_SCALED = (_SHORTCUT[0], "encoder.hidden_dims=[{half},{hidden},{double}]")
 
 SYSTEMS: dict[str, System] = {
-    "generalized": System("BiLSTM generalized pooling", ("pooling.heads=5",)),
+    "generalized": System("BiLSTM generalized pooling", (_FIVE_HEADS,)),
     "max": System("BiLSTM max pooling", (_MAX,)),
     "mean": System("BiLSTM mean pooling", (_MEAN,)),
     "last": System("BiLSTM last pooling", (_LAST,)),
     # With the start of generalized pooling, so that only scalar or vector weights differ.
     "scalar": System(
         "BiLSTM scalar self-attention",
-        ("pooling.name=scalar", "pooling.heads=5", "pooling.initial_std=0.01"),
-        ("pooling.name=scalar", "pooling.heads=5", "pooling.initial_std=0.1"),
+        ("pooling.name=scalar", _FIVE_HEADS, "pooling.initial_std=0.01"),
+        ("pooling.name=scalar", _FIVE_HEADS, "pooling.initial_std=0.1"),
     ),
     "cbow": System("CBOW", ("encoder.name=bag-of-words", _MEAN)),
     "lstm-100": System("100D LSTM", *_encoder("lstm", 100, _ONE_LAYER, _LAST)),
@@ -101,10 +103,12 @@ SYSTEMS: dict[str, System] = {
         ("encoder.name=residual-stacked", "encoder.hidden_dim=600", "encoder.layers=3", _MAX),
         ("encoder.name=residual-stacked", "encoder.hidden_dim={hidden}", "encoder.layers=3", _MAX),
     ),
-    "shortcut": System(
-        "Shortcut stacked BiLSTM",
-        ("encoder.name=shortcut-stacked", "encoder.hidden_dims=[512,1024,2048]", _MAX),
-        ("encoder.name=shortcut-stacked", "encoder.hidden_dims=[{half},{hidden},{double}]", _MAX),
+    "shortcut": System("Shortcut stacked BiLSTM", (*_SHORTCUT, _MAX), (*_SHORTCUT_SCALED, _MAX)),
+    # Not in a paper: it shows how much of a lead is the encoder's, and how much the pooling's.
+    "shortcut-generalized": System(
+        "Shortcut stacked BiLSTM generalized pooling",
+        (*_SHORTCUT, _FIVE_HEADS),
+        (*_SHORTCUT_SCALED, _FIVE_HEADS),
     ),
     "cnn": System(
         "CNN max pooling",

@@ -10,7 +10,7 @@ from genpool.disk.markdown import markdown_table
 from genpool.evaluation.accuracy import accuracy_interval
 from genpool.experiments.definition import Column, Experiment, Row, short_title
 from genpool.experiments.ledger import Record
-from genpool.experiments.plan import NONE
+from genpool.experiments.plan import BEST, NONE
 from genpool.experiments.results import Results
 from genpool.experiments.systems import SYSTEMS
 
@@ -68,9 +68,11 @@ def _title(row: Row, record: Record) -> str:
     if row.penalty == NONE:
         return row.title
     penalty = str(record.cell.get("penalty", NONE))
+    if penalty == NONE:
+        return f"{row.title} (no penalty)"
     asleep = ", asleep" if record.asleep else ""
-    chosen = "no penalty" if penalty == NONE else f"{penalty}{asleep}"
-    return f"{row.title} ({chosen})"
+    chosen = penalty if row.penalty == BEST else f"weight {penalty.split()[1]}"
+    return f"{row.title} ({chosen}{asleep})"
 
 
 def _tests(row: Row, baseline: Row, column: Column, results: Results) -> list[str]:
@@ -123,8 +125,9 @@ def own_penalty_note(experiment: Experiment, results: Results) -> str:
         share = None if record is None else record.heads.get("penalty_gradient_share")
         if row.penalty == NONE and share is not None:
             lines.append(
-                f"- {row.title} has the penalty of its own paper, which made {100 * share:.0f} % "
-                f"of the gradient at the end of the training on {column.title}."
+                f"- {row.title} has the penalty of its own paper, whose gradient on the pooling "
+                f"was {share:.2f} times as long as that of the whole loss at the end of the "
+                f"training on {column.title}."
             )
     return "\n".join(lines)
 
@@ -175,6 +178,7 @@ def sweep_table(results: Results) -> str:
             [
                 str(cell["task"]),
                 str(cell["system"]),
+                str(record.settings.get("pooling", {}).get("heads", "")),
                 str(cell["penalty"]) + (" (asleep)" if record.asleep else ""),
                 f"{rate:g}" if isinstance(rate, float) else str(rate),
                 str(cell["seed"]),
@@ -182,5 +186,5 @@ def sweep_table(results: Results) -> str:
             ]
         )
     rows.sort()
-    heads = ["task", "system", "penalty", "learning rate", "seed", "dev"]
-    return markdown_table(heads, rows, text=3)
+    heads = ["task", "system", "heads", "penalty", "learning rate", "seed", "dev"]
+    return markdown_table(heads, rows, text=4)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from dataclasses import asdict
@@ -52,6 +53,8 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
+    # A reproduction in the background of a shell ignores SIGINT, and its processes would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # The answers have standard output for themselves: whatever else is printed goes to the log.
     answers, sys.stdout = sys.stdout, sys.stderr
     jobs: queue.Queue[str] = queue.Queue()

@@ -41,10 +41,11 @@ class Penalty(NamedTuple):
 
 def pair_distances(heads: Tensor) -> Tensor:
     """Returns the squared distances of all pairs i < j: (batch, heads, dim) -> (batch, pairs)."""
-    pairs = combinations(range(heads.shape[1]), 2)
     # Pair by pair: one difference at a time takes little memory, and unlike |a|^2 + |b|^2 - 2ab it
     # keeps the precision of heads that are close together, which are the ones that matter.
-    distances = [(heads[:, i] - heads[:, j]).square().sum(dim=-1) for i, j in pairs]
+    # Unbound once: the backward of every heads[:, i] would fill a tensor of the size of all heads.
+    pairs = combinations(heads.unbind(dim=1), 2)
+    distances = [(first - second).square().sum(dim=-1) for first, second in pairs]
     if not distances:
         return heads.new_zeros(heads.shape[0], 0)
     return torch.stack(distances, dim=1)  # (batch, pairs)
