@@ -47,7 +47,10 @@ def test_files_of_two_versions_are_never_mixed(tmp_path: Path, replacements: int
     assert first == second == f"version {min(replacements, 5)}"
 
 
-def test_an_error_is_passed_on_at_once_unless_the_folder_was_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [FolderError, FileNotFoundError, RuntimeError, ValueError])
+def test_an_error_is_passed_on_at_once_unless_the_folder_was_replaced(
+    tmp_path: Path, error: type[Exception]
+) -> None:
     target = tmp_path / "out"
     write(target, "old")
     calls = 0
@@ -58,11 +61,11 @@ def test_an_error_is_passed_on_at_once_unless_the_folder_was_replaced(tmp_path: 
         if calls == 1:
             write(target, "new")
         if calls != 2:
-            raise FolderError("damaged")
+            raise error("damaged")
         return (target / "a.txt").read_text()
 
     assert read_consistently(target, read) == "new"
-    with pytest.raises(FolderError, match="damaged"):
+    with pytest.raises(error, match="damaged"):
         read_consistently(target, read)
     assert calls == 3
 

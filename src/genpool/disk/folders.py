@@ -40,8 +40,8 @@ def read_consistently(path: str | Path, read: Callable[[], Content]) -> Content:
 
     Args:
         path: the folder.
-        read: reads the folder. Its OSError or FolderError is raised only if the folder was not
-            replaced while it ran.
+        read: reads the folder. An exception of it is raised only if the folder was not replaced
+            while it ran.
     """
     folder = Path(path)
     for _ in range(UNLOCKED_READS):
@@ -50,7 +50,9 @@ def read_consistently(path: str | Path, read: Callable[[], Content]) -> Content:
             break
         try:
             content = read()
-        except (FolderError, OSError):
+        except Exception:
+            # A file that is missing or of another version can make a library raise anything: torch
+            # has a RuntimeError for it.
             if before is not None and folder_identity(folder) == before:
                 raise
         else:

@@ -45,7 +45,8 @@ class WeightsFile:
             FolderError: the file is not complete, or of another format.
         """
         try:
-            with safe_open(path, framework="pt") as file:
+            # Not "pt", for which torch would open and map the file a second time.
+            with safe_open(path, framework="numpy") as file:
                 slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
                 shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
                 return cls(path, shapes, {name: part.get_dtype() for name, part in slices.items()})
