@@ -26,7 +26,7 @@ def startup_rows(rounds: int) -> list[Row]:
     sides = {"torch": TORCH, **STARTS}
     seconds = interleaved(
         {name: lambda arguments=arguments: start(arguments) for name, arguments in sides.items()},  # type: ignore[misc]
-        max(rounds, 7),
+        rounds,
         clock=children_seconds,
     )
     torch = statistics.median(seconds["torch"])

@@ -342,6 +342,13 @@ def killing(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int) ->
     monkeypatch.setattr(module, name, call)
 
 
+@pytest.fixture
+def every_best_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every evaluation that is the best writes a model, so that there is more to go wrong."""
+    monkeypatch.setattr("genpool.training.run.BEST_MODEL_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("every_best_model")
 @pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 17, 22, 27])
 def test_killed_at_any_write_it_goes_on_to_the_same_end(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch, at: int
@@ -356,6 +363,7 @@ def test_killed_at_any_write_it_goes_on_to_the_same_end(
     assert outcome(out) == outcome(finished)
 
 
+@pytest.mark.usefixtures("every_best_model")
 @pytest.mark.parametrize("at", range(1, 9))
 def test_killed_at_any_renaming_it_goes_on_to_the_same_end(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch, at: int
@@ -417,6 +425,7 @@ def test_the_checkpoints_of_a_finished_run_are_removed(finished: Path) -> None:
     assert not (finished / "checkpoints").exists()
 
 
+@pytest.mark.usefixtures("every_best_model")
 def test_a_full_disk_while_saving_the_best_model_leaves_the_one_before_it(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch
 ) -> None:

@@ -26,7 +26,7 @@ def bench(
 ) -> None:
     """Compare speed and memory with alternatives; needs a clone of the repository.
 
-    Example: genpool bench --only startup
+    Example: genpool bench --only startup --rounds 1
     """
     root = _repository()
     sys.path.insert(0, str(root))

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.errors import TrainingError
+from genpool.errors import Interrupted, TrainingError
 from genpool.model import Classified, Classifier
 from genpool.text import Batch
 from genpool.training.batches import count_epochs, count_steps, process_share
@@ -43,6 +43,8 @@ from genpool.training.tracking import Tracker, peak_memory_mb
 
 #: training rows that the error for a step names
 MAX_NAMED_ROWS = 8
+#: seconds between two writings of the best model; every checkpoint has its weights, too
+BEST_MODEL_SECONDS = 10.0
 
 
 class Run(ResumableRun[Classifier, RunState]):
@@ -88,6 +90,7 @@ class Run(ResumableRun[Classifier, RunState]):
         self.contrastive = self._contrastive_loss()
         self.needs_weights = any(extra_loss.needs_weights for extra_loss in self.extra_losses)
         self.tracker = Tracker(folder.path, settings.training.tensorboard and self.main)
+        self._best_is_written, self._best_written_at = True, -math.inf
 
     def _contrastive_loss(self) -> ContrastiveLoss | None:
         settings = self.settings.training
@@ -216,6 +219,7 @@ class Run(ResumableRun[Classifier, RunState]):
             return
         ids = ", ".join(self.prepared.train.ids[row] for row in examples[:MAX_NAMED_ROWS])
         dots = " ..." if len(examples) > MAX_NAMED_ROWS else ""
+        self._write_best_now()
         best = self.folder.best
         kept = f"The best model so far is kept in {best}. " if best.is_dir() else ""
         raise TrainingError(
@@ -245,10 +249,21 @@ class Run(ResumableRun[Classifier, RunState]):
     def _apply(self, decision: Decision) -> None:
         if decision.is_best:
             self.best = trained_weights(self.model)
-            if self.main:
-                self.folder.save_model(self.folder.best, self.prepared.complete_model)
+            # With few rows, writing the model would take longer than training it.
+            self._best_is_written = False
+            if time.monotonic() - self._best_written_at >= BEST_MODEL_SECONDS:
+                self._write_best_now()
         elif decision.restore:
             restore_weights(self.model, self.best)
+
+    def _write_best_now(self) -> None:
+        """Writes the best model if the folder does not have it; the model has its weights then."""
+        if self._best_is_written:
+            return
+        restore_weights(self.model, self.best)
+        if self.main:
+            self.folder.save_model(self.folder.best, self.prepared.complete_model)
+        self._best_is_written, self._best_written_at = True, time.monotonic()
 
     def log(self, line: dict[str, Any]) -> None:
         super().log(line)
@@ -327,6 +342,16 @@ class Run(ResumableRun[Classifier, RunState]):
         }
 
     # --- The rest --------------------------------------------------------------------------------
+
+    def resume(self) -> None:
+        super().resume()
+        # A process that was killed may have left an older one.
+        self._best_is_written = not self.folder.best.is_dir()
+
+    def interrupt(self) -> NoReturn:
+        self.save()
+        self._write_best_now()  # not before: it changes the weights
+        raise Interrupted(self.folder.path, self.state.step)
 
     def stop_early(self) -> None:
         """Ends the training with the best weights so far, and says so."""
