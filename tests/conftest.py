@@ -34,6 +34,22 @@ torch.set_num_threads(1)
 
 pytest_plugins = ["tests.helpers.commands"]
 
+#: the files that take longest; begun last, one of them would leave a core without work
+SLOW_FILES = (
+    "tests/test_docs.py",
+    "tests/experiments/test_reproduce.py",
+    "tests/test_readme.py",
+    "tests/integrations/test_onnx_encoders.py",
+    "tests/service/browser/test_for_everybody.py",
+    "tests/training/test_stop_and_go.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the slow files first; all other files stay in their order."""
+    ranks = {name: rank for rank, name in enumerate(SLOW_FILES)}
+    items.sort(key=lambda item: ranks.get(item.location[0], len(ranks)))
+
 
 @pytest.fixture(scope="session")
 def make_text() -> MakeText:
