@@ -136,6 +136,20 @@ def compare_correct(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) 
     )
 
 
+def paired_p_value(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) -> float:
+    """Returns the p-value of the one-tailed paired t-test: small if A is better than B.
+
+    Args:
+        right_a: 1 where A is right, 0 where it is wrong, (rows,); or the share of several models,
+            such as one of each seed, that are right.
+        right_b: the same for B.
+
+    Raises:
+        MissingExtraError: the extra `train` is not installed.
+    """
+    return _t_test(right_a, right_b)[1]
+
+
 def _t_test(
     right_a: NDArray[np.float64], right_b: NDArray[np.float64]
 ) -> tuple[float | None, float, tuple[float, float]]:
@@ -145,7 +159,7 @@ def _t_test(
     differences = right_a - right_b  # (rows,)
     if np.ptp(differences) == 0:
         same = float(differences[0])
-        return None, {0.0: 0.5, 1.0: 0.0, -1.0: 1.0}[same], (same, same)
+        return None, 0.5 - 0.5 * float(np.sign(same)), (same, same)
     one_tailed = ttest_rel(right_a, right_b, alternative="greater")
     limits = ttest_rel(right_a, right_b).confidence_interval(CONFIDENCE)
     interval = max(float(limits.low), -1.0), min(float(limits.high), 1.0)

@@ -31,11 +31,16 @@ from genpool.experiments.verdicts import MISSING
 
 FIGURES = "figures"
 
-COLUMNS = """In the tables, an accuracy, its 95 % interval and the p-values (one-tailed paired
-t-test, and McNemar's test, over the rows of the test set) are those of seed 0. Points are the
-difference of the accuracies, or of their means where both rows have several seeds; the column
-"seeds" has the mean and the standard deviation. Minutes are training and evaluation by the clock,
-as many cells at once as `--jobs` says."""
+COLUMNS = """In the tables, an accuracy and its 95 % interval are those of seed 0; the column
+"seeds" has the mean of all seeds and their standard deviation. Points are a difference of
+accuracies, and p (t-test) is the one-tailed paired t-test over the rows of the test set. Where both
+rows of a comparison have several seeds, the two are of all seeds (a test row counts by the share of
+the seeds that are right), otherwise of seed 0; McNemar's test is always of seed 0. Minutes are
+training and evaluation by the clock, as many cells at once as `--jobs` says. A penalty is asleep if
+no pair of heads was closer than its threshold in any step: its gradient is zero then.
+
+A claim holds, or does not, if its difference is significant (p < 0.05) and, where there are several
+seeds, larger than their spread: the standard deviation of a difference between two single runs."""
 
 SMALLER = """What is smaller than in the paper, so that a cell takes minutes on one core:
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from genpool.evaluation.significance import Comparison, compare_correct
+from genpool.evaluation.significance import compare_correct, paired_p_value
 from genpool.experiments.definition import Column, Experiment, Row
 from genpool.experiments.definitions import EXPERIMENTS
 from genpool.experiments.ledger import Record
@@ -19,16 +21,21 @@ from genpool.experiments.reproduction import Reproduction
 class Difference:
     """How much one row is ahead of another in a column.
 
+    Where both rows have several seeds, points and p-value are of all of them: a row of the test set
+    counts by the share of the seeds that are right. Otherwise they are of seed 0.
+
     Attributes:
-        rows: the paired tests over the rows of the test set, of the models of seed 0.
-        points: difference of the accuracies in points; of the means over the seeds, where both
-            rows have several.
+        points: difference of the accuracies in points.
+        p_value: of the one-tailed paired t-test over the rows of the test set.
+        mcnemar_p_value: of McNemar's exact test, two-sided; always of seed 0, because the test
+            knows only right and wrong.
         spread: standard deviation of a difference between single runs with different seeds, in
             points; None where one of the rows has one seed.
     """
 
-    rows: Comparison
     points: float
+    p_value: float
+    mcnemar_p_value: float
     spread: float | None
 
 
@@ -72,16 +79,20 @@ class Results:
         if one is None or other is None:
             return None
         split = self.split(column)
-        rows = compare_correct(
-            one.correct_rows(split).astype(np.float64),
-            other.correct_rows(split).astype(np.float64),
-        )
-        ours = [100 * self.accuracy(record, column) for record in self.seeds(first, column)]
-        theirs = [100 * self.accuracy(record, column) for record in self.seeds(second, column)]
+        mcnemar = compare_correct(_right([one], split), _right([other], split)).mcnemar_p_value
+        ours, theirs = self.seeds(first, column), self.seeds(second, column)
+        spread = None
         if min(len(ours), len(theirs)) < 2:
-            return Difference(rows, 100 * rows.difference, None)
-        spread = (statistics.variance(ours) + statistics.variance(theirs)) ** 0.5
-        return Difference(rows, statistics.mean(ours) - statistics.mean(theirs), spread)
+            ours, theirs = [one], [other]
+        else:
+            spread = sum(self._variance(side, column) for side in (ours, theirs)) ** 0.5
+        right, right_of_other = _right(ours, split), _right(theirs, split)
+        points = 100 * float(right.mean() - right_of_other.mean())
+        return Difference(points, paired_p_value(right, right_of_other), mcnemar, spread)
+
+    def _variance(self, seeds: Sequence[Record], column: Column) -> float:
+        """Returns the variance of the accuracies, which are in points."""
+        return statistics.variance(100 * self.accuracy(record, column) for record in seeds)
 
     def _choice(self, row: Row, column: Column) -> Choice:
         return self.plan.row(column.task, row.system, row.penalty, row.overrides)
@@ -90,6 +101,12 @@ class Results:
         if choice.cell is None or choice.needed:
             return None
         return self.ledger.done(choice.cell.key)
+
+
+def _right(records: Sequence[Record], split: str) -> NDArray[np.float64]:
+    """Returns the share of the models that are right, for every row of a test split, (rows,)."""
+    right: NDArray[np.float64] = np.mean([record.correct_rows(split) for record in records], axis=0)
+    return right
 
 
 def find(experiment: str, title: str) -> Row:

@@ -79,11 +79,10 @@ def _tests(row: Row, baseline: Row, column: Column, results: Results) -> list[st
     difference = results.difference(row, baseline, column)
     if difference is None:
         return ["", "", ""]
-    comparison = difference.rows
     return [
         f"{difference.points:+.2f}",
-        f"{comparison.t_p_value:.2g}",
-        f"{comparison.mcnemar_p_value:.2g}",
+        f"{difference.p_value:.2g}",
+        f"{difference.mcnemar_p_value:.2g}",
     ]
 
 

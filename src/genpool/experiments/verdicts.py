@@ -37,9 +37,9 @@ def verdict(difference: Difference | None) -> str:
         return MISSING
     if difference.spread is not None and abs(difference.points) <= difference.spread:
         return OPEN
-    if difference.points > 0 and difference.rows.t_p_value < SIGNIFICANT:
+    if difference.points > 0 and difference.p_value < SIGNIFICANT:
         return HOLDS
-    if difference.points < 0 and difference.rows.t_p_value > 1 - SIGNIFICANT:
+    if difference.points < 0 and difference.p_value > 1 - SIGNIFICANT:
         return FAILS
     return OPEN
 
@@ -102,4 +102,4 @@ def _points(difference: Difference | None) -> str:
     if difference is None:
         return "not measured"
     spread = "" if difference.spread is None else f", spread over seeds {difference.spread:.2f}"
-    return f"{difference.points:+.2f} points (p = {difference.rows.t_p_value:.2g}{spread})"
+    return f"{difference.points:+.2f} points (p = {difference.p_value:.2g}{spread})"
