@@ -33,14 +33,16 @@ FIGURES = "figures"
 
 COLUMNS = """In the tables, an accuracy and its 95 % interval are those of seed 0; the column
 "seeds" has the mean of all seeds and their standard deviation. Points are a difference of
-accuracies, and p (t-test) is the one-tailed paired t-test over the rows of the test set. Where both
-rows of a comparison have several seeds, the two are of all seeds (a test row counts by the share of
-the seeds that are right), otherwise of seed 0; McNemar's test is always of seed 0. Minutes are
-training and evaluation by the clock, as many cells at once as `--jobs` says. A penalty is asleep if
-no pair of heads was closer than its threshold in any step: its gradient is zero then.
+accuracies, and p (t-test) is the one-tailed paired t-test over the rows of the test set: small
+where the model is better, near 1 where it is worse. Where both rows of a comparison have several
+seeds, the two are of all seeds (a test row counts by the share of the seeds that are right),
+otherwise of seed 0; McNemar's test is always of seed 0. Minutes are training and evaluation by
+the clock, as many cells at once as `--jobs` says. A penalty is asleep if no pair of heads was
+closer than its threshold in any step: its gradient is zero then.
 
-A claim holds, or does not, if its difference is significant (p < 0.05) and, where there are several
-seeds, larger than their spread: the standard deviation of a difference between two single runs."""
+A comparison holds with p < 0.05 and does not with p > 0.95, if it is larger than the spread over
+seeds, where there are several: the standard deviation of a difference between two single runs.
+Otherwise it is not decidable. A claim of several comparisons is as weak as the weakest of them."""
 
 SMALLER = """What is smaller than in the paper, so that a cell takes minutes on one core:
 
