@@ -86,7 +86,7 @@ def test_the_page_works_without_a_pointer(open_page: OpenPage) -> None:
     page.focus("#second")
     page.keyboard.type("A cat sleeps.")
     page.keyboard.press("Enter")
-    page.wait_for_selector('#pair .word[aria-label^="cat"]')
+    page.wait_for_selector('#pair [aria-label="Second sentence"] .word:nth-child(4)')
     page.focus('#heads [data-head="1"]')
     page.keyboard.press("Space")
     assert page.locator("#words .head-name strong").all_inner_texts() == ["Head 2"]

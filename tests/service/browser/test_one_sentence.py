@@ -51,7 +51,7 @@ def test_what_is_typed_is_explained(open_page: OpenPage, explain: Explain) -> No
     page.fill("#first", "")
     page.wait_for_selector("#details", state="hidden")
     page.type("#first", DOG)
-    page.wait_for_selector("#details", state="visible")
+    wait_for_words(page, "A", "dog", "runs", ".")  # whoever types slowly sees a part of it first
     (explained,) = explain(DOG)["sentences"]
     assert words(page, "Sentence") == ["A", "dog", "runs", "."]
     assert described(page, "Sentence") == [degrees(turn) for turn in explained["vector_influence"]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.service.browser.conftest import SENTENCES, Explain, OpenPage
+from tests.service.browser.conftest import SENTENCES, Explain, OpenPage, wait_for_words
 
 FIRST, SECOND = "A man is playing a guitar.", "A musician performs."
 LINK = "#mode=two&first=A+man+is+playing+a+guitar.&second=A+musician+performs."
@@ -38,7 +38,10 @@ def test_two_sentences_can_be_typed_and_compared(open_page: OpenPage, explain: E
     page.fill("#first", FIRST)
     page.fill("#second", SECOND)
     page.click("#run")
-    page.wait_for_selector('#pair .word[aria-label^="musician"]')
+    # The sentences of an example are compared first, and perhaps the first one with that example's
+    # second one, which is longer.
+    wait_for_words(page, "A", "man", "is", "playing", "a", "guitar", ".")
+    page.locator('#pair [aria-label="Second sentence"] .word').nth(4).wait_for(state="detached")
     pair = explain(FIRST, SECOND)["pair"]
     assert page.inner_text("#similarity") == minus(f"{pair['similarity']:.2f}")
     expected = [minus(f"{cosine:.2f}") for cosine in pair["head_similarity"]]
