@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -82,3 +84,22 @@ def test_two_processes_leave_one_folder_like_that_of_one(runs: tuple[Path, Path]
     one, two = (sorted(str(path.relative_to(out)) for path in out.rglob("*")) for out in runs)
     assert one == two
     assert (runs[1] / "run.json").read_text().count('"processes": 2') == 1
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_process_of_several_ends_without_finalizing_the_interpreter(
+    tmp_path: Path, joined: bool
+) -> None:
+    """Finalizing could abort it: threads of gloo outlive the process group."""
+    join = f"'gloo', init_method='file://{tmp_path}/store', rank=0, world_size=1"
+    program = f"""
+import atexit, torch
+from genpool.training.processes import end_process_group
+if {joined}: torch.distributed.init_process_group({join})
+atexit.register(print, 'finalized')
+print('done')
+end_process_group()
+"""
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.split() == (["done"] if joined else ["done", "finalized"])

@@ -80,7 +80,7 @@ def train(
     from genpool.training import read_settings
     from genpool.training import train as train_run
     from genpool.training.fitting import start_recipe
-    from genpool.training.processes import destroy_process_group
+    from genpool.training.processes import end_process_group
     from genpool.training.report import score_text
     from genpool.training.selection import select as select_run
 
@@ -108,9 +108,9 @@ def train(
         settings = read_settings(text, overrides, recipe)
         results = train_run(settings, data, folder, resume, not quiet, not no_test)
         model, report, chosen = folder / "best", "report.md", ""
-    destroy_process_group()
     for split, scores in results.items():
         typer.echo(f"{split} {score_text(scores)}")
     if results:
         typer.echo(f"report: {folder / report}")
         typer.echo(f"model:  {model}{chosen}")
+    end_process_group()

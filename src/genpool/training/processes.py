@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -75,7 +76,16 @@ def min_over_processes(accelerator: Any, value: float) -> float:
     return float(accelerator.gather(local).min())
 
 
-def destroy_process_group() -> None:
-    """Destroys the process group of torchrun, after the last run of a program."""
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
+def end_process_group() -> None:
+    """Ends this process, if it is one of several under torchrun; called when all is done.
+
+    The interpreter is not finalized. DistributedDataParallel keeps gloo's threads alive after the
+    process group is destroyed; one that still holds a tensor then aborts the process, now and then,
+    and torchrun reports a finished run as failed.
+    """
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return
+    torch.distributed.destroy_process_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
