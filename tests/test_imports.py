@@ -18,6 +18,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 #: from the bottom to the top: a unit imports from lower lines, and a folder from itself
 LAYERS = [
     {"errors", "progress"},
+    {"registry"},
     {"tensors", "disk", "trees", "recipes", "embedded"},
     {"text"},
     {"embedding"},

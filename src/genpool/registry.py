@@ -1,0 +1,136 @@
+"""Classes that settings and saved folders select by name, and the plugins that add to them.
+
+    POOLINGS    genpool.pooling.register("mine", MyPooling)
+    ENCODERS    genpool.encoder.register("mine", MyEncoder)
+    READERS     genpool.data.register("mine", MyReader)
+
+A plugin is a module that registers classes when it is imported. Only its user names it, in a recipe
+(`plugins = ["my_module"]`), on the command line (`--plugin my_module`) or by importing it: a saved
+folder says which plugin it needs, and is never a reason to import one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from genpool.errors import ConfigError, unknown_name
+
+T = TypeVar("T")
+Class = TypeVar("Class", bound=type[Any])
+
+
+class Registry(dict[str, type[T]], Generic[T]):
+    """Classes by name. It is a dictionary; `register` adds to it.
+
+    Args:
+        kind: what the classes are, for messages: "pooling".
+        base: the class that they are subclasses of.
+        classes: those of genpool itself.
+    """
+
+    def __init__(self, kind: str, base: type[T], classes: Mapping[str, type[T]]) -> None:
+        super().__init__(classes)
+        self.kind, self.base = kind, base
+        #: the module that each further class came from
+        self.plugins: dict[str, str] = {}
+
+    def register(self, name: str, cls: Class | None = None) -> Callable[[Class], Class] | Class:
+        """Adds a class, which settings and saved folders then select by its name.
+
+        Args:
+            name: the name, which no other class has.
+            cls: the class. Default: None, which returns a decorator.
+
+        Returns:
+            The class, or the decorator.
+
+        Raises:
+            ConfigError: the name is taken, or the class is not a subclass of the base class.
+
+        Example:
+            >>> @genpool.pooling.register("first")
+            ... class FirstPooling(Pooling): ...
+        """
+        if cls is None:
+            return lambda decorated: self._add(name, decorated)
+        return self._add(name, cls)
+
+    def _add(self, name: str, cls: Class) -> Class:
+        is_class: bool = isinstance(cls, type) and issubclass(cls, self.base)
+        if not is_class:
+            raise ConfigError(
+                f"the {self.kind} {name!r} is {cls!r}; expected a subclass of "
+                f"{self.base.__module__}.{self.base.__qualname__}."
+            )
+        other = self.get(name)
+        # A module that is run again, in a notebook or by reload, replaces its own classes.
+        if other is not None and _origin(other) != _origin(cls):
+            raise ConfigError(
+                f"{'.'.join(_origin(cls))} is registered as the {self.kind} {name!r}, which is the "
+                f"name of {'.'.join(_origin(other))}; select another name."
+            )
+        self[name] = cls
+        self.plugins[name] = cls.__module__
+        return cls
+
+    def require(self, name: str, plugins: Iterable[str] = ()) -> type[T]:
+        """Returns a class by its name.
+
+        Args:
+            name: the name.
+            plugins: the plugins that settings or a saved folder name. Default: none.
+
+        Raises:
+            ConfigError: there is no such class; the message says which plugin may be missing.
+        """
+        if name not in self:
+            raise ConfigError(self.unknown(name, plugins))
+        return self[name]
+
+    def unknown(self, name: object, plugins: Iterable[str] = ()) -> str:
+        """Returns the message for a name that is not registered."""
+        message = unknown_name(self.kind, name, self)
+        missing = [plugin for plugin in plugins if plugin not in sys.modules]
+        if missing:
+            message += (
+                f" It may be registered by the plugin {', '.join(missing)}, which is not imported: "
+                f"import {missing[0]} before, or name it on the command line: --plugin {missing[0]}"
+            )
+        elif listed := list(plugins):
+            message += f" The plugin {', '.join(listed)} is imported and does not register it."
+        return message
+
+
+def load_plugins(modules: Iterable[str]) -> None:
+    """Imports modules that register classes; those of the current folder are found, too.
+
+    Args:
+        modules: their names, as in an import statement.
+
+    Raises:
+        ConfigError: a module cannot be imported, or registers a name that is taken.
+    """
+    for module in modules:
+        if module in sys.modules:
+            continue
+        folder = str(Path.cwd())
+        sys.path.append(folder)
+        try:
+            import_module(module)
+        except ConfigError as error:
+            raise ConfigError(f"plugin {module}: {error}") from error
+        except Exception as error:  # whatever the code of a plugin raises
+            raise ConfigError(
+                f"the plugin {module!r} cannot be imported: {type(error).__name__}: {error}. "
+                f"Expected the name of a module on Python's path or in {folder}, without .py."
+            ) from error
+        finally:
+            sys.path.remove(folder)
+
+
+def _origin(cls: type) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__
