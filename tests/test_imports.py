@@ -38,7 +38,7 @@ LAYERS = [
     {"training"},
     {"distillation"},
     {"probing"},
-    {"experiments"},
+    {"reproduction"},
     {"integrations"},
     {"service"},
     {"cli"},
