@@ -10,12 +10,12 @@ from sentence_transformers.base.modules import InputModule
 from tokenizers import Tokenizer
 
 from genpool.errors import FolderError
-from genpool.inference.sentence_vectors import require_texts
 from genpool.integrations.sentence_transformers.features import HEADS, WEIGHTS, Features
 from genpool.integrations.sentence_transformers.saving import hub_arguments, name_requirement
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooled
 from genpool.text import Batch
+from genpool.text.validation import require_texts
 from genpool.text.vocabulary import UNKNOWN
 
 #: prefix of a batch's fields among the features; input_ids and attention_mask are for other modules
