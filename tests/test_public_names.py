@@ -170,7 +170,7 @@ def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
 
 
 def test_the_commands_have_their_frozen_names() -> None:
-    frozen = "train evaluate predict encode similarity explain export serve bench recipes demo"
+    frozen = "train evaluate predict encode similarity explain export serve recipes demo"
     command = typer.main.get_command(app)
     assert isinstance(command, typer.core.TyperGroup)
     assert set(frozen.split()) <= set(command.commands)
