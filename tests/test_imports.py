@@ -122,7 +122,7 @@ def test_no_two_parts_import_each_other() -> None:
 
 
 def test_poolings_know_nothing_of_where_states_come_from() -> None:
-    assert IMPORTS["pooling"] <= {"errors", "tensors"}
+    assert IMPORTS["pooling"] <= {"errors", "registry", "tensors"}
 
 
 def test_a_room_knows_only_the_rooms_that_it_must() -> None:
