@@ -126,7 +126,7 @@ def test_poolings_know_nothing_of_where_states_come_from() -> None:
 
 
 def test_a_room_knows_only_the_rooms_that_it_must() -> None:
-    basics = {"disk", "errors", "tensors"}
+    basics = {"disk", "errors", "registry", "tensors"}
     assert IMPORTS["text"] <= basics | {"trees"}
     assert IMPORTS["embedding"] <= basics | {"text"}
     assert IMPORTS["encoder"] <= basics | {"trees"}
