@@ -1,7 +1,4 @@
-"""The speed comparisons of results/bench.md.
-
-python -m benchmarks --json FILE --only ROW
-"""
+"""Runs the speed comparisons of results/bench.md."""
 
 from __future__ import annotations
 
@@ -16,9 +13,7 @@ PAGE = Path(__file__).parents[1] / "results" / "bench.md"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__.split("\n")[0]
-    )
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--only", metavar="ROW", help="run only the comparison of this name")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each side; default 5")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows as JSON")

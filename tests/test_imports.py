@@ -44,6 +44,10 @@ LAYERS = [
     {"cli"},
     {"__main__"},
 ]
+#: imports that point up, inside a function, each with its reason
+UPWARD = {
+    ("sentence_encoder", "model"): "the encoder of a classifier's folder",
+}
 HEIGHT = {unit: height for height, units in enumerate(LAYERS) for unit in units}
 
 
@@ -85,7 +89,8 @@ def units_imported(source: str, package: str = "genpool") -> set[str]:
 MODULES = {path: set(imported_modules(text, package_of(path))) for path, text in SOURCES.items()}
 IMPORTS: dict[str, set[str]] = {}
 for path, text in SOURCES.items():
-    imported = units_imported(text, package_of(path)) - {unit_of(path)}
+    upward = {other for unit, other in UPWARD if unit == unit_of(path)}
+    imported = units_imported(text, package_of(path)) - {unit_of(path)} - upward
     IMPORTS.setdefault(unit_of(path), set()).update(imported)
 
 

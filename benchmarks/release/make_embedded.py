@@ -13,11 +13,13 @@ RECIPES=benchmarks/release/recipes):
     genpool distil $RECIPES/embedded-general-more.toml --data DATA \\
         --set training.start=runs/more-words --set teacher.model=GTE --out runs/more
     genpool distil $RECIPES/embedded-general-last.toml --data DATA \\
-        --set training.start=runs/more/best --set teacher.model=GTE --out runs/last   # with 60,000 of SNLI's sentences
+        --set training.start=runs/more/best \\
+        --set teacher.model=GTE --out runs/last   # with 60,000 of SNLI's sentences
     genpool distil $RECIPES/embedded-general-last.toml --data DATA \\
         --set training.start=runs/last/best --set teacher.model=GTE --out runs/last-2
     genpool distil $RECIPES/embedded-general-last.toml --data DATA \\
-        --set training.start=runs/last-2/best --set teacher.model=GTE --set teacher.centre_share=0.95 --set training.epochs=1 \\
+        --set training.start=runs/last-2/best --set teacher.model=GTE \\
+        --set teacher.centre_share=0.95 --set training.epochs=1 \\
         --set training.learning_rate=0.0003 --out runs/last-3   # with 60,000 of SNLI's sentences
     python -m benchmarks.release.average_encoders runs/last-2/best runs/last-3/best \\
         --out runs/average
