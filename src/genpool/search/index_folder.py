@@ -14,11 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.atomic_folder import atomic_folder
-from genpool.disk.byte_rows import growing_rows
-from genpool.disk.file_kinds import resolve_links
-from genpool.disk.folders import folder_identity, recover
-from genpool.disk.growing_array import growing_array
+from genpool.disk.arrays import growing_array, growing_rows
+from genpool.disk.atomic import atomic_folder, folder_identity, recover, resolve_links
 from genpool.errors import FolderError, InputError, MissingExtraError
 from genpool.search import approximate
 from genpool.search.index_card import IndexCard, ModelReference

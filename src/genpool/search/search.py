@@ -23,9 +23,8 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from genpool.disk.byte_rows import ByteRows
-from genpool.disk.folders import folder_identity, read_consistently
-from genpool.disk.mapped_array import map_array
+from genpool.disk.arrays import ByteRows, map_array
+from genpool.disk.atomic import folder_identity, read_consistently
 from genpool.errors import FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.search.approximate import LIST_FILES, ListFiles

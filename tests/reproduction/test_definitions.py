@@ -1,0 +1,135 @@
+"""Definitions are checked whole, before anything is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from genpool.encoder import ENCODERS
+from genpool.errors import ConfigError
+from genpool.recipes import recipe_text
+from genpool.reproduction.definition import Column, Experiment, Row
+from genpool.reproduction.definitions import EXPERIMENTS, check_definitions
+from genpool.reproduction.plan import Plan
+from genpool.reproduction.reproduction import reproduce
+from genpool.reproduction.systems import SYSTEMS
+from genpool.reproduction.tasks import SCALES, TASKS
+from genpool.training import read_settings
+
+from .records import empty_ledger
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_definition_is_right_at_every_scale(scale: str, tmp_path: Path) -> None:
+    check_definitions(EXPERIMENTS, scale, empty_ledger(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table3", "table4"])
+def test_every_row_of_a_table_that_the_paper_has_says_the_papers_figures(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    titles = {column.title for column in experiment.columns}
+    rows = [row for row in experiment.rows if row.paper]
+    assert all(set(row.paper) == titles for row in rows)
+    assert all(50 < accuracy < 90 for row in rows for accuracy in row.paper.values())
+
+
+def test_every_system_is_in_some_table() -> None:
+    used = {row.system for experiment in EXPERIMENTS.values() for row in experiment.rows}
+    assert used == set(SYSTEMS)
+
+
+def test_every_row_of_the_papers_table_1_is_trained_by_a_system_of_its_own() -> None:
+    systems = [row.system for row in EXPERIMENTS["table1"].rows if row.paper]
+    assert len(systems) == 19 + 4 == len(set(systems))
+    titles = {row.system: row.title for row in EXPERIMENTS["table1"].rows}
+    assert all(SYSTEMS[system].title == titles[system] for system in systems)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_two_poolings_are_compared_on_one_shortcut_stacked_encoder(
+    scale: str, tmp_path: Path
+) -> None:
+    plan = Plan(scale, empty_ledger(tmp_path))
+    cells = [plan.cell("snli", name, (), 0) for name in ("shortcut", "shortcut-generalized")]
+    both = [read_settings(recipe_text(cell.recipe), cell.overrides) for cell in cells]
+    assert [settings.pooling.name for settings in both] == ["max", "generalized"]
+    assert both[0].encoder == both[1].encoder
+    assert both[0].encoder.name == "shortcut-stacked"
+    assert replace(both[0], pooling=both[1].pooling) == both[1]
+
+
+def test_systems_read_parses_if_their_encoders_read_trees(tmp_path: Path) -> None:
+    plan = Plan("small", empty_ledger(tmp_path))
+    for name, system in SYSTEMS.items():
+        cell = plan.cell("snli", name, (), 0)
+        settings = read_settings(recipe_text(cell.recipe), cell.overrides)
+        reads = ENCODERS[settings.encoder.name].tree_kind is not None
+        assert system.reads_parses is reads
+        # Tables have no parses, so that a parser makes them; the generated corpus does without.
+        assert settings.text.parser == ("spacy" if reads else None)
+        assert "parser" not in str(Plan("tiny", plan.ledger).cell("snli", name, (), 0).overrides)
+
+
+@pytest.mark.parametrize(
+    ("scale", "task", "system", "key"),
+    [
+        ("small", "snli", "generalized", "de83f1905844"),
+        ("small", "snli", "self-attention", "f8b2665a1490"),
+        ("small", "snli", "disan", "0c734758138b"),
+        ("small", "multinli", "max", "3b4bc747138e"),
+        ("small", "yelp", "scalar", "205d7b7d613b"),
+        ("small", "age", "last", "09bacccb1a78"),
+        ("paper", "snli", "shortcut", "a23932ee7536"),
+    ],
+)
+def test_a_reproduction_that_was_started_finds_its_cells_again(
+    scale: str, task: str, system: str, key: str, tmp_path: Path
+) -> None:
+    """A cell whose settings change would be trained again; these keys are those of earlier ones."""
+    rate = ("training.learning_rate=0.001",)
+    assert Plan(scale, empty_ledger(tmp_path)).cell(task, system, rate, 0).key == key
+
+
+def test_all_mistakes_are_reported_together(tmp_path: Path, monkeypatch) -> None:
+    rows = (
+        Row("a", "generalised"),
+        Row("b", "max", penalty="attentive"),
+        Row("c", "mean", overrides=("training.epoch=3",)),
+    )
+    columns = (Column("SNLI", "snli", "tset"), Column("Q", "quora"))
+    broken = replace(TASKS["tiny"]["snli"], recipe="rulez")
+    wrong = Experiment("wrong", "Wrong", columns, rows)
+    with pytest.raises(ConfigError) as first:
+        check_definitions({"wrong": wrong}, "tiny", empty_ledger(tmp_path))
+    text = str(first.value)
+    for part in (
+        "unknown system 'generalised'. Did you mean 'generalized'?",
+        "unknown penalty 'attentive'",
+        "unknown setting 'training.epoch'",
+        "unknown column of the task 'snli' 'tset'. Did you mean 'test'?",
+        "unknown task 'quora'",
+    ):
+        assert part in text
+    monkeypatch.setitem(TASKS["tiny"], "snli", broken)
+    with pytest.raises(ConfigError, match=r"unknown recipe 'rulez'\. Did you mean 'rules'"):
+        check_definitions({"wrong": wrong}, "tiny", empty_ledger(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"names": ["table9"]}, "unknown table or figure 'table9'. Did you mean 'table"),
+        ({"scale": "smal"}, "unknown scale 'smal'. Did you mean 'small'"),
+        ({"only": "BiLSTM maxpooling"}, "Did you mean 'BiLSTM max pooling'"),
+    ],
+)
+def test_nothing_is_made_for_a_name_that_does_not_exist(
+    arguments: dict, message: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    given = {"names": ["table3"], "scale": "tiny", **arguments}
+    with pytest.raises(ConfigError, match=message):
+        reproduce(out=out, **given)
+    assert not out.exists()
