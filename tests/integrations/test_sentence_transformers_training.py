@@ -27,9 +27,10 @@ from genpool import SentenceEncoder
 from genpool.errors import InputError
 from genpool.integrations.sentence_transformers import (
     DiversityLoss,
-    GeneralizedPooling,
+    PoolingModule,
     SentenceEncoderModule,
 )
+from genpool.pooling import GeneralizedPooling
 from tests.helpers.gradients import gradient
 from tests.integrations.tiny_bert import (
     SENTENCES,
@@ -56,9 +57,9 @@ def columns(model: SentenceTransformer) -> list[dict[str, Tensor]]:
     return [model.preprocess(PAIRS[name]) for name in ("anchor", "positive")]
 
 
-def pooling_module(model: SentenceTransformer) -> GeneralizedPooling:
+def pooling_module(model: SentenceTransformer) -> PoolingModule:
     module = model[1]
-    assert isinstance(module, GeneralizedPooling)
+    assert isinstance(module, PoolingModule)
     return module
 
 
@@ -125,7 +126,8 @@ def test_what_cannot_work_is_answered_in_words(model: SentenceTransformer) -> No
     plain = SentenceTransformer(modules=[model[0], Pooling(WIDTH)])
     with pytest.raises(InputError, match="none of genpool's modules"):
         DiversityLoss(plain, base)
-    one_head = SentenceTransformer(modules=[model[0], GeneralizedPooling(WIDTH, heads=1)])
+    single = PoolingModule(GeneralizedPooling(WIDTH, heads=1))
+    one_head = SentenceTransformer(modules=[model[0], single])
     with pytest.raises(InputError, match="one head, and so no pair"):
         DiversityLoss(one_head, base)
     cached = CachedMultipleNegativesRankingLoss(model, mini_batch_size=1)
