@@ -82,7 +82,7 @@ def test_the_penalty_is_added_to_the_loss(
     loss = DiversityLoss(model, base, penalty, weight=0.1, threshold=threshold)
     added = (loss(columns(model), labels) - base(columns(model), labels)).item()
     if penalty == "parameter":
-        w1 = pooling_module(model).pooling.w1
+        w1 = pooling_module(model).pooling.get_parameter("w1")
         expected = hinges(w1.detach().flatten(1).numpy(), threshold)
     else:
         expected = 0.0
@@ -116,7 +116,7 @@ def test_losses_that_name_their_terms_get_one_more(model: SentenceTransformer) -
 def test_it_works_beside_a_loss_that_wraps_another(model: SentenceTransformer) -> None:
     inner = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [48, 16])
     DiversityLoss(model, inner, threshold=100.0)(columns(model), None).backward()
-    assert gradient(pooling_module(model).pooling.w2).abs().sum() > 0
+    assert gradient(pooling_module(model).pooling.get_parameter("w2")).abs().sum() > 0
 
 
 def test_what_cannot_work_is_answered_in_words(model: SentenceTransformer) -> None:
@@ -168,7 +168,9 @@ def two_steps(model: SentenceTransformer, loss: nn.Module, folder: Path) -> list
 def test_their_trainer_trains_with_it(model: SentenceTransformer, tmp_path: Path) -> None:
     loss = DiversityLoss(model, CosineSimilarityLoss(model), "embedding", threshold=100.0)
     two_steps(model, loss, tmp_path / "run")
-    changed = lively_pooling().pooling.w2 - pooling_module(model).pooling.w2
+    changed = lively_pooling().pooling.get_parameter("w2") - pooling_module(
+        model
+    ).pooling.get_parameter("w2")
     assert changed.abs().max() > 1e-3 and torch.isfinite(changed).all()
 
 
