@@ -120,7 +120,7 @@ def read_pairs(pairs: Any, name: str = "the pairs") -> list[tuple[str, str]]:
     Raises:
         InputError: they are no list, or a value is not a pair of strings.
     """
-    shape = getattr(pairs, "shape", ())
+    shape: tuple[int, ...] = tuple(getattr(pairs, "shape", ()))
     rows = pairs.tolist() if len(shape) == 2 and shape[1] == 2 else read_column(pairs, name)
     for row, pair in enumerate(rows):
         _require_two(pair, f"{name}: row {row}")
