@@ -11,7 +11,7 @@ import typer
 from genpool.errors import ConfigError
 
 if TYPE_CHECKING:
-    from genpool.data.base import Reader
+    from genpool.data.reader import Reader
     from genpool.jobs.tables import TablePredictions
 
 
@@ -99,7 +99,7 @@ def open_data(
         model: the folder of a model, whose columns a table may have too. Default None.
         **columns: options of tables; None and False are not passed on.
     """
-    from genpool.data.readers import open_reader, reader_options
+    from genpool.data import open_reader, reader_options
     from genpool.data.trained_columns import read_trained_columns
 
     known = reader_options(reader)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.errors import InputError, unknown_name
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.recipes import recipe_names, recipe_text
