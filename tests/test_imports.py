@@ -38,12 +38,16 @@ LAYERS = [
     {"training"},
     {"distillation"},
     {"probing"},
-    {"experiments"},
+    {"reproduction"},
     {"integrations"},
     {"service"},
     {"cli"},
     {"__main__"},
 ]
+#: imports that point up, inside a function, each with its reason
+UPWARD = {
+    ("sentence_encoder", "model"): "the encoder of a classifier's folder",
+}
 HEIGHT = {unit: height for height, units in enumerate(LAYERS) for unit in units}
 
 
@@ -85,7 +89,8 @@ def package_of(path: Path) -> str:
 IMPORTS: dict[str, set[str]] = {}
 for file in FILES:
     used = units_imported(file.read_text(encoding="utf-8"), package_of(file))
-    IMPORTS.setdefault(unit_of(file), set()).update(used - {unit_of(file)})
+    upward = {other for unit, other in UPWARD if unit == unit_of(file)}
+    IMPORTS.setdefault(unit_of(file), set()).update(used - {unit_of(file)} - upward)
 
 
 def test_imports_are_found_however_they_are_written() -> None:
@@ -122,11 +127,11 @@ def test_no_two_parts_import_each_other() -> None:
 
 
 def test_poolings_know_nothing_of_where_states_come_from() -> None:
-    assert IMPORTS["pooling"] <= {"errors", "tensors"}
+    assert IMPORTS["pooling"] <= {"errors", "registry", "tensors"}
 
 
 def test_a_room_knows_only_the_rooms_that_it_must() -> None:
-    basics = {"disk", "errors", "tensors"}
+    basics = {"disk", "errors", "registry", "tensors"}
     assert IMPORTS["text"] <= basics | {"trees"}
     assert IMPORTS["embedding"] <= basics | {"text"}
     assert IMPORTS["encoder"] <= basics | {"trees"}
@@ -181,7 +186,7 @@ def test_nothing_below_the_commands_knows_the_command_line() -> None:
 
 
 def test_few_modules_stand_beside_the_folders() -> None:
-    assert len(list(ROOT.glob("*.py"))) <= 8
+    assert len(list(ROOT.glob("*.py"))) <= 9
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -21,12 +21,12 @@ import torch
 from benchmarks.pages import markdown_table, one_line, versions_line, write_page
 from benchmarks.speed.harness import interleaved, ratios
 from benchmarks.speed.sizes import SNLI, make_sentences, make_text
-from genpool.experiments.ledger import Ledger
-from genpool.experiments.plan import Plan
-from genpool.experiments.systems import SYSTEMS
 from genpool.model import Classified, PairClassifier, SentenceEncoder
 from genpool.pooling import Pooled
 from genpool.recipes import recipe_text
+from genpool.reproduction.ledger import Ledger
+from genpool.reproduction.plan import Plan
+from genpool.reproduction.systems import SYSTEMS
 from genpool.text import Batch, TextPipeline
 from genpool.training.losses import BatchShare, EncoderLoss, ExtraLoss, step_loss
 from genpool.training.settings import read_settings

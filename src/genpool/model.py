@@ -72,10 +72,6 @@ class Classifier(SavedModel, CalibrationMethods):
             settings.dropout_scaling,
         )
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        SentenceEncoder.holders[cls.__name__] = lambda folder: cls._load(folder).encoder
-
     @classmethod
     def _assemble(
         cls, text: TextPipeline, settings: ModelSettings, labels: tuple[str, ...]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import ClassVar, Self, cast
+from typing import Self, cast
 
 from torch import Tensor, nn
 
@@ -116,9 +116,6 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         >>> print(model.explain("A man sleeps."))
     """
 
-    #: loads the encoder of another kind of folder, by kind; `genpool.model` enters its classifiers
-    holders: ClassVar[dict[str, Callable[[storage.SavedFolder], SentenceEncoder]]] = {}
-
     def __init__(self, text: TextPipeline, settings: ModelSettings | None = None) -> None:
         settings = set_pooling_direction(settings or ModelSettings())
         require_matching_ngrams(text, settings)
@@ -184,8 +181,11 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     @classmethod
     def _load(cls, folder: storage.SavedFolder) -> Self:
         """Returns the encoder of a folder that was opened, also of a classifier's."""
-        load_holder = cls.holders.get(folder.kind)
-        return super()._load(folder) if load_holder is None else cast(Self, load_holder(folder))
+        from genpool.model import CLASSIFIERS  # which are made of this class
+
+        if folder.kind in CLASSIFIERS:
+            return cast(Self, CLASSIFIERS[folder.kind]._load(folder).encoder)
+        return super()._load(folder)
 
     @property
     def output_dim(self) -> int:

@@ -18,9 +18,9 @@ from benchmarks.results_pages.systems import (
     train_step,
 )
 from benchmarks.speed.sizes import make_text
-from genpool.experiments.systems import SYSTEMS
-from genpool.experiments.table1 import TABLE1
 from genpool.model import PairClassifier
+from genpool.reproduction.systems import SYSTEMS
+from genpool.reproduction.table1 import TABLE1
 from genpool.tensors.dropout import dropout_disabled
 from genpool.text import TextPipeline
 from genpool.trees import TREE_KINDS

@@ -14,7 +14,7 @@ import pytest
 from genpool.cli import app
 from genpool.cli.bench import has_clone
 from genpool.data.reader import BAD_ROWS
-from genpool.experiments.tasks import SCALES
+from genpool.reproduction.tasks import SCALES
 from genpool.training.settings import DataSettings, StartSettings
 from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD, SMALL_RULES, sets

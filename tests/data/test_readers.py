@@ -142,7 +142,7 @@ def test_a_reader_of_the_users_own_trains_a_model_from_a_recipe(tmp_path, stars_
     out = tmp_path / "run"
     settings = read_settings((tmp_path / "mine.toml").read_text())
     train(settings, tmp_path, out, show_progress=False)
-    assert genpool.TextClassifier.from_pretrained(out).labels == ("1", "5")
+    assert genpool.TextClassifier.from_pretrained(out / "best").labels == ("1", "5")
     with pytest.raises(ConfigError, match=r"unknown .*'separate'.*Did you mean 'separator'"):
         open_reader("stars", tmp_path, separate="/")
 

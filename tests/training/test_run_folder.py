@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from genpool.distillation.settings import read_distillation
 from genpool.errors import DataError, TrainingError
 from genpool.training import read_settings
 from genpool.training.run_folder import RunFolder
@@ -90,17 +89,6 @@ def test_a_run_from_before_a_setting_existed_is_resumed(
         run(tables, folder.path, "embedding.hidden_words=0.5", resume=True)
     run(tables, folder.path, resume=True)
     assert outcome(folder.path) == outcome(finished)
-
-
-def test_a_distillation_with_old_names_of_settings_is_the_same_run(tmp_path: Path) -> None:
-    recipe = "[teacher]\nmodel = 'teacher'\n[corpus]\nmin_words = 3"
-    folder = RunFolder(tmp_path)
-    folder.begin(read_distillation(recipe), {})
-    text = folder.config.read_text(encoding="utf-8")
-    folder.config.write_text(text.replace("min_words", "shortest"), encoding="utf-8")
-    folder.check_settings(read_distillation(recipe))
-    with pytest.raises(TrainingError, match=r"corpus\.min_words is 3 there, 4 here"):
-        folder.check_settings(read_distillation(recipe, ["corpus.min_words=4"]))
 
 
 @pytest.mark.parametrize("resume", [False, True])

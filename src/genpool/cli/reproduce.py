@@ -44,10 +44,10 @@ def reproduce(
 
     Example: genpool reproduce table1 --scale tiny --out reproduction
     """
-    from genpool.experiments import Reproduction
-    from genpool.experiments import reproduce as run
-    from genpool.experiments.report import write_report
-    from genpool.experiments.status import status_text
+    from genpool.reproduction.report import write_report
+    from genpool.reproduction.reproduction import Reproduction
+    from genpool.reproduction.reproduction import reproduce as run
+    from genpool.reproduction.status import status_text
 
     if what[0] in ("status", "report"):
         if len(what) != 2:

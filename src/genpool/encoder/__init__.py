@@ -5,6 +5,7 @@
 >>> states, gates = encoder(vectors, mask)     # vectors (batch, time, 300)
 """
 
+from genpool import registry
 from genpool.encoder.bag import BagOfWordsEncoder
 from genpool.encoder.base import Encoded, Encoder
 from genpool.encoder.bilstm import (
@@ -24,8 +25,7 @@ from genpool.encoder.resan import ReSANEncoder
 from genpool.encoder.spinn import SPINNEncoder
 from genpool.encoder.tree_cnn import TreeCNNEncoder
 
-#: every encoder by its name in settings and saved folders; adding one takes one file and one line
-ENCODERS: dict[str, type[Encoder]] = {
+_CLASSES: dict[str, type[Encoder]] = {
     "stacked-bilstm": StackedBiLSTMEncoder,
     "bilstm": BiLSTMEncoder,
     "shortcut-stacked": ShortcutStackedEncoder,
@@ -43,6 +43,9 @@ ENCODERS: dict[str, type[Encoder]] = {
     "nti": NTIEncoder,
     "gumbel-tree": GumbelTreeEncoder,
 }
+#: every encoder by its name in settings and saved folders
+ENCODERS: registry.Registry[Encoder] = registry.Registry("encoder", Encoder, _CLASSES)
+register = ENCODERS.register
 
 __all__ = [
     "ENCODERS",
@@ -64,4 +67,5 @@ __all__ = [
     "ShortcutStackedEncoder",
     "StackedBiLSTMEncoder",
     "TreeCNNEncoder",
+    "register",
 ]

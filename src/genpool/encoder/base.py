@@ -36,7 +36,10 @@ class Encoder(nn.Module):
     Call an encoder as `encoder(inputs, mask)`. A sentence has the same states in any batch, with
     any padding on either side.
 
-    To add an encoder, subclass this class, write `encode_rows`, and add a line to `ENCODERS`.
+    To add an encoder, subclass this class, write `encode_rows`, and register it by a name:
+    `genpool.encoder.register("mine", MyEncoder)`. Keep the arguments of the constructor as
+    attributes of the same names, by which a model is saved.
+
     `encode_rows` sees packed rows only: no padding ever reaches a layer, so that the states of a
     sentence cannot depend on its batch.
 

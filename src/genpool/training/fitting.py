@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from genpool.data.reader import Example
 from genpool.errors import InputError, unknown_name
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
@@ -51,13 +53,23 @@ def fit(
     if dev is not None:
         splits["dev"] = examples(*_require_pair(dev), task, "dev")
     name, encoder = _start(start)
-    overrides = [f'start.model="{name}"', f'start.freeze="{freeze}"', f'data.task="{task}"']
-    numbers = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    overrides += [f"training.{key}={value}" for key, value in numbers.items() if value is not None]
-    overrides += [f"training.seed={seed}", *settings]
+    values = {
+        "start.model": name,
+        "start.freeze": freeze,
+        "data.task": task,
+        "training.epochs": epochs,
+        "training.batch_size": batch_size,
+        "training.learning_rate": learning_rate,
+        "training.seed": seed,
+    }
+    # A grid search passes NumPy's numbers.
+    plain = {
+        key: value.item() if isinstance(value, np.generic) else value
+        for key, value in values.items()
+    }
     recipe = start_recipe(recipe, name)
     run = train_model(
-        read_settings(recipe_text(recipe), overrides, recipe),
+        read_settings(recipe_text(recipe), settings, recipe, plain),
         MemoryReader(splits),
         UnsavedRun() if out is None else RunFolder(out),
         show_progress=show_progress_bar,

@@ -10,7 +10,6 @@ from typing import Any
 
 from genpool.config import PartKind, Settings, from_dict
 from genpool.errors import ConfigError
-from genpool.training.renamed_settings import rename_settings
 
 #: levels of lists and tables within a value; no setting needs more than two
 MAX_NESTING = 16
@@ -27,7 +26,7 @@ def read_recipe(
     text: str,
     overrides: Iterable[str],
     source: str | Path | None,
-    renamed: Mapping[str, str] = MappingProxyType({}),
+    values: Mapping[str, Any] = MappingProxyType({}),
 ) -> Settings:
     """Returns the settings of a TOML text with overrides, after checking all of them.
 
@@ -38,16 +37,15 @@ def read_recipe(
         text: The recipe.
         overrides: Settings that replace those of the recipe, such as "training.epochs=3".
         source: The name of the recipe, for messages.
-        renamed: Old names of settings and the new ones, each as "section.key". Default: none.
+        values: Settings as Python values, by "section.key"; None is left out. Default: none.
 
     Raises:
         ConfigError: with every mistake of the recipe and the overrides.
     """
-    values = read_toml(text, source)
-    overrides, problems = rename_settings(values, overrides, renamed)
-    problems += _remove_unusable(values) + apply_overrides(values, overrides, parts)
+    tables = read_toml(text, source)
+    problems = _remove_unusable(tables) + apply_overrides(tables, overrides, parts, values)
     try:
-        settings = from_dict(cls, values, parts)
+        settings = from_dict(cls, tables, parts)
     except ConfigError as error:
         raise ConfigError(problems + error.problems, source) from None
     problems += contradictions(settings)
@@ -67,10 +65,18 @@ def read_toml(text: str, source: str | Path | None) -> dict[str, Any]:
 
 
 def apply_overrides(
-    values: dict[str, Any], overrides: Iterable[str], parts: Mapping[str, PartKind]
+    tables: dict[str, Any],
+    overrides: Iterable[str],
+    parts: Mapping[str, PartKind],
+    values: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[str]:
-    """Writes "section.key=value" overrides into the tables; returns the problems of the others."""
-    problems, settings = [], []
+    """Writes values by "section.key", then "section.key=value" overrides into the tables.
+
+    Returns:
+        The problems of the overrides that cannot be used.
+    """
+    problems = []
+    settings = [(*name.split("."), value) for name, value in values.items() if value is not None]
     for override in overrides:
         name, equals, text = (piece.strip() for piece in override.partition("="))
         keys = name.split(".")
@@ -85,14 +91,14 @@ def apply_overrides(
         if problem := _unusable(name, value):
             problems.append(problem)
         else:
-            settings.append((keys[0], keys[1], value))
+            settings.append((*keys, value))
     # Names first: options that are given beside a new name belong to it, in any order.
     for section, key, value in sorted(settings, key=lambda setting: setting[1] != "name"):
         if key == "name" and section in parts:
-            values[section] = _shared_options(values.get(section), value, parts[section])
-        table = values.setdefault(section, {})
+            tables[section] = _shared_options(tables.get(section), value, parts[section])
+        table = tables.setdefault(section, {})
         if not isinstance(table, dict):
-            table = values[section] = {"name": table}
+            table = tables[section] = {"name": table}
         table[key] = value
     return problems
 

@@ -29,7 +29,6 @@ from genpool.disk.atomic_file import atomic_file
 from genpool.errors import TrainingError, require_extra
 from genpool.saving.saved_model import SavedModel
 from genpool.training.checkpoint import save_checkpoint
-from genpool.training.renamed_settings import rename_tables
 from genpool.training.run_lock import HOLDER, LOCK, remove_lock, require_unlocked, run_lock
 
 #: differing settings that an error names
@@ -50,7 +49,7 @@ def settings_toml(settings: Any) -> str:
 def _differences(there: str, settings: Any) -> list[str] | None:
     """Returns the settings in which a TOML text differs; None if they cannot be read from it.
 
-    A text from before a setting existed has its default, and old names are those of today.
+    A setting that is missing from the text has its default.
     """
     kind = type(settings)
     try:
@@ -59,7 +58,6 @@ def _differences(there: str, settings: Any) -> list[str] | None:
         return None
     if not all(isinstance(section, dict) for section in old.values()):
         return None
-    rename_tables(old, kind.renamed)
     usual, new = (_dotted(tomllib.loads(settings_toml(given))) for given in (kind(), settings))
     before, now = usual | _dotted(old), usual | new
     return [

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from safetensors.torch import load_file
@@ -70,6 +71,7 @@ def select(
     resume: bool = False,
     show_progress: bool = True,
     score_tests: bool = True,
+    values: Mapping[str, Any] = MappingProxyType({}),
 ) -> Choice:
     """Trains a run for each combination of values and chooses the one with the best dev accuracy.
 
@@ -85,6 +87,7 @@ def select(
         resume: Keep finished runs and continue the one that stopped. Default: False.
         show_progress: Show progress on standard error. Default: True.
         score_tests: Score the test splits with the chosen model. Default: True.
+        values: Settings that all runs share, as `read_settings` takes them. Default: none.
 
     Returns:
         The choice; of equals the first. Under torchrun its results are empty in all processes but
@@ -95,7 +98,7 @@ def select(
         TrainingError: the folder holds runs of another selection.
     """
     axes = parse_selections([selections] if isinstance(selections, str) else selections)
-    candidates = _candidates(recipe, overrides, axes, Path(out))
+    candidates = _candidates(recipe, overrides, axes, Path(out), values)
     _require_own_runs(Path(out), candidates)
     for candidate in candidates:
         require_trainable(candidate.settings, data)
@@ -153,7 +156,11 @@ def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _candidates(
-    recipe: str, overrides: Sequence[str], axes: Mapping[str, Sequence[str]], out: Path
+    recipe: str,
+    overrides: Sequence[str],
+    axes: Mapping[str, Sequence[str]],
+    out: Path,
+    shared: Mapping[str, Any],
 ) -> list[Candidate]:
     """Returns all combinations, after checking the settings of each."""
     candidates: list[Candidate] = []
@@ -162,7 +169,7 @@ def _candidates(
         values = dict(zip(axes, combination, strict=True))
         own = [f"{key}={value}" for key, value in values.items()]
         try:
-            settings = read_settings(recipe, [*overrides, *own])
+            settings = read_settings(recipe, [*overrides, *own], values=shared)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
             continue

@@ -6,7 +6,8 @@ import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from genpool.config import (
     ClassifierSettings,
@@ -211,9 +212,6 @@ class TrainingSettings:
 class RunSettings:
     """All settings of a training run: what a recipe holds, with the defaults of the rest."""
 
-    #: old names of settings and the new ones, each as "section.key"
-    renamed: ClassVar[Mapping[str, str]] = {}
-
     reader: Part = Part("table")
     data: DataSettings = DataSettings()
     start: StartSettings = StartSettings()
@@ -242,7 +240,10 @@ class RunSettings:
 
 
 def read_settings(
-    text: str, overrides: Iterable[str] = (), source: str | Path | None = None
+    text: str,
+    overrides: Iterable[str] = (),
+    source: str | Path | None = None,
+    values: Mapping[str, Any] = MappingProxyType({}),
 ) -> RunSettings:
     """Returns the settings of a recipe for `genpool train`.
 
@@ -250,6 +251,8 @@ def read_settings(
         text: The recipe, in TOML; `genpool.recipes.recipe_text` returns that of a name.
         overrides: Settings that replace those of the recipe, as "section.key=value". Default: none.
         source: The name of the recipe, for messages. Default: None.
+        values: Settings as Python values, by "section.key"; they replace those of the recipe, and
+            overrides replace them. None keeps the value of the recipe. Default: none.
 
     Raises:
         ConfigError: with every mistake of the recipe and the overrides.
@@ -262,8 +265,7 @@ def read_settings(
     """
     if "teacher" in read_toml(text, source):
         raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
-    renamed = RunSettings.renamed
-    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source, renamed)
+    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source, values)
 
 
 def require_trainable(settings: RunSettings, data: str | Path | None) -> None:

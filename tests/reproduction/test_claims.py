@@ -11,17 +11,17 @@ import pytest
 from scipy.stats import ttest_rel
 
 from genpool.evaluation.significance import paired_p_value
-from genpool.experiments.claims import BEYOND, CLAIMS, Claim, answers
-from genpool.experiments.definition import Row
-from genpool.experiments.definitions import EXPERIMENTS
-from genpool.experiments.plan import PENALTIES
-from genpool.experiments.reproduction import Reproduction
-from genpool.experiments.results import Difference, Results, find
-from genpool.experiments.table1 import EARLIER, TABLE1
-from genpool.experiments.table3 import TABLE3
-from genpool.experiments.tables import accuracy_table, own_penalty_note, trees_note
-from genpool.experiments.tasks import WEIGHTS
-from genpool.experiments.verdicts import (
+from genpool.reproduction.claims import BEYOND, CLAIMS, Claim, answers
+from genpool.reproduction.definition import Row
+from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.plan import PENALTIES
+from genpool.reproduction.reproduction import Reproduction
+from genpool.reproduction.results import Difference, Results, find
+from genpool.reproduction.table1 import EARLIER, TABLE1
+from genpool.reproduction.table3 import TABLE3
+from genpool.reproduction.tables import accuracy_table, own_penalty_note, trees_note
+from genpool.reproduction.tasks import WEIGHTS
+from genpool.reproduction.verdicts import (
     FAILS,
     HOLDS,
     MISSING,

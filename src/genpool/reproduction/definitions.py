@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from genpool.errors import ConfigError, unknown_name
-from genpool.experiments.definition import Experiment
-from genpool.experiments.figure2 import FIGURE2
-from genpool.experiments.figure3 import FIGURE3
-from genpool.experiments.ledger import Ledger
-from genpool.experiments.plan import BEST, NONE, PENALTIES, Plan
-from genpool.experiments.systems import SYSTEMS
-from genpool.experiments.table1 import TABLE1
-from genpool.experiments.table2 import TABLE2
-from genpool.experiments.table3 import TABLE3
-from genpool.experiments.table4 import TABLE4
-from genpool.experiments.tasks import SCALES, TASKS
 from genpool.recipes import recipe_names, recipe_text
+from genpool.reproduction.definition import Experiment
+from genpool.reproduction.figure2 import FIGURE2
+from genpool.reproduction.figure3 import FIGURE3
+from genpool.reproduction.ledger import Ledger
+from genpool.reproduction.plan import BEST, NONE, PENALTIES, Plan
+from genpool.reproduction.systems import SYSTEMS
+from genpool.reproduction.table1 import TABLE1
+from genpool.reproduction.table2 import TABLE2
+from genpool.reproduction.table3 import TABLE3
+from genpool.reproduction.table4 import TABLE4
+from genpool.reproduction.tasks import SCALES, TASKS
 from genpool.training.settings import read_settings
 
 EXPERIMENTS: dict[str, Experiment] = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from genpool.experiments.cells import Cell
-from genpool.experiments.ledger import Ledger, Record
-from genpool.experiments.systems import SYSTEMS
-from genpool.experiments.tasks import SEEDS, TASKS, WEIGHTS, Task
+from genpool.reproduction.cells import Cell
+from genpool.reproduction.ledger import Ledger, Record
+from genpool.reproduction.systems import SYSTEMS
+from genpool.reproduction.tasks import SEEDS, TASKS, WEIGHTS, Task
 from genpool.saving.saved_model import PARTS
 
 #: penalties of the paper's table 4

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from genpool.experiments.figure2 import FAMILIES, FIGURE2
-from genpool.experiments.results import Results, column_of, find
-from genpool.experiments.verdicts import (
+from genpool.reproduction.figure2 import FAMILIES, FIGURE2
+from genpool.reproduction.results import Results, column_of, find
+from genpool.reproduction.verdicts import (
     FAILS,
     HOLDS,
     NOT_MEASURED,

@@ -8,10 +8,10 @@ from pathlib import Path
 from genpool.errors import FolderError
 from genpool.evaluation.heatmaps import HeatmapPanel, heatmap_picture
 from genpool.evaluation.pictures import new_figure, save_figure
-from genpool.experiments.figure2 import FAMILIES, FIGURE2
-from genpool.experiments.figure3 import FIGURE3, SENTENCE
-from genpool.experiments.results import Results
 from genpool.model import SentenceEncoder
+from genpool.reproduction.figure2 import FAMILIES, FIGURE2
+from genpool.reproduction.figure3 import FIGURE3, SENTENCE
+from genpool.reproduction.results import Results
 
 COLOURS = {"scalar": "#2e7d32", "vector": "#1f5f8b"}
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))

@@ -9,13 +9,13 @@ import pytest
 
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError
-from genpool.experiments.definition import Column, Experiment, Row
-from genpool.experiments.definitions import EXPERIMENTS, check_definitions
-from genpool.experiments.plan import Plan
-from genpool.experiments.reproduction import reproduce
-from genpool.experiments.systems import SYSTEMS
-from genpool.experiments.tasks import SCALES, TASKS
 from genpool.recipes import recipe_text
+from genpool.reproduction.definition import Column, Experiment, Row
+from genpool.reproduction.definitions import EXPERIMENTS, check_definitions
+from genpool.reproduction.plan import Plan
+from genpool.reproduction.reproduction import reproduce
+from genpool.reproduction.systems import SYSTEMS
+from genpool.reproduction.tasks import SCALES, TASKS
 from genpool.training import read_settings
 
 from .records import empty_ledger

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from genpool.disk.temporary import is_running
-from genpool.experiments.cells import Cell
-from genpool.experiments.definition import Experiment
-from genpool.experiments.definitions import EXPERIMENTS
-from genpool.experiments.ledger import DONE, FAILED, Record
-from genpool.experiments.reproduction import Reproduction
+from genpool.reproduction.cells import Cell
+from genpool.reproduction.definition import Experiment
+from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.ledger import DONE, FAILED, Record
+from genpool.reproduction.reproduction import Reproduction
 
 
 def count_cells(reproduction: Reproduction) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from genpool.evaluation import read_predictions
-from genpool.experiments.ledger import DONE, Record, pack_rows
+from genpool.reproduction.ledger import DONE, Record, pack_rows
 from genpool.saving.storage import CONFIG
 from genpool.training.run_folder import RunFolder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genpool.errors import counted
-from genpool.experiments.definition import Column, Experiment, Row
+from genpool.reproduction.definition import Column, Experiment, Row
 
 #: numbers of heads in the paper
 HEADS = (1, 3, 5, 7, 9)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from genpool.experiments.figure_verdicts import (
+from genpool.reproduction.figure_verdicts import (
     attention_distance,
     several_heads,
     vector_against_scalar,
 )
-from genpool.experiments.results import Results, find
-from genpool.experiments.table1 import EARLIER, TABLE1
-from genpool.experiments.verdicts import (
+from genpool.reproduction.results import Results, find
+from genpool.reproduction.table1 import EARLIER, TABLE1
+from genpool.reproduction.verdicts import (
     MISSING,
     OPEN,
     Answer,

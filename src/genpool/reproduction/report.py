@@ -9,25 +9,25 @@ from pathlib import Path
 
 from genpool.disk.atomic_file import atomic_file
 from genpool.disk.markdown import markdown_table
-from genpool.experiments.claims import BEYOND, CLAIMS, Claim, answers
-from genpool.experiments.definition import Experiment
-from genpool.experiments.definitions import EXPERIMENTS
-from genpool.experiments.figure3 import SENTENCE
-from genpool.experiments.ledger import FAILED
-from genpool.experiments.pictures import draw_figure2, draw_figure3
-from genpool.experiments.plan import TUNED_ON
-from genpool.experiments.reproduction import Reproduction
-from genpool.experiments.results import Results
-from genpool.experiments.status import count_cells
-from genpool.experiments.tables import (
+from genpool.reproduction.claims import BEYOND, CLAIMS, Claim, answers
+from genpool.reproduction.definition import Experiment
+from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.figure3 import SENTENCE
+from genpool.reproduction.ledger import FAILED
+from genpool.reproduction.pictures import draw_figure2, draw_figure3
+from genpool.reproduction.plan import TUNED_ON
+from genpool.reproduction.reproduction import Reproduction
+from genpool.reproduction.results import Results
+from genpool.reproduction.status import count_cells
+from genpool.reproduction.tables import (
     accuracy_table,
     heads_table,
     own_penalty_note,
     sweep_table,
     trees_note,
 )
-from genpool.experiments.tasks import SEEDS, TASKS
-from genpool.experiments.verdicts import MISSING
+from genpool.reproduction.tasks import SEEDS, TASKS
+from genpool.reproduction.verdicts import MISSING
 
 FIGURES = "figures"
 

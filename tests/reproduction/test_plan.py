@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from genpool.experiments.plan import Plan
-from genpool.experiments.tasks import WEIGHTS
+from genpool.reproduction.plan import Plan
+from genpool.reproduction.tasks import WEIGHTS
 
 from .records import done, empty_ledger, failed
 

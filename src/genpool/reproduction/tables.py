@@ -8,11 +8,11 @@ from itertools import product
 
 from genpool.disk.markdown import markdown_table
 from genpool.evaluation.accuracy import accuracy_interval
-from genpool.experiments.definition import Column, Experiment, Row, short_title
-from genpool.experiments.ledger import Record
-from genpool.experiments.plan import BEST, NONE
-from genpool.experiments.results import Results
-from genpool.experiments.systems import SYSTEMS
+from genpool.reproduction.definition import Column, Experiment, Row, short_title
+from genpool.reproduction.ledger import Record
+from genpool.reproduction.plan import BEST, NONE
+from genpool.reproduction.results import Results
+from genpool.reproduction.systems import SYSTEMS
 
 NOT_RUN, FAILED = "not run yet", "failed"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genpool.experiments.definition import Column, Experiment, Row
+from genpool.reproduction.definition import Column, Experiment, Row
 
 
 def _row(title: str, penalty: str, *accuracies: float) -> Row:

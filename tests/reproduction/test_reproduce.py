@@ -17,12 +17,12 @@ import pytest
 
 from genpool.disk.held_folder import held_folder
 from genpool.errors import FolderError, TrainingError
-from genpool.experiments.definitions import EXPERIMENTS
-from genpool.experiments.ledger import Ledger
-from genpool.experiments.outcome import _epochs
-from genpool.experiments.reproduction import Reproduction, reproduce
-from genpool.experiments.status import count_cells, status_text
-from genpool.experiments.tasks import TASKS, WEIGHTS
+from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.ledger import Ledger
+from genpool.reproduction.outcome import _epochs
+from genpool.reproduction.reproduction import Reproduction, reproduce
+from genpool.reproduction.status import count_cells, status_text
+from genpool.reproduction.tasks import TASKS, WEIGHTS
 
 from .records import done
 

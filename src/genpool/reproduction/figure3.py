@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genpool.experiments.definition import Column, Experiment, Row
+from genpool.reproduction.definition import Column, Experiment, Row
 
 #: the sentence of the paper's figure
 SENTENCE = (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from genpool.experiments.definition import Column, Row, short_title
-from genpool.experiments.plan import NONE
-from genpool.experiments.results import Difference, Results, column_of, find
+from genpool.reproduction.definition import Column, Row, short_title
+from genpool.reproduction.plan import NONE
+from genpool.reproduction.results import Difference, Results, column_of, find
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable at this scale"
 MISSING = "not measured"

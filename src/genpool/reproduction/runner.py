@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from genpool.disk.atomic_file import atomic_file
-from genpool.experiments.cells import Cell
-from genpool.experiments.ledger import FAILED, Ledger, Record
+from genpool.reproduction.cells import Cell
+from genpool.reproduction.ledger import FAILED, Ledger, Record
 
 #: two threads on a shared core are many times slower than one
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -106,7 +106,7 @@ class Runner:
         log: IO[bytes] = (self.folder / "workers.log").open("ab")
         environment = {**os.environ, **THREADS, **ALLOCATOR}
         process = subprocess.Popen(
-            [sys.executable, "-m", "genpool.experiments.worker"],
+            [sys.executable, "-m", "genpool.reproduction.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from genpool.errors import FolderError
-from genpool.experiments.cells import Cell
-from genpool.experiments.ledger import Ledger, pack_rows, unpack_rows
+from genpool.reproduction.cells import Cell
+from genpool.reproduction.ledger import Ledger, pack_rows, unpack_rows
 
 from .records import done, empty_ledger, failed
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from genpool.experiments.data import generated_texts, mixed_nli, tokenized_texts
+from genpool.reproduction.data import generated_texts, mixed_nli, tokenized_texts
 
 SCALES = ("paper", "small", "tiny")
 

@@ -20,13 +20,13 @@ from typing import Any
 from genpool.disk.atomic_file import atomic_file
 from genpool.disk.files import is_file
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
-from genpool.experiments.cells import Cell
-from genpool.experiments.definition import Experiment, Row
-from genpool.experiments.definitions import EXPERIMENTS, check_definitions
-from genpool.experiments.ledger import FAILED, Ledger
-from genpool.experiments.plan import Choice, Plan
-from genpool.experiments.runner import Runner
-from genpool.experiments.tasks import VECTORS
+from genpool.reproduction.cells import Cell
+from genpool.reproduction.definition import Experiment, Row
+from genpool.reproduction.definitions import EXPERIMENTS, check_definitions
+from genpool.reproduction.ledger import FAILED, Ledger
+from genpool.reproduction.plan import Choice, Plan
+from genpool.reproduction.runner import Runner
+from genpool.reproduction.tasks import VECTORS
 from genpool.training.run_lock import remove_lock, run_lock
 
 ALL = "all"
@@ -190,7 +190,7 @@ def reproduce(
         FolderError: the folder holds a reproduction of another scale.
         TrainingError: another process is writing to the folder.
     """
-    from genpool.experiments.report import write_report
+    from genpool.reproduction.report import write_report
 
     chosen = _chosen(names)
     check_only(chosen.values(), only)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from genpool.errors import GenpoolError, Interrupted
-from genpool.experiments.outcome import record_of_run
 from genpool.recipes import recipe_text
+from genpool.reproduction.outcome import record_of_run
 
 
 def run_cell(job: dict[str, Any]) -> dict[str, Any]:

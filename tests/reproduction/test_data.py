@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from genpool.data import TableReader
-from genpool.experiments import data as made
-from genpool.experiments.data import mixed_nli, tokenized_texts
+from genpool.reproduction import data as made
+from genpool.reproduction.data import mixed_nli, tokenized_texts
 from genpool.text import WordTokenizer
 
 HEADER = "label\tpremise\thypothesis\n"

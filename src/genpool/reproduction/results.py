@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.evaluation.significance import compare_correct, paired_p_value
-from genpool.experiments.definition import Column, Experiment, Row
-from genpool.experiments.definitions import EXPERIMENTS
-from genpool.experiments.ledger import Record
-from genpool.experiments.plan import Choice
-from genpool.experiments.reproduction import Reproduction
+from genpool.reproduction.definition import Column, Experiment, Row
+from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.ledger import Record
+from genpool.reproduction.plan import Choice
+from genpool.reproduction.reproduction import Reproduction
 
 
 @dataclass(frozen=True)
