@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
-from genpool.disk import mapped_array
+from genpool.disk.arrays import map_array
 from genpool.errors import DataError, FolderError, InputError
 from genpool.jobs.encode_file import EncodeOptions, encode_file
 from genpool.search import (
@@ -128,7 +128,6 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
     """The sizes of all files are the same, so that only the reading can notice."""
     folder = write_index(tmp_path / "index", random_vectors(3, 4), ["old 0", "old 1", "old 2"])
     vectors = random_vectors(3, 4, seed=1)
-    map_array = mapped_array.map_array
     replacements = iter([lambda: write_index(folder, vectors, ["new 0", "new 1", "new 2"])])
 
     def replaced_after_the_first(path: Path, *expected: Any) -> np.ndarray:

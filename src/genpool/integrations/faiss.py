@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, require_extra
 from genpool.search.index_files import read_index
 from genpool.tensors.unit_rows import unit_rows

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.mapped_array import map_array
+from genpool.disk.arrays import map_array
 from genpool.errors import FolderError, require_extra
 from genpool.tensors.unit_rows import unit_rows
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.file_kinds import resolve_links
-from genpool.disk.folders import folder_identity, recover
+from genpool.disk.atomic import folder_identity, recover, resolve_links
 from genpool.errors import InputError
 from genpool.search.index_card import IndexCard
 from genpool.search.index_files import IndexFiles, Vectors, read_index

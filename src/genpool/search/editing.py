@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.folders import folder_identity
+from genpool.disk.atomic import folder_identity
 from genpool.errors import InputError, MissingExtraError
 from genpool.search import approximate
 from genpool.search.earlier_rows import copy_rows

@@ -11,7 +11,7 @@ from typing import Any, Self
 import torch
 
 from genpool.config import EmbeddingSettings
-from genpool.disk.folders import require_version
+from genpool.disk.atomic import require_version
 from genpool.errors import FolderError, InputError
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.inference.sentence_vectors import SentenceVectors

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.byte_rows import ByteRows
-from genpool.disk.folders import read_consistently
-from genpool.disk.mapped_array import map_array
+from genpool.disk.arrays import ByteRows, map_array
+from genpool.disk.atomic import read_consistently
 from genpool.errors import FolderError, InputError
 from genpool.search.approximate import LIST_FILES, ListFiles
 from genpool.search.index_card import CARD, IndexCard

@@ -23,10 +23,8 @@ from typing import Protocol
 
 import numpy as np
 
-from genpool.disk.atomic_folder import atomic_folder
-from genpool.disk.byte_rows import growing_rows
-from genpool.disk.folders import folder_identity
-from genpool.disk.growing_array import growing_array
+from genpool.disk.arrays import growing_array, growing_rows
+from genpool.disk.atomic import atomic_folder, folder_identity
 from genpool.errors import FolderError, InputError
 from genpool.search import approximate
 from genpool.search.earlier_rows import AddRows, copy_rows, open_earlier
