@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from genpool.data.nli import LABELS, NliReader
+from genpool.data.reader import SubmissionWriter
 from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, unknown_name
 
