@@ -115,7 +115,7 @@ def stars_reader():
             return ["train", "dev"]
 
         def records(self, split):
-            path = Path(self.place) / f"{split}.txt"
+            path = Path(str(self.place)) / f"{split}.txt"
             for number, line in enumerate(path.read_text().splitlines(), start=1):
                 yield Record(path, number, {"line": line})
 
