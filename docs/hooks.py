@@ -243,8 +243,8 @@ def _options(section: str, classes: dict[str, Any]) -> str:
 
 def _readers() -> str:
     """Returns the options of every reader: those of tables as one table, the others by name."""
-    from genpool.data import READERS, reader_options
     from genpool.data.column_reader import ColumnReader
+    from genpool.data.readers import READERS, reader_options
     from genpool.data.table import TableReader
 
     entries = _arguments(ColumnReader) | _arguments(TableReader)

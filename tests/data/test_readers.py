@@ -42,7 +42,7 @@ def test_all_unknown_options_are_reported_together(tmp_path):
 @pytest.mark.parametrize("name", READERS)
 def test_every_reader_can_skip_bad_rows_and_shares_the_interface(name):
     assert issubclass(READERS[name], Reader)
-    assert "bad_rows" in genpool.data.reader_options(name)
+    assert "bad_rows" in genpool.data.readers.reader_options(name)
 
 
 def test_only_the_generated_corpus_needs_no_path():

@@ -99,7 +99,7 @@ def open_data(
         model: the folder of a model, whose columns a table may have too. Default None.
         **columns: options of tables; None and False are not passed on.
     """
-    from genpool.data import open_reader, reader_options
+    from genpool.data.readers import open_reader, reader_options
     from genpool.data.trained_columns import read_trained_columns
 
     known = reader_options(reader)

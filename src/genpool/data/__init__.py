@@ -4,26 +4,18 @@ A reader of one's own is registered under a name, which recipes then select:
 `genpool.data.register("mine", MyReader)`.
 """
 
-from __future__ import annotations
-
-import inspect
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, cast
-
 from genpool.data.hub import HubReader
 from genpool.data.lines import LinesReader
 from genpool.data.multinli import MultiNliReader, write_submission
 from genpool.data.pan import PanReader
 from genpool.data.reader import Example, Reader
+from genpool.data.readers import READERS, open_reader, register
 from genpool.data.rows import BadRow, Record
 from genpool.data.rules.reader import RulesReader
 from genpool.data.snli import SnliReader
 from genpool.data.splits import draw_parts, seeded_order, stratified_share
 from genpool.data.table import TableReader
 from genpool.data.yelp import YelpReader
-from genpool.errors import ConfigError, unknown_name
-from genpool.registry import Registry
 
 __all__ = [
     "READERS",
@@ -46,58 +38,3 @@ __all__ = [
     "stratified_share",
     "write_submission",
 ]
-
-READERS: Registry[Reader] = Registry(
-    "reader",
-    Reader,  # type: ignore[type-abstract]
-    {
-        "snli": SnliReader,
-        "multinli": MultiNliReader,
-        "yelp": YelpReader,
-        "age": PanReader,
-        "table": TableReader,
-        "hub": HubReader,
-        "rules": RulesReader,
-    },
-)
-register = READERS.register
-
-
-def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **options: Any) -> Reader:
-    """Returns a reader by name.
-
-    Args:
-        name: a name of `READERS`.
-        path: the file or folder of the data set; for "hub" its name on the hub. A table reader
-            also takes a file for each split, by the name of the split.
-        **options: the options of that reader.
-
-    Raises:
-        ConfigError: the name, or any of the options, is unknown; all of them are reported
-            together, before a file is opened.
-        DataError: there is no such data.
-
-    Example:
-        >>> reader = open_reader("table", "pairs.tsv", bad_rows="skip")
-    """
-    reader = READERS.require(name)
-    known = reader_options(name)
-    wrong = [unknown_name(f"{name} option", key, known) for key in options if key not in known]
-    if wrong:
-        raise ConfigError(wrong)
-    return cast(Callable[..., Reader], reader)(path, **options)
-
-
-def reader_options(name: str) -> list[str]:
-    """Returns the names of the options that a reader takes."""
-    initializers = [
-        vars(kind)["__init__"] for kind in READERS[name].__mro__ if "__init__" in vars(kind)
-    ]
-    return sorted(
-        {
-            parameter.name
-            for initializer in initializers[:-1]  # the last is that of `object`
-            for parameter in inspect.signature(initializer).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        }
-    )
