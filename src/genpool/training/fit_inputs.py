@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.errors import InputError
 from genpool.text.validation import label_names, read_labels, read_pairs, read_scores, read_texts
 
