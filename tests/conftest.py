@@ -29,6 +29,8 @@ from tests.helpers.small_models import (
     lively,
 )
 
+SMALL_MLP = ClassifierSettings(hidden_dim=5)
+
 # Tensors of a few numbers: sharing them out between threads costs more than the work.
 torch.set_num_threads(1)
 
@@ -88,7 +90,7 @@ def make_settings() -> MakeSettings:
             ),
             encoder=part(encoder, SMALL_ENCODERS),
             pooling=part(pooling, SMALL_POOLINGS),
-            classifier=ClassifierSettings(hidden_dim=5),
+            classifier=SMALL_MLP,
         )
         return replace(settings, **sections)
 
@@ -112,7 +114,7 @@ def make_encoder(make_text: MakeText, make_settings: MakeSettings) -> MakeEncode
             sentence_ends=settings.text.sentence_ends,
             max_length=settings.text.max_length,
         )
-        return lively(SentenceEncoder(text, settings), seed).eval()
+        return lively(SentenceEncoder.from_settings(text, settings), seed).eval()
 
     return make
 
@@ -131,10 +133,10 @@ def sentence_encoder(make_encoder: MakeEncoder) -> SentenceEncoder:
 @pytest.fixture
 def text_classifier(make_encoder: MakeEncoder) -> TextClassifier:
     """Labels: entailment, neutral, contradiction."""
-    return lively(TextClassifier(make_encoder(), LABELS), seed=1).eval()
+    return lively(TextClassifier.from_encoder(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()
 
 
 @pytest.fixture
 def pair_classifier(make_encoder: MakeEncoder) -> PairClassifier:
     """Labels: entailment, neutral, contradiction."""
-    return lively(PairClassifier(make_encoder(), LABELS), seed=1).eval()
+    return lively(PairClassifier.from_encoder(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()

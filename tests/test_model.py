@@ -285,7 +285,7 @@ def test_what_the_pipeline_does_is_saved_even_where_the_settings_say_otherwise(
     make_text, make_settings, tmp_path: Path
 ) -> None:
     text = make_text("whitespace", sentence_ends=True, max_length=2)
-    model = SentenceEncoder(text, make_settings()).eval()
+    model = SentenceEncoder.from_settings(text, make_settings()).eval()
     model.save_pretrained(tmp_path / "model")
     loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
     assert loaded.settings.text == TextSettings("whitespace", True, 2)
@@ -309,7 +309,7 @@ def test_gated_pooling_without_gates_is_refused_and_says_who_has_them(
     make_text, make_settings, encoder: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        SentenceEncoder(make_text(), make_settings("gated", encoder))
+        SentenceEncoder.from_settings(make_text(), make_settings("gated", encoder))
     message = str(caught.value)
     assert f"{encoder!r} does not have" in message
     assert "stacked-bilstm, bilstm, shortcut-stacked, residual-stacked, lstm." in message
@@ -328,7 +328,7 @@ def test_unknown_names_in_settings_made_by_hand_are_refused_with_the_nearest(
     make_text, make_settings, sections, expected: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        SentenceEncoder(make_text(), make_settings(**sections))
+        SentenceEncoder.from_settings(make_text(), make_settings(**sections))
     assert expected in str(caught.value)
 
 
@@ -336,14 +336,14 @@ def test_unknown_names_in_settings_made_by_hand_are_refused_with_the_nearest(
 def test_heads_below_one_are_refused(make_text, make_settings, heads: int) -> None:
     settings = make_settings(pooling=Part("generalized", {"heads": heads}))
     with pytest.raises(InputError, match=rf"heads is {heads}; expected .* of 1 or more"):
-        SentenceEncoder(make_text(), settings)
+        SentenceEncoder.from_settings(make_text(), settings)
 
 
 @pytest.mark.parametrize("dim", [0, -1])
 def test_a_projection_below_one_is_refused(make_text, make_settings, dim: int) -> None:
     settings = make_settings(projection=ProjectionSettings(dim=dim))
     with pytest.raises(InputError, match=rf"projection.dim is {dim}; expected 1 or more"):
-        SentenceEncoder(make_text(), settings)
+        SentenceEncoder.from_settings(make_text(), settings)
 
 
 def test_last_pooling_learns_from_the_encoder_whether_states_have_two_directions(
@@ -356,7 +356,7 @@ def test_last_pooling_learns_from_the_encoder_whether_states_have_two_directions
 
 
 def test_the_default_settings_are_the_papers(make_text) -> None:
-    model = SentenceEncoder(make_text())
+    model = SentenceEncoder.from_settings(make_text())
     assert model.settings.embedding.word_dim == 300
     assert model.encoder.output_dim == 600
     assert model.output_dim == 5 * 600

@@ -23,7 +23,7 @@ from benchmarks.speed.sentences import make_sentences
 from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.inference import QuickEncoder
-from genpool.inference.batching import map_by_length
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.jobs.bulk.inputs import InputFile
 from genpool.jobs.bulk.options import VECTOR_TYPES, BulkOptions, ShardSettings
 from genpool.jobs.bulk.plan import PlannedFile, plan_file

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.search import SearchIndex, index_writer
 from genpool.search.index_card import ModelReference
 from tests.helpers.commands import Command

@@ -14,7 +14,7 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.embedded import embedded_folder
 from genpool.errors import FolderError, InputError
 from genpool.evaluation import similarity_report
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.jobs.tables import evaluate_similarity, predict_table
 from genpool.model import load_model
 from genpool.pooling import GeneralizedPooling

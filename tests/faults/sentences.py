@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from genpool import SentenceEncoder
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.text import WordTokenizer
 from tests.faults.cases import Problem, Tally, count_argument, main, run_cases
 

@@ -12,8 +12,8 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.inference import quick_cache
-from genpool.inference.quick_encoder import QuickEncoder
-from genpool.sentence_encoder import QUICK_MIN_SENTENCES
+from genpool.inference.quick import QuickEncoder
+from genpool.model.sentence_encoder import QUICK_MIN_SENTENCES
 
 SENTENCES = [f"a dog , number {place} , runs" for place in range(QUICK_MIN_SENTENCES)]
 

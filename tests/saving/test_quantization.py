@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError
-from genpool.saving.quantization import dequantize_weights, quantize_weights
+from genpool.saving.weights_file import dequantize_weights, quantize_weights
 from tests.helpers.random_encoders import SENTENCES, model
 
 

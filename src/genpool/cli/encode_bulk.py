@@ -126,7 +126,7 @@ def run_bulk(
     if runtime != "torch":
         raise InputError("--engine encodes with PyTorch; leave --runtime out.")
     from genpool.jobs.bulk import BulkOptions, encode_bulk
-    from genpool.sentence_encoder import SentenceEncoder
+    from genpool.model import SentenceEncoder
 
     model, inputs = split_inputs(paths)
     if "-" in inputs:

@@ -24,7 +24,7 @@ from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import DataError, TrainingError
 from genpool.jobs.tables import evaluate_similarity
 from genpool.model import SentenceEncoder
-from genpool.saving.quantization import is_table
+from genpool.saving.weights_file import is_table
 from genpool.training.resumable import ResumableRun
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (

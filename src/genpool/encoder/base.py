@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.registry import Configured
 from genpool.tensors.masks import boolean_mask
 from genpool.tensors.packing import Packing
 
@@ -30,7 +31,7 @@ class Encoded(NamedTuple):
     gates: Tensor | None = None
 
 
-class Encoder(nn.Module):
+class Encoder(Configured, nn.Module):
     """Base class: token vectors and a mask in, one state per token out.
 
     Call an encoder as `encoder(inputs, mask)`. A sentence has the same states in any batch, with

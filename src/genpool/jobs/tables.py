@@ -36,7 +36,7 @@ from genpool.evaluation import (
 from genpool.evaluation.predictions import SCORE_COLUMN, FurtherColumns
 from genpool.evaluation.probes import FOLDS
 from genpool.evaluation.score_report import ScoreReport
-from genpool.inference.batching import map_by_length
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.jobs.prediction_files import write_prediction_table
 from genpool.model import (
     Classifier,

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.pooling.leave_one_out import lost_positions, repool_without, weighted_without
+from genpool.registry import Configured
 from genpool.tensors.masks import boolean_mask
 from genpool.tensors.packing import Packing
 
@@ -33,7 +34,7 @@ class Pooled(NamedTuple):
     weights: Tensor | None
 
 
-class Pooling(nn.Module):
+class Pooling(Configured, nn.Module):
     """Base class: token states and a mask in, one vector per sentence out.
 
     Call a pooling as `pooling(states, mask)`. The states (batch, time, input_dim) may come from any

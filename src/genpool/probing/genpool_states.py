@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from genpool.inference.batching import evaluation_mode
+from genpool.inference.sentence_vectors import evaluation_mode
 from genpool.model import SentenceEncoder
 from genpool.probing.token_encoder import StateArray, TokenEncoder, as_stored
 from genpool.search.index_card import fingerprint

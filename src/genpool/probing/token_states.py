@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.inference.batching import length_groups
+from genpool.inference.sentence_vectors import length_groups
 from genpool.probing.token_encoder import StateArray, TokenEncoder
 from genpool.tensors.packing import Packing
 

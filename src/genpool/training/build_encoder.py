@@ -82,7 +82,7 @@ def build_encoder(
 def _initial_encoder(text: TextPipeline, settings: ModelSettings, seed: int) -> SentenceEncoder:
     torch.manual_seed(seed)
     try:
-        return SentenceEncoder(text, settings)
+        return SentenceEncoder.from_settings(text, settings)
     except (RuntimeError, MemoryError) as error:
         if isinstance(error, RuntimeError) and "alloc" not in str(error):
             raise

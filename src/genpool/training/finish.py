@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
 from genpool.data import READERS
 from genpool.data.trained_columns import COLUMNS_NOTE
 from genpool.evaluation import (
@@ -17,6 +16,7 @@ from genpool.evaluation import (
     learning_curve_picture,
     write_predictions,
 )
+from genpool.model.classifier import SCORE_TASK, TASK_NOTE
 from genpool.training.dataset import Split
 from genpool.training.preparation import RUN_ENTRY, Prepared
 from genpool.training.report import ScoredSplit, run_report

@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from genpool.errors import InputError
-from genpool.inference.batching import evaluation_mode
+from genpool.inference.sentence_vectors import evaluation_mode
 from genpool.model import Classified, Classifier, SentenceEncoder
 from genpool.pooling.penalties import (
     Average,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genpool.config import ModelSettings
 from genpool.errors import ConfigError, InputError
-from genpool.model import PairClassifier, SentenceEncoder
+from genpool.model import PairClassifier
 from genpool.tensors.meta import on_meta_device
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 
@@ -20,7 +20,7 @@ def size_problems(settings: ModelSettings) -> list[str]:
     text = TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""))
     try:
         with on_meta_device():
-            model = PairClassifier(SentenceEncoder(text, settings), ("a", "b"))
+            model = PairClassifier.from_settings(text, settings, ("a", "b"))
     except ConfigError as error:
         return error.problems
     except InputError as error:

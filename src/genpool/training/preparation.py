@@ -187,7 +187,8 @@ def prepare(
     if pipeline.cut:
         notes["maximum length"] = str(pipeline.cut)
     encoder, words = _make_encoder(settings, start, word_ids, train, notes)
-    model: Classifier = (PairClassifier if reader.is_pair else TextClassifier)(encoder, labels)
+    cls: type[Classifier] = PairClassifier if reader.is_pair else TextClassifier
+    model = cls.from_encoder(encoder, labels, settings.classifier)
     table, ends = model.text.table(), settings.text.sentence_ends
     trees = model.text.tree_source
     if trees is not None:  # one of its own, with a cache, which the model does not need

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from genpool.inference.batching import evaluation_mode, length_groups
+from genpool.inference.sentence_vectors import evaluation_mode, length_groups
 from genpool.model import Classifier
 from genpool.text import WordTable
 from genpool.training.dataset import Split

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.inference.batching import evaluation_mode
+from genpool.inference.sentence_vectors import evaluation_mode
 from genpool.integrations.onnx.card import sentence_card
 from genpool.integrations.onnx.checking import Trial
 from genpool.integrations.onnx.folder import new_folder, write_config
@@ -27,8 +27,8 @@ from genpool.integrations.onnx.writing import (
     write_checked_graph,
 )
 from genpool.model import SentenceEncoder
-from genpool.saving.quantization import dequantize_weights, quantize_weights
 from genpool.saving.storage import CARD, TOKENIZER
+from genpool.saving.weights_file import dequantize_weights, quantize_weights
 from genpool.text import TextPipeline
 from genpool.text.vocabulary import SPECIAL_WORDS
 

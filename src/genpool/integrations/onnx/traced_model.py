@@ -15,7 +15,7 @@ from genpool.integrations.onnx.traced_poolings import traced_pooling
 from genpool.integrations.onnx.traced_recurrent import Aligned, left_aligned
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooled
-from genpool.saving.quantization import SCALE, quantize_weights
+from genpool.saving.weights_file import SCALE, quantize_weights
 from genpool.text.vocabulary import UNKNOWN
 
 
@@ -65,7 +65,7 @@ class RowTable(nn.Module):
 def padded_ngram_vectors(ngram_ids: Tensor, table: RowTable) -> Tensor:
     """Returns the vectors (words, dim) of padded n-grams (words, longest), 0 at padding.
 
-    The same values as `genpool.embedding.ngrams.ngram_vectors`.
+    The same values as `genpool.embedding.token.ngram_vectors`.
     """
     mask = (ngram_ids > 0).unsqueeze(2)  # (words, longest, 1)
     vectors: Tensor = table(ngram_ids).masked_fill(~mask, 0)

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from genpool.inference.quick_encoder import QuickEncoder
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.inference.quick import QuickEncoder
+from genpool.model import SentenceEncoder
 
 
 class TextEncoder:

@@ -23,7 +23,7 @@ from genpool.jobs.bulk.engines import MAX_DEATHS, Outcome, too_many_deaths, try_
 from genpool.jobs.bulk.local import use_one_thread
 from genpool.jobs.bulk.options import ShardSettings
 from genpool.jobs.bulk.plan import Shard
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 
 #: the files of a saved model, by name
 ModelFiles = dict[str, bytes]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.integrations.sklearn.folder_bytes import pack_models, unpack_models
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 from genpool.text.validation import read_texts
 
 

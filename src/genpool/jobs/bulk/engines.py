@@ -11,7 +11,7 @@ from genpool.errors import DataError, GenpoolError
 from genpool.jobs.bulk.options import ShardSettings
 from genpool.jobs.bulk.plan import Shard
 from genpool.jobs.bulk.shard import ShardResult, UnreadableInput, UnusableRow, encode_shard
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 
 #: times that a worker may die over the same shard
 MAX_DEATHS = 5

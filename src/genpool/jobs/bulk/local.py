@@ -21,7 +21,7 @@ from genpool.inference.workers import following_parent, model_folder
 from genpool.jobs.bulk.engines import Deaths, Outcome, try_shard
 from genpool.jobs.bulk.options import ShardSettings
 from genpool.jobs.bulk.plan import Shard
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 
 #: the model of a worker process, and the settings of its run
 _encoder: SentenceEncoder
