@@ -11,7 +11,6 @@ import torch
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import (
-    ClassifierSettings,
     EmbeddingSettings,
     ModelSettings,
     Part,
@@ -21,6 +20,7 @@ from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from tests.helpers.small_models import (
     LABELS,
     SMALL_ENCODERS,
+    SMALL_MLP,
     SMALL_POOLINGS,
     WORDS,
     MakeEncoder,
@@ -28,8 +28,6 @@ from tests.helpers.small_models import (
     MakeText,
     lively,
 )
-
-SMALL_MLP = ClassifierSettings(hidden_dim=5)
 
 # Tensors of a few numbers: sharing them out between threads costs more than the work.
 torch.set_num_threads(1)

@@ -39,8 +39,7 @@ class TextSettings:
 
     Attributes:
         rules: "penn" splits words from punctuation; "parts" also splits `well-known` and
-            `his/her`; "whitespace" is for tokenized text; "stored" are other rules, from the
-            tokenizer.json of a saved folder. Default: "penn".
+            `his/her`; "whitespace" is for tokenized text. Default: "penn".
         sentence_ends: add a begin and an end token to every sentence. Default: False.
         max_length: keep at most this many tokens. Default: None, which keeps all.
         lower_case_fallback: look a word that is not in the vocabulary as written up in lower case.
@@ -51,7 +50,7 @@ class TextSettings:
             or characters without width are the same word. Default: False.
     """
 
-    rules: Literal["penn", "parts", "whitespace", "stored"] = "penn"
+    rules: Literal["penn", "parts", "whitespace"] = "penn"
     sentence_ends: bool = False
     max_length: int | None = field(default=None, metadata={"minimum": 1})
     lower_case_fallback: bool = True

@@ -70,9 +70,7 @@ class Classifier(SavedModel):
         self, encoder: SentenceEncoder, labels: Sequence[str], mlp: MLP | None = None
     ) -> None:
         super().__init__()
-        wrong = isinstance(labels, str) or not all(isinstance(label, str) for label in labels)
-        if wrong or len(labels) < 2 or len(set(labels)) != len(labels):
-            raise InputError(f"labels are {labels!r}; expected two or more different texts.")
+        _require_labels(labels)
         input_dim = self.vectors_per_example * encoder.output_dim
         self.labels = tuple(labels)
         self.encoder, self.text = encoder, encoder.text
@@ -96,6 +94,7 @@ class Classifier(SavedModel):
         cls, encoder: SentenceEncoder, labels: Sequence[str], settings: ClassifierSettings
     ) -> Self:
         """Returns a classifier on top of an encoder, with a new MLP of these settings."""
+        _require_labels(labels)
         mlp = MLP(
             cls.vectors_per_example * encoder.output_dim,
             settings.hidden_dim,
@@ -379,3 +378,9 @@ class Classifier(SavedModel):
             return probabilities  # (examples, labels)
 
         return LabelExplanation.of(self.labels, [side.vectors for side in sides], classify)
+
+
+def _require_labels(labels: Sequence[str]) -> None:
+    wrong = isinstance(labels, str) or not all(isinstance(label, str) for label in labels)
+    if wrong or len(labels) < 2 or len(set(labels)) != len(labels):
+        raise InputError(f"labels are {labels!r}; expected two or more different texts.")

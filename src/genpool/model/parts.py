@@ -14,6 +14,7 @@ from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.pooling import Pooling
 from genpool.registry import Registry
 from genpool.text import TextPipeline
+from genpool.text.tokenizer import RULES
 
 Module = TypeVar("Module")
 #: settings that arguments of `TokenEmbedding` have the names of
@@ -74,8 +75,10 @@ def embedding_settings(embedding: TokenEmbedding, text: TextPipeline) -> Embeddi
 
 def text_settings(text: TextPipeline) -> TextSettings:
     """Returns the settings of what a text pipeline does."""
+    rules = text.tokenizer.rules
     return TextSettings(
-        rules=cast(Any, text.tokenizer.rules),
+        # tokenizer.json has the rules themselves; those of another version have no name here.
+        rules=cast(Any, rules if rules in RULES else "penn"),
         sentence_ends=text.sentence_ends,
         max_length=text.max_length,
         lower_case_fallback=text.vocabulary.lower_case_fallback,

@@ -264,8 +264,9 @@ def _require_plugins(folder: storage.SavedFolder) -> None:
     """Raises ConfigError for a class that a plugin registers which is not imported."""
     plugins = list(map(str, folder.config["plugins"]))
     for section, classes in REGISTRIES.items():
-        name = folder.config["settings"][section]["name"]
-        if plugins and name not in list(classes):
+        part = folder.config["settings"].get(section)
+        name = part.get("name") if isinstance(part, dict) else None
+        if plugins and isinstance(name, str) and name not in classes:
             raise ConfigError(classes.unknown(name, plugins))
 
 
