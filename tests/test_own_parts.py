@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from genpool.encoder.bag import BagOfWordsEncoder
 from genpool.encoder.bilstm import BiLSTMEncoder
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.pooling import POOLINGS, GatedPooling, MaxPooling, MeanPooling, Pooled, Pooling
+from genpool.registry import Registry
 from genpool.tensors.packing import Packing
 from genpool.text import TextPipeline
 from tests.helpers.small_models import lively
@@ -72,16 +73,15 @@ class SumPooling(Pooling):
 
 
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered() -> Iterator[None]:
     """Undoes what a test registers."""
-    for classes in (POOLINGS, ENCODERS):
-        before, plugins = dict(classes), dict(classes.plugins)
-        monkeypatch.setattr(classes, "plugins", plugins)
-        monkeypatch.setattr(classes, "_before", before, raising=False)
-    yield  # type: ignore[misc]
-    for classes in (POOLINGS, ENCODERS):
-        for name in set(classes) - set(classes._before):  # type: ignore[attr-defined]
+    registries: tuple[Registry[Any], ...] = (POOLINGS, ENCODERS)
+    before = [(dict(classes), dict(classes.plugins)) for classes in registries]
+    yield
+    for classes, (names, plugins) in zip(registries, before, strict=True):
+        for name in set(classes) - set(names):
             del classes[name]
+        classes.plugins = plugins
 
 
 def parts(text: TextPipeline, pooling: Callable[[int], Pooling]) -> SentenceEncoder:
