@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
 
 from genpool.data.example import Example
-from genpool.data.rows import BadRow, DroppedRow, Record
-from genpool.errors import ConfigError, DataError, unknown_name
+from genpool.data.rows import BadRow, DroppedRow, Record, to_text
+from genpool.errors import ConfigError, DataError, InputError, unknown_name
+from genpool.tensors.annotations import Annotation, Annotator
 
 BAD_ROWS = ("error", "skip")
 #: the splits to score if a data set has several and none is named: the first that is present
@@ -64,7 +65,8 @@ class Reader(ABC):
     def __init__(self, *, bad_rows: str = "error") -> None:
         self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
         self._counts: dict[str, Counter[str]] = {}
-        self._tree_kind: str | None = None
+        #: reads what an encoder needs beside the texts, such as parses; None: nothing is read
+        self.annotator: type[Annotator] | None = None
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -119,14 +121,6 @@ class Reader(ABC):
         self._require_split(split)
         return self._stream(split)
 
-    def request_trees(self, kind: str | None) -> None:
-        """Asks for parses: examples have them in `trees` from now on, if the data has any.
-
-        Args:
-            kind: "binary" or "dependency"; None for no parses.
-        """
-        self._tree_kind = kind
-
     def columns(self, split: str) -> dict[str, str]:
         """Returns the columns that a split is read from, by their use; empty if they have no names.
 
@@ -176,6 +170,33 @@ class Reader(ABC):
             problem = f"has several splits: {', '.join(names)}; choose one"
             raise DataError(f"{problem}: split= (command line: --split NAME)", self.place)
         return present[0]
+
+    def _annotation_columns(
+        self, text_columns: Iterable[str | None], names: Collection[str]
+    ) -> list[str | None]:
+        """Returns the column of annotations for each column of texts, None where there is none."""
+        if self.annotator is None:
+            return []
+        find = self.annotator.column
+        return [None if column is None else find(column, names) for column in text_columns]
+
+    def _annotations(
+        self, text_columns: Iterable[str | None], values: Mapping[str, object]
+    ) -> tuple[Annotation | None, ...]:
+        """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
+        annotations: list[Annotation | None] = []
+        for column in self._annotation_columns(text_columns, values):
+            text = None if column is None else to_text(values.get(column))
+            if column is None or text is None or self.annotator is None:
+                annotations.append(None)
+                continue
+            try:
+                annotations.append(self.annotator.read(column, text))
+            except InputError as error:
+                name = self.annotator.name
+                problem = f"column {column!r} cannot be read as {name}: {error}"
+                raise BadRow(f"bad {name}", problem) from None
+        return tuple(annotations)
 
     def _require_split(self, split: str) -> None:
         if split not in self.splits():

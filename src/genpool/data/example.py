@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from genpool.trees import Tree
+from genpool.tensors.annotations import Annotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +21,8 @@ class Example:
         score: the gold score of a similarity task; None (default) if there is none.
         tokenized: True if the texts are tokens joined by single spaces, so that splitting them at
             the spaces is all the tokenizing they need. Default False.
-        trees: the parses of the sentences: for each of them its trees by their kind, "binary" or
-            "dependency" (`genpool.trees`). Default: empty, no parses. A reader fills it after
-            `Reader.request_trees`; it does not count when examples are compared.
+        annotations: of each sentence the integers per token that the data has for an encoder, or
+            None (`Reader.annotator`). Default: empty; it does not count when examples are compared.
         kept: the values of the columns that a reader was asked to keep, as its table holds them.
             Default: empty; it does not count when examples are compared.
 
@@ -39,9 +37,5 @@ class Example:
     id: str | None = None
     score: float | None = None
     tokenized: bool = False
-    trees: tuple[Mapping[str, Tree], ...] = field(default=(), compare=False)
+    annotations: tuple[Annotation | None, ...] = field(default=(), compare=False)
     kept: tuple[object, ...] = field(default=(), compare=False)
-
-    def tree(self, sentence: int, kind: str) -> Tree | None:
-        """Returns the tree of a sentence, 0 or 1; None if it has none of this kind."""
-        return self.trees[sentence].get(kind) if sentence < len(self.trees) else None

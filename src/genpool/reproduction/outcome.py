@@ -17,7 +17,7 @@ from genpool.saving.storage import CONFIG
 from genpool.training.run_folder import RunFolder
 
 #: the note of a model about the syntax trees that it was trained with
-TREES_NOTE = "trees"
+TREES_NOTE = "syntax trees"
 
 
 def record_of_run(key: str, cell: Mapping[str, Any], path: Path, root: Path) -> Record:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 #: how the tables of `--scale small`, which have no parses, get them
-PARSED = "text.parser=spacy"
+PARSED = "encoder.parser=spacy"
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,48 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from genpool.errors import InputError
-from genpool.trees import Tree
-from genpool.trees.dependency import relation_id
+from genpool.reproduction.trees.annotator import Tree
+
+# Models are trained with these places in their weights: entries may be added at the end only.
+_RELATION_NAMES = """
+    dep acl acomp advcl advmod agent amod appos attr aux auxpass case cc ccomp compound conj cop
+    csubj dative det dobj expl mark neg nmod npadvmod nsubj nsubjpass nummod pcomp pobj poss prep
+    prt punct relcl xcomp
+"""
+#: relations of typed dependencies that are told apart; the first stands for all others
+RELATIONS = tuple(_RELATION_NAMES.split())
+_IDS = {name: place for place, name in enumerate(RELATIONS)}
+#: what other schemes (Stanford's, Universal Dependencies) call some of them
+_SYNONYMS = {
+    "nn": "compound",
+    "flat": "compound",
+    "fixed": "compound",
+    "rcmod": "relcl",
+    "acl:relcl": "relcl",
+    "partmod": "acl",
+    "infmod": "acl",
+    "vmod": "acl",
+    "num": "nummod",
+    "possessive": "case",
+    "nmod:poss": "poss",
+    "obj": "dobj",
+    "iobj": "dative",
+    "obl": "nmod",
+    "nsubj:pass": "nsubjpass",
+    "aux:pass": "auxpass",
+    "compound:prt": "prt",
+    "tmod": "npadvmod",
+}
+
+
+def relation_id(name: str) -> int:
+    """Returns the place of a relation in `RELATIONS`; a subtype is its type, an unknown one 0."""
+    name = name.lower()
+    known = _IDS.get(_SYNONYMS.get(name, name))
+    if known is None:
+        base = name.split(":")[0]
+        known = _IDS.get(_SYNONYMS.get(base, base), 0)
+    return known
 
 _PUNCTUATION = frozenset([".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP", "#"])
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX")

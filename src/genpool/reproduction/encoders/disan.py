@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.encoder.pair_attention import Pairs, attend_pairs, directed_pairs
+from genpool.reproduction.encoders.pair_attention import Pairs, attend_pairs, directed_pairs
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 
@@ -93,7 +93,7 @@ class DiSANEncoder(Encoder):
     """Directional self-attention (DiSAN, Shen et al. 2017), both directions concatenated.
 
     The original pools it with `SourceToTokenPooling`. Attention per dimension has time^2 * dim
-    values, which are computed block by block and never kept (`genpool.encoder.pair_attention`).
+    values, which are computed block by block and never kept (`genpool.reproduction.encoders.pair_attention`).
 
     Args:
         input_dim: dimensions of a token vector.
@@ -128,6 +128,11 @@ class DiSANEncoder(Encoder):
         hidden = part.hidden(rows)  # (rows, hidden): m
         pairs = directed_pairs(packing, part.reverse)
         return part.fuse(hidden, part.context_of_pairs(hidden, pairs))
+
+    def traced(self) -> nn.Module:
+        from genpool.reproduction.encoders.traced import TracedDiSAN
+
+        return TracedDiSAN(self)
 
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool

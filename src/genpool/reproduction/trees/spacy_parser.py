@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from genpool.errors import ConfigError, require_extra
-from genpool.trees.dependency import DependencyTrees, relation_id
-from genpool.trees.kind import Tree
+from genpool.reproduction.trees.annotator import Tree
+from genpool.reproduction.trees.dependency import DependencyTrees
+from genpool.reproduction.trees.head_rules import relation_id
 
 #: sentences that spaCy parses together
 BATCH_SENTENCES = 256
@@ -31,20 +31,15 @@ UNUSED = ["tagger", "senter", "ner", "attribute_ruler", "lemmatizer"]
 class SpacyParser:
     """An English pipeline of spaCy, which a package of the extra `parse` brings with it.
 
-    Attributes:
-        version: names of the pipeline and of spaCy with their versions.
-
     Raises:
         MissingExtraError: the extra is not installed.
     """
 
     def __init__(self) -> None:
-        with require_extra('parsing (text.parser = "spacy")', "parse"):
+        with require_extra('parsing (encoder.parser = "spacy")', "parse"):
             from spacy.tokens import Doc
         self._doc = Doc
         self._pipeline = load_pipeline()
-        meta = self._pipeline.meta
-        self.version = f"{meta['lang']}_{meta['name']} {meta['version']}, spaCy {version('spacy')}"
 
     def dependencies(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """Returns the dependency tree (tokens, 2) of every sentence, with one root."""
@@ -70,7 +65,7 @@ def load_pipeline() -> Any:
             return spacy.load(source, exclude=UNUSED)
     raise ConfigError(
         f"spaCy has no English pipeline. Install one (pip install {_pip_arguments()}; "
-        f"{', '.join(list(PIPELINES)[1:])} will do too), or use balanced trees: leave text.parser "
+        f"{', '.join(list(PIPELINES)[1:])} will do too), or use balanced trees: leave encoder.parser "
         "out."
     )
 

@@ -1,7 +1,7 @@
 """Dependency trees over the tokens of a sentence, as two integers per token.
 
 A tree is an array (tokens, 2): the index of each token's head, -1 for the root, and the relation of
-the token to it, an index of `RELATIONS`. As text, heads count from 1 and the root has 0:
+the token to it, an index of `head_rules.RELATIONS`. As text, heads count from 1 and the root has 0:
 
     2:det 3:nsubj 0:root             A man sleeps
 """
@@ -13,49 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from genpool.errors import InputError
-from genpool.trees.kind import Tree, TreeKind
-
-# Models are trained with these places in their weights: entries may be added at the end only.
-_RELATION_NAMES = """
-    dep acl acomp advcl advmod agent amod appos attr aux auxpass case cc ccomp compound conj cop
-    csubj dative det dobj expl mark neg nmod npadvmod nsubj nsubjpass nummod pcomp pobj poss prep
-    prt punct relcl xcomp
-"""
-#: relations of typed dependencies that are told apart; the first stands for all others
-RELATIONS = tuple(_RELATION_NAMES.split())
-_IDS = {name: place for place, name in enumerate(RELATIONS)}
-#: what other schemes (Stanford's, Universal Dependencies) call some of them
-_SYNONYMS = {
-    "nn": "compound",
-    "flat": "compound",
-    "fixed": "compound",
-    "rcmod": "relcl",
-    "acl:relcl": "relcl",
-    "partmod": "acl",
-    "infmod": "acl",
-    "vmod": "acl",
-    "num": "nummod",
-    "possessive": "case",
-    "nmod:poss": "poss",
-    "obj": "dobj",
-    "iobj": "dative",
-    "obl": "nmod",
-    "nsubj:pass": "nsubjpass",
-    "aux:pass": "auxpass",
-    "compound:prt": "prt",
-    "tmod": "npadvmod",
-}
-
-
-def relation_id(name: str) -> int:
-    """Returns the place of a relation in `RELATIONS`; a subtype is its type, an unknown one 0."""
-    name = name.lower()
-    known = _IDS.get(_SYNONYMS.get(name, name))
-    if known is None:
-        base = name.split(":")[0]
-        known = _IDS.get(_SYNONYMS.get(base, base), 0)
-    return known
-
+from genpool.reproduction.trees.annotator import Tree, TreeAnnotator
+from genpool.reproduction.trees.head_rules import constituency_dependencies, relation_id
 
 @lru_cache(maxsize=1024)
 def _balanced(tokens: int) -> Tree:
@@ -71,16 +30,29 @@ def _balanced(tokens: int) -> Tree:
     return tree
 
 
-class DependencyTrees(TreeKind):
-    """Dependency trees: two columns, head and relation."""
+class DependencyTrees(TreeAnnotator):
+    """Dependency trees: two columns, head and relation.
+
+    A column "..._dependency_tree" has them as text; a column "..._parse", as in the official files
+    of SNLI and MultiNLI, has constituency parses.
+    """
 
     columns = 2
+    suffixes = ("_dependency_tree", "_parse")
 
-    def balanced(self, tokens: int) -> Tree:
+    @classmethod
+    def read(cls, column: str, text: str) -> Tree:
+        if column.endswith("_parse"):
+            return constituency_dependencies(text)[1]
+        return super().read(column, text)
+
+    @staticmethod
+    def balanced(tokens: int) -> Tree:
         """Returns the tree whose root is the middle token, and so on in both halves."""
         return _balanced(tokens)
 
-    def parse(self, text: str) -> Tree:
+    @staticmethod
+    def parse(text: str) -> Tree:
         rows = []
         for token in text.split():
             head, _, relation = token.partition(":")
@@ -95,7 +67,8 @@ class DependencyTrees(TreeKind):
             raise InputError(f"the head {highest} is beyond the {len(rows)} tokens of the tree.")
         return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
-    def check(self, tree: Tree) -> None:
+    @staticmethod
+    def check(tree: Tree) -> None:
         heads = tree[:, 0].tolist()
         if len(tree) and (min(heads) < -1 or max(heads) >= len(tree)):
             raise InputError(f"heads {heads} are not all among the {len(tree)} tokens.")
@@ -105,7 +78,8 @@ class DependencyTrees(TreeKind):
             if _ancestors(heads, token) is None:
                 raise InputError(f"heads {heads} have a cycle through token {token}.")
 
-    def truncated(self, tree: Tree, tokens: int) -> Tree:
+    @staticmethod
+    def truncated(tree: Tree, tokens: int) -> Tree:
         """Returns the first tokens; the head of one whose head is cut is the next one above."""
         if tokens >= len(tree):
             return tree
@@ -118,7 +92,8 @@ class DependencyTrees(TreeKind):
                 root = token
         return cut
 
-    def with_ends(self, tree: Tree) -> Tree:
+    @staticmethod
+    def with_ends(tree: Tree) -> Tree:
         roots = np.flatnonzero(tree[:, 0] < 0) + 1 if len(tree) else np.array([-1])
         shifted = tree.copy()
         shifted[:, 0] = np.where(tree[:, 0] < 0, -1, tree[:, 0] + 1)
@@ -126,7 +101,8 @@ class DependencyTrees(TreeKind):
         end = (roots[0], 0) if len(tree) else (0, 0)
         return np.concatenate([[begin], shifted, [end]]).astype(np.int32)
 
-    def from_dependencies(self, heads: Tree) -> Tree:
+    @staticmethod
+    def from_dependencies(heads: Tree) -> Tree:
         return heads
 
     @staticmethod

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from genpool.encoder.base import Encoder, require_positive
 from genpool.encoder.lstm import LSTMDirection
-from genpool.encoder.tree_lstm import initialize_parts, lstm_leaves
+from genpool.reproduction.encoders.tree_lstm import initialize_parts, lstm_leaves
 from genpool.tensors.packing import Packing
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.encoder.spinn_plan import ShiftReducePlan, shift_reduce_plan
-from genpool.encoder.tree_lstm import composition_layer, initialize_parts, join_nodes, leaf_layer
-from genpool.encoder.tree_rows import tree_rows
+from genpool.reproduction.encoders.spinn_plan import ShiftReducePlan, shift_reduce_plan
+from genpool.reproduction.encoders.tree_lstm import composition_layer, initialize_parts, join_nodes, leaf_layer
 from genpool.errors import InputError
+from genpool.reproduction.trees import BinaryTrees, to_brackets, tree_rows
 from genpool.tensors.packing import Packing
-from genpool.tensors.row_memory import new_memory, read_rows, write_rows
+from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
 
 
 class SPINNEncoder(Encoder):
@@ -36,23 +39,31 @@ class SPINNEncoder(Encoder):
         input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a node. Default: 300.
         tracking_dim: dimensions of the tracking LSTM; 0 leaves it out (SPINN-PI-NT). Default: 61.
+        parser: what parses text that has no parse: "spacy" (the extra `parse`). Default: None,
+            balanced trees.
 
     Raises:
         InputError: input_dim or hidden_dim is less than 1, or tracking_dim less than 0.
 
     Example:
         >>> trees = torch.tensor([[[0], [1], [1]]])     # ( ( A man ) sleeps )
-        >>> states, _ = SPINNEncoder(300)(vectors, mask, trees=trees)   # (1, 3, 300)
+        >>> states, _ = SPINNEncoder(300)(vectors, mask, annotations=trees)   # (1, 3, 300)
     """
 
-    tree_kind = "binary"
+    annotator_class = BinaryTrees
 
-    def __init__(self, input_dim: int, hidden_dim: int = 300, tracking_dim: int = 61) -> None:
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int = 300,
+        tracking_dim: int = 61,
+        parser: Literal["spacy"] | None = None,
+    ) -> None:
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
         if tracking_dim < 0:
             raise InputError(f"tracking_dim is {tracking_dim}; expected 0 or more.")
         super().__init__(input_dim, output_dim=hidden_dim)
-        self.tracking_dim = tracking_dim
+        self.hidden_dim, self.tracking_dim, self.parser = hidden_dim, tracking_dim, parser
         self.words = leaf_layer(input_dim, hidden_dim)
         self.composition = composition_layer(2 * hidden_dim + tracking_dim, hidden_dim)
         if tracking_dim:
@@ -68,14 +79,16 @@ class SPINNEncoder(Encoder):
     ) -> tuple[Tensor, Tensor | None]:
         if not packing.sizes:
             return rows.new_zeros(0, self.output_dim), None
-        plan = shift_reduce_plan(tree_rows(packing, "binary")[:, 0], packing)
+        plan = shift_reduce_plan(tree_rows(packing, BinaryTrees)[:, 0], packing)
         # Under autocast too, nodes keep the type of the weights: they are read by many steps.
         tokens = self.words(rows).to(self.words.weight.dtype)  # (rows, 2 hidden): h and c
         return self._run(tokens, plan), None
 
-    def binary_trees(self, rows: Tensor, packing: Packing) -> Tensor:
-        """Returns the trees (rows, 1) that the encoder was given; balanced ones without any."""
-        return tree_rows(packing, "binary")
+    def make_annotator(self) -> BinaryTrees:
+        return BinaryTrees(self.parser)
+
+    def tree(self, words: Sequence[str], rows: Tensor, packing: Packing) -> str:
+        return to_brackets(words, tree_rows(packing, BinaryTrees).cpu().numpy())
 
     def _run(self, tokens: Tensor, plan: ShiftReducePlan) -> Tensor:
         """Returns the states (rows, hidden) after all transitions, from tokens (rows, 2 hidden)."""

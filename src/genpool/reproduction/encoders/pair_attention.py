@@ -5,7 +5,7 @@
 DiSAN's attention has a value for every dimension of every pair of tokens. In a batch padded to its
 longest sentence most of them are wasted, and in training those of real pairs would fill the memory.
 Here only listed pairs are computed, a block at a time, and computed again in the backward pass.
-`genpool.encoder.disan.attend` is the same equation on padded tensors.
+`genpool.reproduction.encoders.disan.attend` is the same equation on padded tensors.
 
 On a CPU tanh takes six times as long as sigmoid, and exp three times as long as exp2. A factor that
 all weights have in common cancels out, so that with z = sigmoid(0.4 (key_j + query_i))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -10,14 +11,15 @@ from torch.nn import functional
 
 from genpool.encoder.base import Encoder, require_positive
 from genpool.encoder.lstm import LSTMDirection
-from genpool.encoder.tree_lstm import composition_layer, leaf_layer, lstm_leaves
-from genpool.encoder.tree_neighbours import (
+from genpool.reproduction.encoders.tree_lstm import composition_layer, leaf_layer, lstm_leaves
+from genpool.reproduction.encoders.tree_neighbours import (
     Composition,
     Projections,
     join_neighbours,
     keep_one,
 )
 from genpool.errors import InputError, unknown_name
+from genpool.reproduction.trees import to_brackets
 from genpool.tensors.dropout import dropout_is_disabled
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
@@ -100,7 +102,7 @@ class GumbelTreeEncoder(Encoder):
         if not 0 < temperature < float("inf"):
             raise InputError(f"temperature is {temperature}; expected a number above 0.")
         super().__init__(input_dim, output_dim=hidden_dim)
-        self.temperature = temperature
+        self.hidden_dim, self.leaves, self.temperature = hidden_dim, leaves, temperature
         self.leaf_maps = nn.ModuleList()
         if leaves == "linear":
             self.leaf_maps.append(leaf_layer(input_dim, hidden_dim))
@@ -126,15 +128,16 @@ class GumbelTreeEncoder(Encoder):
 
         Returns:
             Binary trees (batch, time, 1) as reductions per token, zeros at padding;
-            `genpool.trees.to_brackets` prints one.
+            `genpool.reproduction.trees.to_brackets` prints one.
         """
         packing = Packing.from_mask(mask)
-        return packing.unpack(self.binary_trees(packing.pack(inputs), packing))
-
-    def binary_trees(self, rows: Tensor, packing: Packing) -> Tensor:
-        """Returns the trees (rows, 1) that the encoder chooses, without noise."""
         with torch.no_grad():
-            return self._grow(rows, packing, sample=False)[1]
+            return packing.unpack(self._grow(packing.pack(inputs), packing, sample=False)[1])
+
+    def tree(self, words: Sequence[str], rows: Tensor, packing: Packing) -> str:
+        with torch.no_grad():
+            trees = self._grow(rows, packing, sample=False)[1]  # (rows, 1)
+        return to_brackets(words, trees.cpu().numpy())
 
     def _leaves(self, rows: Tensor, packing: Packing) -> Tensor:
         """Returns the leaves [h ; c] (rows, 2 hidden)."""

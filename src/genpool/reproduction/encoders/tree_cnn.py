@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.encoder.tree_rows import tree_rows
 from genpool.errors import InputError
 from genpool.tensors.packing import Packing
-from genpool.trees import RELATIONS
+from genpool.reproduction.trees import RELATIONS, DependencyTrees, tree_rows
 
 
 class TreeCNNEncoder(Encoder):
@@ -17,7 +18,7 @@ class TreeCNNEncoder(Encoder):
 
         y_p = relu(W_p x_p + sum over dependents c of p: W_relation(c) x_c + b)
 
-    There is one matrix for each relation of `genpool.trees.RELATIONS`; all other relations
+    There is one matrix for each relation of `genpool.reproduction.trees.RELATIONS`; all other relations
     share that of "dep". A token's state is y of its node; the paper takes the maximum over all
     nodes, which is max pooling.
 
@@ -27,20 +28,25 @@ class TreeCNNEncoder(Encoder):
     Args:
         input_dim: dimensions of a token vector.
         maps: dimensions of a state. Default: 300.
+        parser: what parses text that has no parse: "spacy" (the extra `parse`). Default: None,
+            balanced trees.
 
     Raises:
         InputError: a size is less than 1.
 
     Example:
         >>> trees = torch.tensor([[[1, 19], [2, 26], [-1, 0]]])   # heads, relations: A man sleeps
-        >>> states, _ = TreeCNNEncoder(300)(vectors, mask, trees=trees)   # (1, 3, 300)
+        >>> states, _ = TreeCNNEncoder(300)(vectors, mask, annotations=trees)   # (1, 3, 300)
     """
 
-    tree_kind = "dependency"
+    annotator_class = DependencyTrees
 
-    def __init__(self, input_dim: int, maps: int = 300) -> None:
+    def __init__(
+        self, input_dim: int, maps: int = 300, parser: Literal["spacy"] | None = None
+    ) -> None:
         require_positive(input_dim=input_dim, maps=maps)
         super().__init__(input_dim, output_dim=maps)
+        self.maps, self.parser = maps, parser
         self.parent = nn.Linear(input_dim, maps)
         self.relations = nn.Parameter(torch.empty(len(RELATIONS), maps, input_dim))
         nn.init.xavier_uniform_(self.parent.weight)
@@ -49,13 +55,16 @@ class TreeCNNEncoder(Encoder):
             for weights in self.relations:
                 nn.init.xavier_uniform_(weights)
 
+    def make_annotator(self) -> DependencyTrees:
+        return DependencyTrees(self.parser)
+
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
         nodes = self.parent(rows)  # (rows, maps)
         if not packing.sizes:
             return nodes.relu(), None
-        head, relation = tree_rows(packing, "dependency").unbind(dim=1)  # 2 x (rows,)
+        head, relation = tree_rows(packing, DependencyTrees).unbind(dim=1)  # 2 x (rows,)
         _require_relations(relation)
         head = _row_of_head(head, packing)  # (rows,)
         dependents = (head >= 0).nonzero().squeeze(1)  # (dependents,)
@@ -75,7 +84,7 @@ def _require_relations(relation: Tensor) -> None:
     if bool(wrong.any()):
         raise InputError(
             f"a relation is {int(relation[wrong][0])}; expected an index of the {len(RELATIONS)} "
-            "relations of genpool.trees.RELATIONS."
+            "relations of genpool.reproduction.trees.RELATIONS."
         )
 
 

@@ -27,8 +27,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.encoder.disan import DirectionalAttention
-from genpool.encoder.pair_attention import directed_pairs
+from genpool.reproduction.encoders.disan import DirectionalAttention
+from genpool.reproduction.encoders.pair_attention import directed_pairs
 from genpool.errors import InputError
 from genpool.tensors.dropout import dropout_is_disabled
 from genpool.tensors.packing import Packing
@@ -220,6 +220,11 @@ class ReSANEncoder(Encoder):
         return chosen
 
     # --- Soft attention --------------------------------------------------------------------------
+
+    def traced(self) -> nn.Module:
+        from genpool.reproduction.encoders.traced import TracedReSAN
+
+        return TracedReSAN(self)
 
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool

@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 
 from genpool.errors import InputError
-from genpool.trees.dependency import DependencyTrees
-from genpool.trees.kind import Tree, TreeKind
+from genpool.reproduction.trees.annotator import Tree, TreeAnnotator
+from genpool.reproduction.trees.dependency import DependencyTrees
 
 
 def parse_brackets(text: str) -> tuple[list[str], list[int]]:
@@ -83,18 +83,22 @@ def _balanced(tokens: int) -> Tree:
     return tree
 
 
-class BinaryTrees(TreeKind):
+class BinaryTrees(TreeAnnotator):
     """Binary trees: one column, the reductions."""
 
     columns = 1
+    suffixes = ("_binary_tree", "_binary_parse")
 
-    def balanced(self, tokens: int) -> Tree:
+    @staticmethod
+    def balanced(tokens: int) -> Tree:
         return _balanced(tokens)
 
-    def parse(self, text: str) -> Tree:
+    @staticmethod
+    def parse(text: str) -> Tree:
         return np.array(parse_brackets(text)[1], dtype=np.int32).reshape(-1, 1)
 
-    def check(self, tree: Tree) -> None:
+    @staticmethod
+    def check(tree: Tree) -> None:
         counts = tree[:, 0]
         # On the stack after each token: what was shifted, less what was joined; at least one node.
         depth = np.arange(1, len(tree) + 1) - np.cumsum(counts)  # (tokens,)
@@ -104,7 +108,8 @@ class BinaryTrees(TreeKind):
                 f"{max(0, len(tree) - 1)} in total, never more than there are nodes to join."
             )
 
-    def truncated(self, tree: Tree, tokens: int) -> Tree:
+    @staticmethod
+    def truncated(tree: Tree, tokens: int) -> Tree:
         if tokens >= len(tree):
             return tree
         cut = tree[:tokens].copy()
@@ -112,12 +117,14 @@ class BinaryTrees(TreeKind):
             cut[-1] += tokens - 1 - cut.sum()
         return cut
 
-    def with_ends(self, tree: Tree) -> Tree:
+    @staticmethod
+    def with_ends(tree: Tree) -> Tree:
         # ( <s> ( sentence </s> ) )
         joined = 2 if len(tree) else 1
         return np.concatenate([[[0]], tree, [[joined]]]).astype(np.int32)
 
-    def from_dependencies(self, heads: Tree) -> Tree:
+    @staticmethod
+    def from_dependencies(heads: Tree) -> Tree:
         """Returns a word joined with its right dependents, the nearest first, then its left ones.
 
         heads (tokens, 2), as in `DependencyTrees`.

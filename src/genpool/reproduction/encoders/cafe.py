@@ -122,6 +122,11 @@ class CAFEEncoder(Encoder):
         ]
         return torch.cat([values, *features], dim=-1)  # (..., hidden + 3)
 
+    def traced(self) -> nn.Module:
+        from genpool.reproduction.encoders.traced import TracedCAFE
+
+        return TracedCAFE(self)
+
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
