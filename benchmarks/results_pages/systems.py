@@ -27,11 +27,11 @@ from genpool.recipes import recipe_text
 from genpool.reproduction.ledger import Ledger
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.systems import SYSTEMS
+from genpool.reproduction.trees import Tree, TreeAnnotator
+from genpool.tensors.annotations import pad_annotations
 from genpool.text import Batch, TextPipeline
 from genpool.training.losses import BatchShare, EncoderLoss, ExtraLoss, step_loss
 from genpool.training.settings import read_settings
-from genpool.reproduction.trees import Tree, TreeAnnotator
-from genpool.tensors.annotations import pad_annotations
 
 #: the system that the others are compared with
 BASELINE = "generalized"

@@ -26,7 +26,7 @@ from genpool.cli.table_options import (
     report_without_text,
 )
 from genpool.cli.terminal import plain_tables
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from genpool.data.base import SubmissionWriter
 from genpool.data.nli import LABELS, NliReader
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, unknown_name
 
 _LABELLED = ("train", "dev_matched", "dev_mismatched")

@@ -32,7 +32,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.disk.temporary import temporary_path
+from genpool.disk.atomic import temporary_path
 from genpool.errors import GenpoolError, InputError
 from genpool.inference.batching import WINDOW_BATCHES, require_batch_size
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
@@ -103,6 +103,8 @@ class WorkerPool:
         with ExitStack() as resources:
             folder = resources.enter_context(model_folder())
             model.save_pretrained(folder)
+            # With a class, a process receives the module that registers it: a plugin is loaded.
+            parts = type(model.encoder), type(model.pooling)
             stop_receiver, self._stop_sender = context.Pipe(duplex=False)
             resources.callback(stop_receiver.close)
             resources.callback(self._stop_sender.close)
@@ -110,7 +112,7 @@ class WorkerPool:
                 workers,
                 mp_context=context,
                 initializer=_start_worker,
-                initargs=(type(model), str(folder), int8, stop_receiver),
+                initargs=(type(model), str(folder), int8, stop_receiver, parts),
             )
             resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             self._resources = resources.pop_all()
@@ -205,7 +207,11 @@ def model_folder() -> AbstractContextManager[Path]:
 
 
 def _start_worker(
-    model_class: type[SavedEncoder], folder: str, int8: bool, stop_receiver: Connection
+    model_class: type[SavedEncoder],
+    folder: str,
+    int8: bool,
+    stop_receiver: Connection,
+    parts: tuple[type, type],
 ) -> None:
     global _encoder
     torch.set_num_threads(1)

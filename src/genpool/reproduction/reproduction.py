@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.disk.files import is_file
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
 from genpool.reproduction.cells import Cell

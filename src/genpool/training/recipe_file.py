@@ -10,6 +10,7 @@ from typing import Any
 
 from genpool.config import PartKind, Settings, from_dict
 from genpool.errors import ConfigError
+from genpool.registry import load_plugins
 
 #: levels of lists and tables within a value; no setting needs more than two
 MAX_NESTING = 16
@@ -43,6 +44,7 @@ def read_recipe(
         ConfigError: with every mistake of the recipe and the overrides.
     """
     tables = read_toml(text, source)
+    load_plugins(tables.pop("plugins", ()))
     problems = _remove_unusable(tables) + apply_overrides(tables, overrides, parts, values)
     try:
         settings = from_dict(cls, tables, parts)

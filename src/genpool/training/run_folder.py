@@ -24,7 +24,7 @@ from typing import Any
 from torch import Tensor
 
 from genpool.config import to_dict
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import TrainingError, require_extra
 from genpool.saving.saved_model import SavedModel
 from genpool.training.checkpoint import save_checkpoint

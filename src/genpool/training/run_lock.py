@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from genpool.disk.held_folder import (
+from genpool.disk.lock import (
     HOLDER,
     LOCK,
     FolderInUse,

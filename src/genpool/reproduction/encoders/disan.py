@@ -93,7 +93,7 @@ class DiSANEncoder(Encoder):
     """Directional self-attention (DiSAN, Shen et al. 2017), both directions concatenated.
 
     The original pools it with `SourceToTokenPooling`. Attention per dimension has time^2 * dim
-    values, which are computed block by block and never kept (`genpool.reproduction.encoders.pair_attention`).
+    values, which are computed block by block and never kept (`pair_attention`).
 
     Args:
         input_dim: dimensions of a token vector.

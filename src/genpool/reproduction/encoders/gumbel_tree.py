@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from genpool.encoder.base import Encoder, require_positive
 from genpool.encoder.lstm import LSTMDirection
+from genpool.errors import InputError, unknown_name
 from genpool.reproduction.encoders.tree_lstm import composition_layer, leaf_layer, lstm_leaves
 from genpool.reproduction.encoders.tree_neighbours import (
     Composition,
@@ -18,7 +19,6 @@ from genpool.reproduction.encoders.tree_neighbours import (
     join_neighbours,
     keep_one,
 )
-from genpool.errors import InputError, unknown_name
 from genpool.reproduction.trees import to_brackets
 from genpool.tensors.dropout import dropout_is_disabled
 from genpool.tensors.fast import fast

@@ -9,12 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from genpool.encoder.base import Encoder, require_positive
-from genpool.reproduction.encoders.spinn_plan import ShiftReducePlan, shift_reduce_plan
-from genpool.reproduction.encoders.tree_lstm import composition_layer, initialize_parts, join_nodes, leaf_layer
 from genpool.errors import InputError
+from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
+from genpool.reproduction.encoders.spinn_plan import ShiftReducePlan, shift_reduce_plan
+from genpool.reproduction.encoders.tree_lstm import (
+    composition_layer,
+    initialize_parts,
+    join_nodes,
+    leaf_layer,
+)
 from genpool.reproduction.trees import BinaryTrees, to_brackets, tree_rows
 from genpool.tensors.packing import Packing
-from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
 
 
 class SPINNEncoder(Encoder):

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from genpool.encoder.base import Encoder, require_positive
 from genpool.errors import InputError
-from genpool.tensors.packing import Packing
 from genpool.reproduction.trees import RELATIONS, DependencyTrees, tree_rows
+from genpool.tensors.packing import Packing
 
 
 class TreeCNNEncoder(Encoder):
@@ -18,9 +18,8 @@ class TreeCNNEncoder(Encoder):
 
         y_p = relu(W_p x_p + sum over dependents c of p: W_relation(c) x_c + b)
 
-    There is one matrix for each relation of `genpool.reproduction.trees.RELATIONS`; all other relations
-    share that of "dep". A token's state is y of its node; the paper takes the maximum over all
-    nodes, which is max pooling.
+    There is one matrix for each relation of `RELATIONS`; all others share that of "dep". A token's
+    state is y of its node; the paper takes the maximum over all nodes, which is max pooling.
 
     Chosen here: the list of relations (the paper does not say which it tells apart), and Xavier
     weights. The published model has 300 maps.

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
 from genpool.reproduction.encoders.tree_lstm import join_nodes
 from genpool.tensors.fast import fast
-from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
 
 
 class Composition(NamedTuple):

@@ -147,11 +147,17 @@ class TreeAnnotator(Annotator):
     def _parsed(self, sentences: Sentences, parser: str) -> list[Tree]:
         if not sentences:
             return []
+        # Once each: the premise of a pair is often that of the next pairs too.
+        distinct = list(dict.fromkeys(map(tuple, sentences)))
         with self._lock:  # several threads may use one model
             if self._loaded is None:
                 self._loaded = PARSERS[parser]()
-            dependencies = self._loaded.dependencies(sentences)
-        return [self.from_dependencies(tree) for tree in dependencies]
+            dependencies = self._loaded.dependencies(distinct)
+        trees = {
+            words: self.from_dependencies(tree)
+            for words, tree in zip(distinct, dependencies, strict=True)
+        }
+        return [trees[tuple(words)] for words in sentences]
 
 
 def tree_rows(packing: Packing, kind: type[TreeAnnotator]) -> Tensor:

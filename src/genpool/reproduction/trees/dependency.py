@@ -16,6 +16,7 @@ from genpool.errors import InputError
 from genpool.reproduction.trees.annotator import Tree, TreeAnnotator
 from genpool.reproduction.trees.head_rules import constituency_dependencies, relation_id
 
+
 @lru_cache(maxsize=1024)
 def _balanced(tokens: int) -> Tree:
     tree = np.zeros((tokens, 2), dtype=np.int32)

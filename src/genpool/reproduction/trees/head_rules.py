@@ -60,6 +60,7 @@ def relation_id(name: str) -> int:
         known = _IDS.get(_SYNONYMS.get(base, base), 0)
     return known
 
+
 _PUNCTUATION = frozenset([".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP", "#"])
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX")
 _VERBS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD")

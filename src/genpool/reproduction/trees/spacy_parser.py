@@ -65,8 +65,8 @@ def load_pipeline() -> Any:
             return spacy.load(source, exclude=UNUSED)
     raise ConfigError(
         f"spaCy has no English pipeline. Install one (pip install {_pip_arguments()}; "
-        f"{', '.join(list(PIPELINES)[1:])} will do too), or use balanced trees: leave encoder.parser "
-        "out."
+        f"{', '.join(list(PIPELINES)[1:])} will do too), or use balanced trees: leave "
+        "encoder.parser out."
     )
 
 
