@@ -16,7 +16,7 @@ from genpool.errors import InputError
 from genpool.inference.batching import SORT_BATCHES, map_by_length
 from genpool.progress import progress
 from genpool.text import TextPipeline
-from genpool.text.limits import text_groups
+from genpool.text.pipeline import text_groups
 
 Vectors = NDArray[np.float32]
 #: types of what pandas and polars have for a missing value: None, NaN and NA
