@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genpool.training.batches import count_epochs, count_steps, epoch_batches, process_share
+from genpool.training.dataset import count_epochs, count_steps, epoch_batches, process_share
 from genpool.training.settings import TrainingSettings
 
 BUFFER_BATCHES = TrainingSettings().buffer_batches

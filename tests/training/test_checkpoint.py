@@ -11,10 +11,8 @@ import torch
 
 from genpool.errors import TrainingError
 from genpool.training import checkpoint
-from genpool.training.checkpoint import load_checkpoint, save_checkpoint
-from genpool.training.penalty import PenaltyMonitor
-from genpool.training.schedule import Schedule
-from genpool.training.state import RunState, Sums
+from genpool.training.heads import PenaltyMonitor
+from genpool.training.state import RunState, Schedule, Sums, load_checkpoint, save_checkpoint
 
 
 def tensors(seed: int) -> dict[str, torch.Tensor]:

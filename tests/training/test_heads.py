@@ -20,11 +20,11 @@ from genpool.training.heads import (
     MAX_PADDED_TOKENS,
     SAMPLE_EXAMPLES,
     HeadDistances,
+    HeadPenalty,
     heads_report,
     penalty_gradient_share,
     sample_rows,
 )
-from genpool.training.penalty import HeadPenalty
 from genpool.training.preparation import prepare
 from genpool.training.settings import PenaltySettings
 from tests.helpers.small_models import LABELS, MakeEncoder, lively

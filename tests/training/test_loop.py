@@ -379,7 +379,7 @@ def test_killed_at_any_renaming_it_goes_on_to_the_same_end(
 
 def run_without_pictures(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path) -> None:
     for name in ("confusion_picture", "learning_curve_picture"):
-        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *arguments: None)
+        monkeypatch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
     run(tables, out, resume=True)
 
 
@@ -466,8 +466,8 @@ def test_a_full_disk_while_saving_a_checkpoint_can_be_continued_from(
     with pytest.raises(TrainingError, match=r"step 4 could not be written.*--resume"):
         run(tables, out, "training.save_minutes=0")
     monkeypatch.undo()
-    monkeypatch.setattr("genpool.training.finish.confusion_picture", lambda *arguments: None)
-    monkeypatch.setattr("genpool.training.finish.learning_curve_picture", lambda *arguments: None)
+    monkeypatch.setattr("genpool.training.report.confusion_picture", lambda *arguments: None)
+    monkeypatch.setattr("genpool.training.report.learning_curve_picture", lambda *arguments: None)
     run(tables, out, "training.save_minutes=0", resume=True)
     assert outcome(out) == outcome(finished)
 

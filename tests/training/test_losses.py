@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from genpool.model import Classified, Classifier
-from genpool.training.losses import BatchShare, EncoderLoss, LossTerm, step_loss
+from genpool.training.objective import BatchShare, EncoderLoss, LossTerm, step_loss
 from tests.helpers.training_runs import metrics, run, weights
 
 SENTENCES = [["the", "man"], ["dog"], ["a", "red", "dog"]]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from genpool.pooling import Pooled
 from genpool.pooling.penalties import Penalty
-from genpool.training.penalty import PenaltyMonitor, compute_penalties, needs_weights
+from genpool.training.heads import PenaltyMonitor, compute_penalties, needs_weights
 from genpool.training.preparation import Prepared, prepare
 from genpool.training.settings import PenaltySettings
 from tests.helpers.training_runs import metrics, run

@@ -18,7 +18,7 @@ from genpool.pooling.base import Pooled
 from genpool.recipes import recipe_text
 from genpool.text.vocabulary import BEGIN, END, UNKNOWN
 from genpool.training import RunSettings, finish, loop, read_settings, train
-from genpool.training.penalty import compute_penalties
+from genpool.training.heads import compute_penalties
 from genpool.training.preparation import Prepared, prepare
 from tests.helpers.training_runs import metrics
 

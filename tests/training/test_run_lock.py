@@ -13,8 +13,7 @@ import pytest
 from genpool.errors import TrainingError
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
-from genpool.training.run_folder import RunFolder
-from genpool.training.run_lock import HOLDER, LOCK, require_unlocked, run_lock
+from genpool.training.run_folder import HOLDER, LOCK, RunFolder, require_unlocked, run_lock
 from tests.helpers.training_runs import (
     SMALL_RULES,
     metrics,

@@ -27,7 +27,7 @@ from genpool.reproduction.ledger import FAILED, Ledger
 from genpool.reproduction.plan import Choice, Plan
 from genpool.reproduction.runner import Runner
 from genpool.reproduction.tasks import VECTORS
-from genpool.training.run_lock import remove_lock, run_lock
+from genpool.training.run_folder import remove_lock, run_lock
 
 ALL = "all"
 #: marks a folder of data that is complete, and tokenized
