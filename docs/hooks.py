@@ -2,7 +2,7 @@
 
 reference/commands.md    every command with its options, from the help texts
 reference/settings.md    every setting of a recipe, from the docstrings of the settings
-built/rooms.md           the layout and the walks, from CONTRIBUTING.md
+built/rooms.md           the layout, from CONTRIBUTING.md
 paper/reproduction.md    the report of the reproduction, from results/
 results/                 the measured figures, from results/
 examples/                the notebooks

@@ -21,7 +21,7 @@ from benchmarks.data import data_path
 from genpool.data import TableReader
 from genpool.data.rules.cases import LABELS
 from genpool.data.rules.generate import generate
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.distillation.corpus import comparison_key, untokenized
 from genpool.errors import DataError
 

@@ -86,7 +86,7 @@ def page(rows: Iterable[Row], about: str, rounds: int) -> str:
     """Returns the page results/bench.md."""
     parts = [
         "# Speed and memory",
-        f"`genpool bench --write`, {rounds} rounds; seed 0; {about}.",
+        f"`python -m benchmarks --write`, {rounds} rounds; seed 0; {about}.",
         one_line(INTRODUCTION),
         one_line(BATCHES),
         markdown_table(HEADER, [_cells(row) for row in rows]),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from genpool.disk.held_folder import held_folder
+from genpool.disk.lock import held_folder
 from genpool.errors import FolderError, TrainingError
 from genpool.reproduction.definitions import EXPERIMENTS
 from genpool.reproduction.ledger import Ledger

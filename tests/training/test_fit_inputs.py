@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.errors import InputError
 from genpool.training.fit_inputs import pair_examples, text_examples
 

@@ -44,7 +44,7 @@ def explain(
     sentences = [sentence] if second is None else [sentence, second]
     for text in sentences:
         require_sentence(text)
-    from genpool.disk.atomic_file import atomic_file
+    from genpool.disk.atomic import atomic_file
 
     explanation = _explained(sentences, model, nli)
     typer.echo(str(explanation))

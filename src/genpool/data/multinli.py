@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.base import SubmissionWriter
 from genpool.data.nli import LABELS, NliReader
-from genpool.disk.atomic_file import atomic_file
+from genpool.data.reader import SubmissionWriter
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, unknown_name
 
 _LABELLED = ("train", "dev_matched", "dev_mismatched")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, require_extra, unknown_name
 from genpool.evaluation.accuracy import AccuracyReport
 

@@ -32,7 +32,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.disk.temporary import temporary_path
+from genpool.disk.atomic import temporary_path
 from genpool.errors import GenpoolError, InputError
 from genpool.inference.batching import WINDOW_BATCHES, require_batch_size
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, require_extra
 from genpool.evaluation import Predictions
 from genpool.evaluation.predictions import (

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.data.sentences import parquet_rows
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.arrays import growing_array
+from genpool.disk.atomic import atomic_file
 from genpool.disk.files import raw_lines
-from genpool.disk.growing_array import growing_array
 from genpool.errors import InputError, require_extra
-from genpool.search.index_folder import Write, require_finite
-from genpool.search.row_values import to_scalar
+from genpool.search.index_folder import Write, require_finite, to_scalar
 
 Chunk = NDArray[np.float32]
 Values = Sequence[Sequence[object]]

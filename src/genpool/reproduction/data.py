@@ -10,7 +10,7 @@ from pathlib import Path
 
 from genpool.data import TableReader, seeded_order
 from genpool.data.rules.generate import generate
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.text import WordTokenizer
 
 #: rows of MultiNLI dev matched that are dev set and in-domain test set; the rest is trained on

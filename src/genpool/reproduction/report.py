@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.disk.markdown import markdown_table
 from genpool.reproduction.claims import BEYOND, CLAIMS, Claim, answers
 from genpool.reproduction.definition import Experiment

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from genpool.disk.temporary import is_running
+from genpool.disk.atomic import is_running
 from genpool.reproduction.cells import Cell
 from genpool.reproduction.definition import Experiment
 from genpool.reproduction.definitions import EXPERIMENTS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.trees.kind import Tree
 
 KEY_BYTES = 16

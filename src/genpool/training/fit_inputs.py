@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.errors import InputError
 from genpool.inference.sentence_vectors import require_iterable
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from genpool.data.base import Reader
-from genpool.data.example import Example
+from genpool.data.reader import Example, Reader
 from genpool.data.rows import Record
 from genpool.disk.markdown import markdown_table
 from genpool.errors import InputError, unknown_name
@@ -124,11 +123,11 @@ class MemoryReader(Reader):
         """Returns the names of the splits."""
         return list(self._examples)
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         for row, example in enumerate(self._examples[split]):
             yield Record("memory", row, {"example": example})
 
-    def _example(self, values: Mapping[str, Any], split: str) -> Example:
+    def example(self, values: Mapping[str, Any], split: str) -> Example:
         example: Example = values["example"]
         return example
 

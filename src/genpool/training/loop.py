@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from genpool.data.base import Reader
+from genpool.data.reader import Reader
 from genpool.errors import Interrupted, Stopped, TrainingError, require_extra
 from genpool.model import SentenceEncoder
 from genpool.progress import progress

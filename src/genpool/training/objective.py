@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.data.base import Reader
+from genpool.data.reader import Reader
 from genpool.disk.markdown import percent
 from genpool.errors import DataError
 from genpool.evaluation import AccuracyReport, accuracy_report

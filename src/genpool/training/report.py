@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
-from genpool.data.readers import READERS
+from genpool.data import READERS
 from genpool.data.trained_columns import COLUMNS_NOTE
 from genpool.disk.markdown import markdown_table, percent
 from genpool.errors import counted

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from genpool.config import to_dict
-from genpool.disk.atomic_file import atomic_file
-from genpool.disk.held_folder import (
+from genpool.disk.atomic import atomic_file
+from genpool.disk.lock import (
     HOLDER,
     LOCK,
     FolderInUse,

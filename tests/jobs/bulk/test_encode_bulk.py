@@ -285,7 +285,7 @@ def test_columns_of_different_types_are_told(
 def test_a_second_process_is_refused_while_the_first_one_writes(
     sentence_encoder: SentenceEncoder, tmp_path: Path
 ) -> None:
-    from genpool.disk.held_folder import held_folder
+    from genpool.disk.lock import held_folder
 
     write_texts(tmp_path / "in", files=1, rows=3)
     (tmp_path / "out").mkdir()

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.base import Reader, require_choice
-from genpool.data.example import Example
+from genpool.data.reader import Example, Reader, require_choice
 from genpool.data.rows import Record
 from genpool.data.rules.cases import LABELS
 from genpool.data.rules.generate import RULE_SETS, generate
@@ -34,6 +33,8 @@ class RulesReader(Reader):
         'neutral'
     """
 
+    labels = LABELS
+    is_pair = True
     needs_path: ClassVar[bool] = False
 
     def __init__(
@@ -54,27 +55,17 @@ class RulesReader(Reader):
         self._sizes, self._seed = tuple(sizes), seed
         self._rules = require_choice("rules", rules, RULE_SETS)
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels: entailment, neutral, contradiction."""
-        return LABELS
-
-    @property
-    def is_pair(self) -> bool:
-        """Always True: a premise and a hypothesis."""
-        return True
-
     def splits(self) -> list[str]:
         """Returns train, dev and test."""
         return list(SPLITS)
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         index = SPLITS.index(split)
         pairs = generate(self._sizes[index], self._seed + index, self._rules)
         for line, pair in enumerate(pairs, start=1):
             yield Record(Path("rules"), line, pair._asdict())
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         label, premise, hypothesis = (
             str(values[key]) for key in ("label", "premise", "hypothesis")
         )

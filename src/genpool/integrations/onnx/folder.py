@@ -16,8 +16,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic_folder import atomic_folder
-from genpool.disk.folders import recover, require_version
+from genpool.disk.atomic import atomic_folder, recover, require_version
 from genpool.errors import FolderError
 from genpool.integrations.onnx.session import ONNX_FILE
 from genpool.saving.storage import CARD, CONFIG, FORMAT, ONNX_FORMAT, TOKENIZER

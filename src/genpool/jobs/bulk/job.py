@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic_file import FILE_SUFFIX
-from genpool.disk.held_folder import FolderInUse, held_folder, remove_lock
+from genpool.disk.atomic import FILE_SUFFIX
+from genpool.disk.lock import FolderInUse, held_folder, remove_lock
 from genpool.errors import DataError, FolderError, InputError, require_extra
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.jobs.bulk.engines import Engine, UnreadShard

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic_file import atomic_file
-from genpool.disk.folders import require_version
+from genpool.disk.atomic import atomic_file, require_version
 from genpool.errors import FolderError
 from genpool.jobs.bulk.plan import PlannedFile
 from genpool.jobs.bulk.shard import ShardResult
