@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from genpool import TextClassifier
 from genpool.errors import FolderError, Interrupted, Stopped, TrainingError
 from genpool.saving import storage
-from genpool.training import checkpoint
+from genpool.training import state
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
 from genpool.training.state import trained_weights
@@ -462,7 +462,7 @@ def test_a_full_disk_while_saving_a_checkpoint_can_be_continued_from(
             raise OSError(errno.ENOSPC, "No space left on device")
         save_file(tensors, path)
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
+    monkeypatch.setattr(state, "save_file", full)
     with pytest.raises(TrainingError, match=r"step 4 could not be written.*--resume"):
         run(tables, out, "training.save_minutes=0")
     monkeypatch.undo()

@@ -26,7 +26,11 @@ class LogitNorm:
         self.weight, self.per_example, self.calls = weight, per_example, 0
 
     def __call__(
-        self, model: Classifier, output: Classified, losses: torch.Tensor
+        self,
+        model: Classifier,
+        output: Classified,
+        losses: torch.Tensor,
+        targets: torch.Tensor,
     ) -> list[LossTerm]:
         self.calls += 1
         value = self.weight * output.logits.square().sum(dim=1).mean()
