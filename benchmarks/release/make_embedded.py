@@ -51,7 +51,7 @@ from genpool.data import TableReader
 from genpool.embedded import embedded_folder
 from genpool.jobs.evaluate import evaluate_similarity
 from genpool.jobs.tables import predict_table
-from genpool.text.folding import folded
+from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS
 
 #: entries of the classifier's vocabulary; other words are represented by their n-grams

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from genpool.data import Example
-from genpool.data.base import SCORED_SPLITS, Reader
+from genpool.data.reader import SCORED_SPLITS, Reader
 from genpool.errors import DataError
 from genpool.evaluation import (
     Encode,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from genpool.data import Example, TableReader
-from genpool.data.base import Reader
+from genpool.data.reader import Reader
 from genpool.data.trained_columns import trained_columns
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, FolderError, InputError, counted, require_extra

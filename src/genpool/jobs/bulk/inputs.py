@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from genpool.data.base import BAD_ROWS, require_choice
 from genpool.data.folders import require_existing
+from genpool.data.reader import BAD_ROWS, require_choice
 from genpool.data.row_slices import LINE_COLUMN, RowFile, Start
 from genpool.data.table_files import table_format
 from genpool.disk.files import is_file, is_folder, uncompressed_name

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from genpool.data.base import BAD_ROW_FIX
+from genpool.data.reader import BAD_ROW_FIX
 from genpool.data.rows import BadRow, Record, parse_text, require_encodable, to_text
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, require_extra
