@@ -11,7 +11,7 @@ from genpool.data.pan import PanReader
 from genpool.data.reader import Example, Reader
 from genpool.data.readers import READERS, open_reader, register
 from genpool.data.rows import BadRow, Record
-from genpool.data.rules.reader import RulesReader
+from genpool.data.rules.generate import RulesReader
 from genpool.data.snli import SnliReader
 from genpool.data.splits import draw_parts, seeded_order, stratified_share
 from genpool.data.table import TableReader

@@ -11,7 +11,7 @@ from genpool.data.hub import HubReader
 from genpool.data.multinli import MultiNliReader
 from genpool.data.pan import PanReader
 from genpool.data.reader import Reader
-from genpool.data.rules.reader import RulesReader
+from genpool.data.rules.generate import RulesReader
 from genpool.data.snli import SnliReader
 from genpool.data.table import TableReader
 from genpool.data.yelp import YelpReader

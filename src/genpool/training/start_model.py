@@ -30,7 +30,7 @@ from genpool.text import (
     vector_table,
     wanted_words,
 )
-from genpool.text.folding import folded
+from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
 from genpool.training.settings import (
     EMBEDDED,
