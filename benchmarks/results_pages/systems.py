@@ -30,7 +30,7 @@ from genpool.reproduction.systems import SYSTEMS
 from genpool.reproduction.trees import Tree, TreeAnnotator
 from genpool.tensors.annotations import pad_annotations
 from genpool.text import Batch, TextPipeline
-from genpool.training.losses import BatchShare, EncoderLoss, ExtraLoss, step_loss
+from genpool.training.objective import BatchShare, EncoderLoss, ExtraLoss, step_loss
 from genpool.training.settings import read_settings
 
 #: the system that the others are compared with
