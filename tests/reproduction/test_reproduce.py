@@ -25,7 +25,7 @@ from genpool.reproduction.worker import trained_epochs
 
 from .records import done
 
-pytestmark = pytest.mark.reproduce
+trains_models = pytest.mark.reproduce
 TINY = SCALES["tiny"]
 
 COMMAND = [sys.executable, "-m", "genpool", "reproduce"]
@@ -48,6 +48,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@trains_models
 def test_all_cells_are_filled(everything: Path) -> None:
     reproduction = Reproduction(everything)
     assert reproduction.plan.pending(list(EXPERIMENTS.values())) == []
@@ -57,28 +58,33 @@ def test_all_cells_are_filled(everything: Path) -> None:
         assert f"## {experiment.title}" in report
 
 
+@trains_models
 def test_no_cell_is_run_twice(everything: Path) -> None:
     assert set(Counter(keys(everything)).values()) == {1}
 
 
+@trains_models
 def test_a_finished_reproduction_trains_nothing(everything: Path) -> None:
     before = (everything / "cells.jsonl").read_bytes()
     assert reproduce(["all"], everything, "tiny", show_progress=False) == []
     assert (everything / "cells.jsonl").read_bytes() == before
 
 
+@trains_models
 def test_the_page_needs_no_other_file(everything: Path) -> None:
     page = (everything / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == 2
     assert 'src="figures' not in page and "<table>" in page
 
 
+@trains_models
 def test_the_status_counts_cells(everything: Path) -> None:
     text = Reproduction(everything).status()
     assert text.startswith(f"scale tiny: {len(keys(everything))} models trained, 0 failed")
     assert "in all 0 models left" in text
 
 
+@trains_models
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
 def test_the_status_knows_all_cells_that_are_left(
     everything: Path, tmp_path: Path, share: float
@@ -92,6 +98,7 @@ def test_the_status_knows_all_cells_that_are_left(
     assert ledger.read_text(encoding="utf-8") == "".join(begun), "nothing assumed is written"
 
 
+@trains_models
 def test_a_cell_that_no_table_needs_is_not_counted(everything: Path, tmp_path: Path) -> None:
     shutil.copy(everything / "cells.jsonl", tmp_path)
     counts = Reproduction(tmp_path, "tiny").count_cells()
@@ -100,7 +107,8 @@ def test_a_cell_that_no_table_needs_is_not_counted(everything: Path, tmp_path: P
     assert Reproduction(tmp_path, "tiny").count_cells() == counts == (counts[1], counts[1])
 
 
-def test_a_penalty_is_expected_to_be_active_until_it_is_found_asleep(
+@trains_models
+def test_a_penalty_is_expected_to_be_active_until_it_is_found_inactive(
     everything: Path, tmp_path: Path
 ) -> None:
     needed = Reproduction(everything).count_cells()[1]
@@ -108,7 +116,8 @@ def test_a_penalty_is_expected_to_be_active_until_it_is_found_asleep(
     assert Reproduction(tmp_path, "tiny").count_cells()[1] == needed + (weights - 1) * tasks
 
 
-def test_the_parameter_penalty_is_asleep_and_was_not_swept(everything: Path) -> None:
+@trains_models
+def test_the_parameter_penalty_is_inactive_and_was_not_swept(everything: Path) -> None:
     records = Ledger(everything / "cells.jsonl").records.values()
     asleep = [record for record in records if record.cell["penalty"].startswith("parameter")]
     assert asleep and all(record.asleep for record in asleep)
@@ -117,6 +126,7 @@ def test_the_parameter_penalty_is_asleep_and_was_not_swept(everything: Path) -> 
     ) == dict.fromkeys(TINY.tasks, 1)
 
 
+@trains_models
 def test_heads_are_measured_in_every_run_with_several(everything: Path) -> None:
     for record in Ledger(everything / "cells.jsonl").records.values():
         if record.cell["system"] == "generalized" and "pooling.heads=1" not in str(record.cell):
@@ -124,6 +134,7 @@ def test_heads_are_measured_in_every_run_with_several(everything: Path) -> None:
             assert record.heads["heads_parameter_distance_mean"] > 0
 
 
+@trains_models
 def test_killed_at_any_moment_it_ends_with_the_same_table(everything: Path, tmp_path: Path) -> None:
     """kill -9 of the command, at moments that a seed decides, until it comes to its end."""
     out = tmp_path / "killed"
@@ -146,6 +157,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_table(everything: Path, tmp_
     assert scores(out) == {key: whole[key] for key in keys(out)}
 
 
+@trains_models
 def test_a_stop_by_sigterm_saves_and_the_same_command_continues(tmp_path: Path) -> None:
     """As in the background of a shell, where SIGINT is ignored."""
     out = tmp_path / "stopped"
@@ -197,6 +209,7 @@ def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:
     assert "The learning rate could not be chosen" in report
 
 
+@trains_models
 def test_a_cell_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch) -> None:
     from dataclasses import replace
 
