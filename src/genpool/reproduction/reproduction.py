@@ -21,13 +21,14 @@ from typing import Any
 
 from genpool.disk.atomic import atomic_file, is_running
 from genpool.disk.files import is_file
+from genpool.disk.lock import remove_lock
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
 from genpool.reproduction.definitions import EXPERIMENTS, Experiment
 from genpool.reproduction.ledger import DONE, Cell, Ledger
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.runner import Runner
 from genpool.reproduction.tasks import SCALES
-from genpool.training.run_lock import remove_lock, run_lock
+from genpool.training.run_folder import run_lock
 
 ALL = "all"
 #: marks a folder of data that is complete, and tokenized
