@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from genpool.data import TableReader
-from genpool.data.sentences import SentenceRow, count_sentences, is_table, read_rows
+from genpool.data.sentences import SentenceRow, count_sentences, read_rows
+from genpool.data.table_files import table_format
 from genpool.errors import GenpoolError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.jobs.vector_files import FORMATS, Chunk, file_writer
@@ -90,7 +91,7 @@ def encode_file(
     """
     options = options or EncodeOptions()
     dim = resolve_truncate_dim(encoder, options.truncate_dim)
-    if not isinstance(source, TableReader) and is_table(source):
+    if not isinstance(source, TableReader) and table_format(Path(source)):
         raise InputError(f"{source} is a table; say which column holds the sentences: --column.")
     finished, total = 0, None
     try:

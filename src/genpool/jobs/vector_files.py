@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.data.sentences import parquet_rows
+from genpool.data.table_files import count_parquet_rows
 from genpool.disk.arrays import growing_array
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import raw_lines
@@ -164,6 +164,6 @@ def _as_text(value: object) -> str | None:
 #: by the suffix of the file
 FORMATS: dict[str, VectorFormat] = {
     ".npy": VectorFormat(_npy, _npy_rows),
-    ".parquet": VectorFormat(_parquet, parquet_rows),
+    ".parquet": VectorFormat(_parquet, count_parquet_rows),
     ".jsonl": VectorFormat(_jsonl, _jsonl_rows),
 }

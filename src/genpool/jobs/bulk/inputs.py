@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from genpool.data.folders import require_existing
 from genpool.data.table_files import table_format
+from genpool.data.text_files import require_existing
 from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import DataError, InputError
 

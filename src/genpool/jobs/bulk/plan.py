@@ -114,7 +114,7 @@ def parquet_schema(path: Path) -> Any:
     with require_extra("reading Parquet", "parquet"):
         from pyarrow import parquet
 
-    from genpool.data.seekable import open_seekable
+    from genpool.data.text_files import open_seekable
 
     with open_seekable(path) as stream:
         return parquet.read_schema(stream)
