@@ -28,7 +28,7 @@ from genpool.reproduction.ledger import Ledger
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.systems import SYSTEMS
 from genpool.text import Batch, TextPipeline
-from genpool.training.losses import BatchShare, EncoderLoss, ExtraLoss, step_loss
+from genpool.training.objective import BatchShare, EncoderLoss, ExtraLoss, step_loss
 from genpool.training.settings import read_settings
 from genpool.trees import TREE_KINDS, Tree, pad_trees
 

@@ -87,7 +87,7 @@ def predict(
         _print_labels(model, inputs)
         return
     if output is not None:
-        from genpool.jobs.prediction_files import require_prediction_suffix
+        from genpool.jobs.tables import require_prediction_suffix
 
         require_prediction_suffix(output)
     columns = {"first": first, "second": second, "label": label, "encoding": encoding}

@@ -19,6 +19,7 @@ from typing import Any
 
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import is_file
+from genpool.disk.lock import remove_lock
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
 from genpool.reproduction.cells import Cell
 from genpool.reproduction.definition import Experiment, Row
@@ -27,7 +28,7 @@ from genpool.reproduction.ledger import FAILED, Ledger
 from genpool.reproduction.plan import Choice, Plan
 from genpool.reproduction.runner import Runner
 from genpool.reproduction.tasks import VECTORS
-from genpool.training.run_lock import remove_lock, run_lock
+from genpool.training.run_folder import run_lock
 
 ALL = "all"
 #: marks a folder of data that is complete, and tokenized

@@ -1,4 +1,4 @@
-"""A data set as arrays of integers, which take little memory however long the text is."""
+"""A data set as arrays of integers, which take little memory however long the text is; batches."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from genpool.data.reader import Example
 from genpool.text import Batch, WordTable
 from genpool.text.tree_source import TreeSource
+from genpool.training.settings import TrainingSettings
 from genpool.trees import Tree, TreeKind
 
 Ints = NDArray[np.int32]
+Int64s = NDArray[np.int64]
 #: sentences whose syntax trees are made together
 TREE_SENTENCES = 4096
 #: (sentence, whether it is tokenized already) -> its words
@@ -63,8 +65,8 @@ class Split:
     """
 
     tokens: Ints
-    starts: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    starts: Int64s
+    labels: Int64s
     sides: int
     ids: list[str] = field(default_factory=list)
     genres: list[str | None] = field(default_factory=list)
@@ -76,7 +78,7 @@ class Split:
         return len(self.labels)
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """(examples, sides): the tokens of each sentence."""
         return np.diff(self.starts).reshape(-1, self.sides)
 
@@ -84,7 +86,7 @@ class Split:
         """Returns the word ids (length,) of a sentence."""
         return self.tokens[self.starts[number] : self.starts[number + 1]]
 
-    def take(self, examples: Sequence[int] | NDArray[np.int64]) -> Split:
+    def take(self, examples: Sequence[int] | Int64s) -> Split:
         """Returns the examples of these numbers as a split, in this order."""
         rows = np.asarray(examples, dtype=np.int64)  # (rows,)
         numbers = (rows[:, None] * self.sides + np.arange(self.sides)).ravel()  # (rows * sides,)
@@ -101,7 +103,7 @@ class Split:
             [self.parses[number] for number in numbers] if self.parses else [],
         )
 
-    def batch(self, examples: Sequence[int] | NDArray[np.int64], table: WordTable) -> Batch:
+    def batch(self, examples: Sequence[int] | Int64s, table: WordTable) -> Batch:
         """Returns one batch for all sides: all first sentences, then all second ones."""
         numbers = [
             int(example) * self.sides + side for side in range(self.sides) for example in examples
@@ -114,12 +116,10 @@ class Split:
     def with_trees(
         self, source: TreeSource | None, word_ids: WordIds, max_length: int | None
     ) -> Split:
-        """Returns the split with a syntax tree for every sentence.
+        """Returns the split with a syntax tree for every sentence, if the encoder reads trees.
 
-        Args:
-            source: Makes the trees of sentences without a parse. None: the encoder reads no trees.
-            word_ids: The ids that this split was read with.
-            max_length: The length to which sentences were truncated, if they were.
+        The source makes those of sentences without a parse; max_length is the length to which
+        sentences were truncated.
         """
         if source is None:
             return self
@@ -142,11 +142,8 @@ class Split:
     ) -> Split:
         """Returns the split with the indices of a word table in place of the word ids.
 
-        Args:
-            table: Its indices are those that `batch` needs; new words are added to it.
-            word_ids: The ids that this split was read with.
-            sentence_ends: Put a begin and an end token around every sentence.
-            tree_kind: The kind of the syntax trees, if there are any. Default: None.
+        New words are added to the table; with `sentence_ends`, a begin and an end token are put
+        around every sentence.
         """
         indices = np.array([table.index_of(word) for word in word_ids.ids], dtype=np.int32)
         tokens, starts, trees = indices[self.tokens], self.starts, self.trees
@@ -196,3 +193,56 @@ def read_split(
         np.array([] if all(map(math.isnan, scores)) else scores, dtype=np.float64),
         parses,
     )
+
+
+# --- The order of training: batches of similar length, shuffled by seed and epoch ---------------
+
+#: lengths (rows, sides) -> the keys that rows are sorted by, as in `np.lexsort`: the last is first
+SORT_KEYS: dict[str, Callable[[Int64s], tuple[Int64s, ...]]] = {
+    # The longest side decides how long a batch takes, the rest how much padding it has.
+    "longest": lambda lengths: (lengths.sum(axis=1), lengths.max(axis=1)),
+    "second": lambda lengths: (lengths[:, -1],),
+}
+
+
+def epoch_batches(lengths: Int64s, settings: TrainingSettings, epoch: int) -> list[Int64s]:
+    """Returns the batches of an epoch, which hold every row once.
+
+    The rows are sorted by length within buffers of `buffer_batches` batches and cut into batches.
+    With shuffle="rows" the rows are shuffled before that and the batches of all buffers after it;
+    with shuffle="batches" the rows keep their order, and the batches of each buffer are shuffled.
+    Seed and epoch, from 0, decide the order; lengths are (rows, sides).
+    """
+    random = np.random.default_rng((settings.seed, epoch))
+    shuffles_rows = settings.shuffle == "rows"
+    order = random.permutation(len(lengths)) if shuffles_rows else np.arange(len(lengths))
+    size, buffer_size = settings.batch_size, settings.buffer_batches * settings.batch_size
+    batches: list[Int64s] = []
+    for start in range(0, len(order), buffer_size):
+        buffer = order[start : start + buffer_size]
+        ranked = buffer[np.lexsort(SORT_KEYS[settings.sort_by](lengths[buffer]))]
+        buffered = [ranked[at : at + size] for at in range(0, len(ranked), size)]
+        batches += buffered if shuffles_rows else _shuffled(buffered, random)
+    return _shuffled(batches, random) if shuffles_rows else batches
+
+
+def _shuffled(batches: list[Int64s], random: np.random.Generator) -> list[Int64s]:
+    return [batches[number] for number in random.permutation(len(batches))]
+
+
+def count_steps(rows: int, settings: TrainingSettings) -> int:
+    """Returns the steps of an epoch."""
+    return -(-rows // settings.batch_size)
+
+
+def count_epochs(lengths: Int64s, settings: TrainingSettings) -> int:
+    """Returns the epochs of a run: as many as `steps` needs, from `min_epochs` to `epochs`.
+
+    `max_tokens` limits them too; lengths are (rows, sides).
+    """
+    if settings.steps is None:
+        return settings.epochs
+    wanted = -(-settings.steps // count_steps(len(lengths), settings))
+    if settings.max_tokens is not None:
+        wanted = min(wanted, settings.max_tokens // max(int(lengths.sum()), 1))
+    return min(max(wanted, settings.min_epochs), settings.epochs)
