@@ -19,8 +19,7 @@ from benchmarks.results_pages.systems import (
 )
 from benchmarks.speed.sizes import make_text
 from genpool.model import PairClassifier
-from genpool.reproduction.systems import SYSTEMS
-from genpool.reproduction.table1 import TABLE1
+from genpool.reproduction.definitions import EXPERIMENTS, SYSTEMS
 from genpool.tensors.dropout import dropout_disabled
 from genpool.text import TextPipeline
 from genpool.trees import TREE_KINDS
@@ -41,12 +40,12 @@ def text() -> TextPipeline:
 
 def small_system(name: str, text: TextPipeline) -> PairClassifier:
     """The system with layers of a few dimensions."""
-    width = "maps" if "encoder.maps=300" in SYSTEMS[name].published else "hidden_dim"
+    width = "maps" if "encoder.maps={width}" in SYSTEMS[name].overrides else "hidden_dim"
     return make_system(name, text, (*SMALL, f"encoder.{width}={WIDTH}"))
 
 
 def test_every_system_of_table_1_that_has_blocks_of_its_own_is_measured() -> None:
-    assert set(NAMES) < {row.system for row in TABLE1.rows if row.paper}
+    assert set(NAMES) < {row.system for row in EXPERIMENTS["table1"].rows if row.paper}
     assert len(NAMES) == 8
 
 
