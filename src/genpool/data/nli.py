@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.folders import find_split_files
 from genpool.data.formats import json_records, tsv_records
 from genpool.data.reader import Example, Reader, require_choice
 from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
+from genpool.data.text_files import find_split_files
 from genpool.disk.files import uncompressed_name
 from genpool.errors import DataError, unknown_name
 
