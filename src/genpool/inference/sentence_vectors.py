@@ -20,7 +20,7 @@ from genpool.progress import progress
 from genpool.tensors.dropout import dropout_disabled
 from genpool.tensors.threads import map_threaded
 from genpool.text import TextPipeline
-from genpool.text.limits import text_groups
+from genpool.text.pipeline import text_groups
 from genpool.text.validation import require_iterable, require_texts
 
 Vectors = NDArray[np.float32]

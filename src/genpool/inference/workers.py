@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -41,7 +41,6 @@ from genpool.inference.sentence_vectors import (
     require_batch_size,
 )
 from genpool.text import TruncationReport
-from genpool.text.tree_source import TreeReport
 from genpool.text.validation import require_texts
 
 if TYPE_CHECKING:
@@ -62,12 +61,12 @@ class WorkerResult(NamedTuple):
     Attributes:
         vectors: (sentences, output_dim).
         cut: how much the limits have cut off.
-        trees: where the syntax trees came from; None for a model that reads none.
+        annotated: where the annotations of sentences came from (`Annotator.counts`).
     """
 
     vectors: Vectors
     cut: TruncationReport
-    trees: TreeReport | None
+    annotated: Counter[str]
 
 
 class WorkerPool:
@@ -97,7 +96,7 @@ class WorkerPool:
         if workers < 1:
             raise InputError(f"workers is {workers}; expected 1 or more.")
         self.output_dim, self.workers = model.output_dim, workers
-        self._cut, self._trees = model.text.cut, model.text.tree_source
+        self._cut, self._annotator = model.text.cut, model.text.annotator
         # A fresh interpreter: a fork could have locks of threads that it does not have.
         context = get_context("spawn")
         with ExitStack() as resources:
@@ -176,8 +175,8 @@ class WorkerPool:
                 "or out of memory?). Try fewer workers, or smaller batches."
             ) from error
         self._cut += result.cut
-        if self._trees is not None and result.trees is not None:
-            self._trees.report.add(result.trees)
+        if self._annotator is not None:
+            self._annotator.counts.update(result.annotated)
         done(len(result.vectors))
         return torch.from_numpy(result.vectors)
 
@@ -255,9 +254,9 @@ def _exit_with_parent(stop_receiver: Connection, folder: str) -> None:
 
 
 def _encode(sentences: list[str], batch_size: int) -> WorkerResult:
-    before, source = replace(_encoder.text.cut), _encoder.text.tree_source
-    if source is not None:
-        source.report = TreeReport()
+    before, annotator = replace(_encoder.text.cut), _encoder.text.annotator
+    if annotator is not None:
+        annotator.counts.clear()
     vectors = _encoder.encode(sentences, batch_size)
-    trees = None if source is None else source.report
-    return WorkerResult(vectors, _encoder.text.cut - before, trees)
+    annotated: Counter[str] = Counter() if annotator is None else annotator.counts
+    return WorkerResult(vectors, _encoder.text.cut - before, annotated)

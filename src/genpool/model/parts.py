@@ -82,7 +82,6 @@ def text_settings(text: TextPipeline) -> TextSettings:
         sentence_ends=text.sentence_ends,
         max_length=text.max_length,
         lower_case_fallback=text.vocabulary.lower_case_fallback,
-        parser=None if text.tree_source is None else cast(Any, text.tree_source.parser),
         folding=text.vocabulary.folding,
     )
 

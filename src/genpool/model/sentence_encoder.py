@@ -37,7 +37,6 @@ from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
 from genpool.text.validation import require_iterable, require_text
 from genpool.text.vocabulary import BEGIN, END
-from genpool.trees import to_brackets
 
 #: below this number of sentences the quick form is not worth making
 QUICK_MIN_SENTENCES = 64
@@ -92,11 +91,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     ) -> None:
         super().__init__()
         require_fitting_parts(text, embedding, encoder, pooling, projection)
-        source = text.tree_source
-        if source is None or source.kind_name != encoder.tree_kind:
-            # The same pipeline, which makes syntax trees where the encoder reads them.
-            text = text.with_trees(encoder.tree_kind, None if source is None else source.parser)
-        self.text = text
+        self.text = text.with_annotator(encoder.make_annotator())
         self.embedding, self.encoder, self.pooling = embedding, encoder, pooling
         self.projection = projection
         self._quick = QuickEncoderCache()
@@ -140,7 +135,6 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         if dim is not None and dim < 1:
             raise InputError(f"projection.dim is {dim}; expected 1 or more.")
         projection = None if dim is None else nn.Linear(pooling.output_dim, dim, bias=False)
-        text = text.with_trees(encoder.tree_kind, settings.text.parser)
         return cls(text, embedding, encoder, pooling, projection)
 
     @classmethod
@@ -186,7 +180,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             `Pooled`: vector (batch, output_dim), heads (batch, heads, dim), and weights
             (batch, heads, time, dim or 1) or None.
         """
-        packing = Packing.from_mask(batch.mask, batch.trees)
+        packing = Packing.from_mask(batch.mask, batch.annotations)
         states, gates = self._states(batch, packing)
         return self.project(self._pool(states, gates, packing, weights))
 
@@ -294,12 +288,11 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         if self.text.sentence_ends:
             names = self.text.vocabulary.words
             tokens = [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
-        packing = Packing.from_mask(batch.mask, batch.trees)
+        packing = Packing.from_mask(batch.mask, batch.annotations)
         with evaluation_mode():
             states, gates = self._states(batch, packing)  # (tokens, dim): one sentence, in order
-            trees = self.encoder.binary_trees(self.embedding.rows(batch, packing), packing)
             words = [token.text for token in tokens]
-            tree = None if trees is None else to_brackets(words, trees.cpu().numpy())
+            tree = self.encoder.tree(words, self.embedding.rows(batch, packing), packing)
             return explain_states(
                 sentence, tokens, states, self.pooling, self.project, gates, truncated, tree
             )

@@ -26,7 +26,7 @@ from genpool.integrations.onnx.inputs import (
 from genpool.integrations.onnx.session import ONNX_FILE, OnnxSession
 from genpool.saving.storage import CONFIG, TOKENIZER, read_tokenizer_file
 from genpool.text import TextPipeline
-from genpool.text.ngrams import CharacterNgrams
+from genpool.text.vocabulary import CharacterNgrams
 
 #: data type and number of dimensions of the inputs
 _INPUTS = {WORD_IDS: ("int64", 2), CHARACTER_IDS: ("int64", 3), MASK: ("bool", 2)}
