@@ -13,7 +13,7 @@ from genpool.config import EmbeddingSettings, Part, ProjectionSettings, TextSett
 from genpool.encoder import ENCODERS, BagOfWordsEncoder, Encoder
 from genpool.errors import InputError
 from genpool.integrations.onnx import OnnxEncoder, export
-from genpool.integrations.onnx.traced_encoders import traced_encoder
+from genpool.integrations.onnx.traced import traced_encoder
 from genpool.pooling import POOLINGS
 from tests.helpers.small_models import MakeEncoder
 

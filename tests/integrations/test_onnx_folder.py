@@ -14,7 +14,8 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, GenpoolError, MissingExtraError
-from genpool.integrations.onnx import ExportError, OnnxEncoder, export, writing
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export
+from genpool.integrations.onnx import graph as graphs
 from genpool.integrations.onnx import onnx_encoder as encoder
 from tests.helpers.small_models import MakeEncoder
 
@@ -49,7 +50,7 @@ def quick_export(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def copy(source: object, path: Path) -> None:
         shutil.copy(exported / "model.onnx", path)
 
-    monkeypatch.setattr(writing, "write_graph", copy)
+    monkeypatch.setattr(graphs, "write_graph", copy)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -153,7 +154,7 @@ def test_a_word_without_end_is_run_in_smaller_batches(
 def test_weights_of_gigabytes_stand_beside_the_graph(
     make_encoder: MakeEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LARGE_BYTES", 0)
+    monkeypatch.setattr(graphs, "LARGE_BYTES", 0)
     small = make_encoder("mean", "bag-of-words")
     export(small, tmp_path / "out")
     assert (tmp_path / "out" / "model.onnx.data").is_file()
@@ -205,7 +206,7 @@ def test_a_graph_that_differs_is_not_kept(
         table.CopyFrom(onnx.numpy_helper.from_array(values, table.name))
         onnx.save(graph, path)
 
-    monkeypatch.setattr(writing, "write_graph", wrong)
+    monkeypatch.setattr(graphs, "write_graph", wrong)
     before = files(folder.parent)
     with pytest.raises(ExportError, match=r"largest difference is .* at most 1e-05") as error:
         export(model, folder)

@@ -12,8 +12,8 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, Part, ProjectionSettings
-from genpool.integrations.onnx import ExportError, OnnxEncoder, checking, export, writing
-from genpool.integrations.onnx.traced_model import TracedSentenceEncoder
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export, graph
+from genpool.integrations.onnx.traced import TracedSentenceEncoder
 from tests.helpers.small_models import MakeEncoder
 
 from .onnx_comparison import SENTENCES, padded_vectors
@@ -92,11 +92,11 @@ def test_rounding_that_turns_the_vectors_is_refused(
     def rename(source: Path, target: Path, external_data: bool) -> None:
         source.rename(target)
 
-    monkeypatch.setattr(writing, "write_graph", copy)
-    monkeypatch.setattr(writing, "quantize_graph", rename)
+    monkeypatch.setattr(graph, "write_graph", copy)
+    monkeypatch.setattr(graph, "quantize_graph", rename)
     # The 8-bit graph is used for both: too far from the model for a cosine of nearly 1.
-    monkeypatch.setattr(checking, "MAX_DIFFERENCE", 1.0)
-    monkeypatch.setattr(checking, "MIN_COSINE", 1 - 1e-12)
+    monkeypatch.setattr(graph, "MAX_DIFFERENCE", 1.0)
+    monkeypatch.setattr(graph, "MIN_COSINE", 1 - 1e-12)
     with pytest.raises(ExportError, match=r"1 - cosine is .* Export without int8"):
         export(model, tmp_path / "out", int8=True)
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from genpool.integrations.onnx.quiet import quiet
+from genpool.integrations.onnx.graph import quiet
 from genpool.pooling import POOLINGS
 from tests.pooling.cases import CASES, Case
 

@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from genpool import SentenceEncoder
 from genpool.config import Part
-from genpool.integrations.onnx import OnnxEncoder, export, writing
-from genpool.integrations.onnx.quantizing import WEIGHT_INPUTS, make_weights_unsigned
+from genpool.integrations.onnx import OnnxEncoder, export
+from genpool.integrations.onnx import graph as graphs
+from genpool.integrations.onnx.graph import WEIGHT_INPUTS, make_weights_unsigned
 from tests.helpers.small_models import MakeEncoder
 
 from .onnx_comparison import SENTENCES, padded_vectors
@@ -88,7 +89,7 @@ def test_every_8_bit_weight_of_an_export_is_unsigned(
 def test_8_bit_weights_of_gigabytes_are_in_a_file_beside_the_graph(
     model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LARGE_BYTES", 0)
+    monkeypatch.setattr(graphs, "LARGE_BYTES", 0)
     export(model, tmp_path / "out", int8=True)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     expected_names = {"config.json", "model.onnx", "model.onnx.data", "tokenizer.json", "README.md"}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from genpool.integrations.onnx.writing import eval_mode
+from genpool.integrations.onnx.graph import eval_mode
 
 
 def nested() -> nn.Sequential:

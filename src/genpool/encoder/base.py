@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.tensors.masks import boolean_mask
 from genpool.tensors.packing import Packing
+
+if TYPE_CHECKING:
+    from genpool.encoder.lstm import LSTMDirection
 
 #: more layers are a mistake of a recipe, or malice of a file
 MAX_LAYERS = 1000
@@ -137,6 +141,24 @@ class Encoder(nn.Module):
 
         Returns:
             States (rows, output_dim), and input gates (rows, width) or None.
+        """
+        raise NotImplementedError
+
+    def padded_states(
+        self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]
+    ) -> Tensor:
+        """Encodes padded sentences in operations that an exported graph can contain.
+
+        An encoder that can be exported writes it without a loop over tokens and without shapes
+        that depend on values; the LSTM and GRU encoders are exported without it.
+
+        Args:
+            tokens: token vectors (batch, time, input_dim), zeros at padding.
+            mask: (batch, time), True at real tokens; every sentence starts at 0.
+            lstm: returns the states (batch, time, hidden) of a layer for its input.
+
+        Returns:
+            States (batch, time, output_dim), of any value at padding.
         """
         raise NotImplementedError
 
