@@ -50,7 +50,7 @@ from genpool import PairClassifier, SentenceEncoder
 from genpool.data import TableReader
 from genpool.embedded import embedded_folder
 from genpool.jobs.tables import evaluate_similarity, predict_table
-from genpool.text.folding import folded
+from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS
 
 #: entries of the classifier's vocabulary; other words are represented by their n-grams

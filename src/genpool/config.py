@@ -27,8 +27,8 @@ from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.tensors.dropout import DropoutScaling
 from genpool.tensors.initialization import Initialization
 from genpool.tensors.meta import on_meta_device
-from genpool.text.ngrams import CharacterNgrams
 from genpool.text.tree_source import ParserName
+from genpool.text.vocabulary import CharacterNgrams
 
 Settings = TypeVar("Settings")
 

@@ -25,8 +25,6 @@ from genpool.inference.sentence_vectors import (
     SentenceVectors,
     StreamEncoder,
     ignore_progress,
-    require_iterable,
-    require_text,
 )
 from genpool.inference.workers import WorkerPool
 from genpool.pooling import POOLINGS, Pooled, Pooling
@@ -35,6 +33,7 @@ from genpool.saving.saved_model import SavedModel
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
+from genpool.text.validation import require_iterable, require_text
 from genpool.text.vocabulary import BEGIN, END
 from genpool.trees import to_brackets
 

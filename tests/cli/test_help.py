@@ -12,7 +12,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from genpool.cli import app
-from genpool.data.base import BAD_ROWS
+from genpool.data.reader import BAD_ROWS
 from genpool.reproduction.tasks import SCALES
 from genpool.training.settings import DataSettings, StartSettings
 from tests.helpers.commands import Command

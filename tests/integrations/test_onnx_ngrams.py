@@ -15,8 +15,7 @@ from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, ModelSettings, Part
 from genpool.integrations.onnx import OnnxEncoder
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer
-from genpool.text.ngrams import CharacterNgrams
-from genpool.text.vocabulary import SPECIAL_WORDS
+from genpool.text.vocabulary import SPECIAL_WORDS, CharacterNgrams
 
 pytest.importorskip("onnxruntime")
 SENTENCES = [

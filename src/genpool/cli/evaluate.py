@@ -110,7 +110,7 @@ def evaluate(
             table_options["empty_texts"] = True
         data = open_data(paths[-1], reader, True, bad_rows, settings, model, **table_options)
         try:
-            from genpool.data.base import SCORED_SPLITS
+            from genpool.data.reader import SCORED_SPLITS
 
             split = data.choose_split(split, SCORED_SPLITS)
             data.check(split)  # before the model is loaded, which takes longer

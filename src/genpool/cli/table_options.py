@@ -11,7 +11,7 @@ import typer
 from genpool.errors import ConfigError
 
 if TYPE_CHECKING:
-    from genpool.data.base import Reader
+    from genpool.data.reader import Reader
     from genpool.jobs.tables import TablePredictions
 
 

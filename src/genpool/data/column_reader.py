@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
-from genpool.data.base import Reader
 from genpool.data.columns import Columns
-from genpool.data.example import Example
 from genpool.data.parses import parse_tree
+from genpool.data.reader import Example, Reader
 from genpool.errors import DataError, unknown_name
 
 
@@ -64,6 +63,7 @@ class ColumnReader(Reader):
 
     def __init__(
         self,
+        path: str | Path | None = None,
         *,
         label: str | None = None,
         first: str | None = None,
@@ -81,7 +81,7 @@ class ColumnReader(Reader):
         keep: Sequence[str] = (),
         bad_rows: str = "error",
     ) -> None:
-        super().__init__(bad_rows=bad_rows)
+        super().__init__(path, bad_rows=bad_rows)
         self._wanted = Columns(label, first, second, score, genre, id)
         self._preferred = Columns.from_uses(preferred or {})
         # Per split: the test table of a competition has no column of labels.
@@ -143,7 +143,7 @@ class ColumnReader(Reader):
             chosen.append(option or (usual if usual in names else None))
         return chosen
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         example = self._columns[split].example(
             values, self.labels, self._labelled, self._tokenized, self._empty_texts
         )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.data.rows import parse_label, parse_score, parse_text, to_text
 from genpool.errors import ConfigError, DataError, unknown_name
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack
 
 from genpool.data.column_reader import ColumnOptions, ColumnReader
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.data.rows import DroppedRow, Record
 from genpool.errors import DataError, require_extra
 
@@ -46,7 +46,7 @@ class HubReader(ColumnReader):
         revision: str | None = None,
         **options: Unpack[ColumnOptions],
     ) -> None:
-        super().__init__(**options)
+        super().__init__(name, **options)
         with require_extra("reading data sets of the hub", "datasets"):
             import datasets
         self._hub: Any = datasets
@@ -59,13 +59,8 @@ class HubReader(ColumnReader):
         if self._labels is not None:
             return self._labels
         if not self._classes:
-            next(self._records(self.splits()[0]), None)
+            next(self.records(self.splits()[0]), None)
         return next(iter(self._classes.values()), None) or None
-
-    @property
-    def place(self) -> str:
-        """The name of the data set."""
-        return self._name
 
     def splits(self) -> list[str]:
         """Returns the splits that the hub lists, in its order."""
@@ -83,7 +78,7 @@ class HubReader(ColumnReader):
             # No network, no such data set, or a config that must be named: the user can fix each.
             raise DataError(f"cannot be read from the hub: {error}", self._name) from error
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         rows = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
         features = rows.features
         for row, values in enumerate(self._fetch(rows), start=1):
@@ -100,14 +95,14 @@ class HubReader(ColumnReader):
         except OSError as error:
             raise DataError(f"the connection to the hub was lost: {error}", self._name) from error
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         column, names = self._columns[split].label, self._classes[split]
         if column is not None and names:
             number = values[column]
             if number is None or number == -1:
                 if self._labelled:
                     raise DroppedRow("no gold label", "the class is -1")
-                return super()._example({**values, column: None}, split)
+                return super().example({**values, column: None}, split)
             if isinstance(number, int) and 0 <= number < len(names):
                 values = {**values, column: names[number]}
-        return super()._example(values, split)
+        return super().example(values, split)

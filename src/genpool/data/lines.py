@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from genpool.data.base import Reader
-from genpool.data.example import Example
 from genpool.data.folders import require_existing
+from genpool.data.reader import Example, Reader
 from genpool.data.rows import BadRow, Record
 from genpool.data.sentences import STANDARD_INPUT, read_sentences
 from genpool.errors import counted
@@ -34,18 +33,13 @@ class LinesReader(Reader):
     def __init__(
         self, source: str | Path, *, is_pair: bool = False, bad_rows: str = "error"
     ) -> None:
-        super().__init__(bad_rows=bad_rows)
+        super().__init__(STANDARD_INPUT if str(source) == "-" else Path(source), bad_rows=bad_rows)
         self._source = source if str(source) == "-" else require_existing(source)
         self._is_pair = is_pair
 
     @property
     def is_pair(self) -> bool:
         return self._is_pair
-
-    @property
-    def place(self) -> Path | str:
-        """The file, or "standard input"."""
-        return STANDARD_INPUT if str(self._source) == "-" else self._source
 
     def splits(self) -> list[str]:
         """Returns the only split, "all"."""
@@ -55,11 +49,11 @@ class LinesReader(Reader):
         """Raises DataError if a split is absent; nothing is read: input can be read only once."""
         self._require_split(split or "all")
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         for number, line in enumerate(read_sentences(self._source), start=1):
-            yield Record(self.place, number, {_LINE: line})
+            yield Record(str(self.place), number, {_LINE: line})
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         line = str(values[_LINE])
         if not self._is_pair:
             return Example(None, line)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.base import SubmissionWriter
 from genpool.data.nli import LABELS, NliReader
+from genpool.data.reader import SubmissionWriter
 from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, unknown_name
 

@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.base import Reader, require_choice
-from genpool.data.example import Example
 from genpool.data.folders import find_split_files
 from genpool.data.formats import json_records, tsv_records
 from genpool.data.head_rules import constituency_dependencies
 from genpool.data.parses import parse_tree
+from genpool.data.reader import Example, Reader, require_choice
 from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
 from genpool.disk.files import uncompressed_name
 from genpool.errors import DataError, unknown_name
@@ -52,6 +51,8 @@ class NliReader(Reader):
         DataError: the folder holds none of the official files.
     """
 
+    labels = LABELS
+    is_pair = True
     file_names: ClassVar[Mapping[str, Sequence[str]]]
     #: splits whose labels were never published
     unlabelled: ClassVar[frozenset[str]] = frozenset()
@@ -64,27 +65,11 @@ class NliReader(Reader):
         labelled: bool = True,
         bad_rows: str = "error",
     ) -> None:
-        super().__init__(bad_rows=bad_rows)
+        super().__init__(path, bad_rows=bad_rows)
         self._tokenized = require_choice("tokens", tokens, _COLUMNS) == "parse"
         self._sides = _COLUMNS[tokens]
         self._labelled = labelled
-        self._place = Path(path)
         self._files = find_split_files(path, self.file_names)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels: entailment, neutral, contradiction."""
-        return LABELS
-
-    @property
-    def is_pair(self) -> bool:
-        """Always True: a premise and a hypothesis."""
-        return True
-
-    @property
-    def place(self) -> Path:
-        """The folder or the file."""
-        return self._place
 
     def splits(self) -> list[str]:
         """Returns the splits whose files are present, in the official order."""
@@ -94,7 +79,7 @@ class NliReader(Reader):
         expected = " and ".join(self.file_names.get(split, ()))
         return super()._absent(split) + (f" Looked for {expected}." if expected else "")
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         path = self._files[split]
         choose = partial(self._choose, split)
         if uncompressed_name(path).endswith(".jsonl"):
@@ -114,7 +99,7 @@ class NliReader(Reader):
         others = ("pairID", "genre", *(name for name in parses if name not in needed))
         return [*needed, *(name for name in others if name in names)]
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         label = self._label(values, split)  # first: a pair that is dropped anyway may be damaged
         first, second = (self._sentence(values, column) for column in self._sides)
         return Example(

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.data.base import Reader
-from genpool.data.example import Example
 from genpool.data.folders import list_names, require_existing
 from genpool.data.markup import documents
+from genpool.data.reader import Example, Reader
 from genpool.data.rows import BadRow, DroppedRow, Record, decode_line, parse_label, parse_text
 from genpool.data.splits import PARTS, check_sizes, draw_parts
 from genpool.disk.files import raw_lines
@@ -51,6 +50,9 @@ class PanReader(Reader):
         '25-34'
     """
 
+    labels = AGES
+    is_pair = False
+
     def __init__(
         self,
         path: str | Path,
@@ -59,28 +61,13 @@ class PanReader(Reader):
         seed: int = 0,
         bad_rows: str = "error",
     ) -> None:
-        super().__init__(bad_rows=bad_rows)
+        super().__init__(path, bad_rows=bad_rows)
         self._sizes, self._seed = check_sizes(sizes), seed
         self._folder = require_existing(path)
         if not (self._folder / _TRUTH).is_file() or not self._authors():
             names = list_names(self._folder) if self._folder.is_dir() else "a single file"
             problem = f"looked for {_TRUTH} and an .xml file for each author, but found: {names}"
             raise DataError(problem, path)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The five ranges of age."""
-        return AGES
-
-    @property
-    def is_pair(self) -> bool:
-        """Always False: one document."""
-        return False
-
-    @property
-    def place(self) -> Path:
-        """The folder."""
-        return self._folder
 
     def splits(self) -> list[str]:
         """Returns the splits that were asked for: those whose size is not 0."""
@@ -115,7 +102,7 @@ class PanReader(Reader):
         # Sorted, because the order of a folder differs from one file system to the next.
         return sorted(self._folder.glob("*.xml"), key=lambda path: path.name)
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         ages: dict[str, str] = {}
         for record in self._truth():
             if isinstance(record.values, BadRow):
@@ -147,7 +134,7 @@ class PanReader(Reader):
                 values = bad
             yield Record(path, line.number, values)
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         if values["age"] == _UNKNOWN_AGE:
             raise DroppedRow("unknown age", "the author's age is not known")
         if not values["text"]:

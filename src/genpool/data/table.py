@@ -45,6 +45,8 @@ class TableReader(ColumnReader):
         >>> TableReader({"train": "a.csv", "dev": "b.parquet"})
     """
 
+    place: Path | None
+
     def __init__(
         self,
         path: str | Path | Mapping[str, str | Path],
@@ -61,20 +63,12 @@ class TableReader(ColumnReader):
         self._quotes, self._delimiter, self._sheet = quotes, delimiter, sheet
         self._encoding = TableEncoding(encoding)
         if isinstance(path, Mapping):
-            self._place = None
             self._files = {split: require_existing(file) for split, file in path.items()}
         else:
-            self._place = require_existing(path)
-            self._files = (
-                tables_of_folder(self._place) if self._place.is_dir() else {"all": self._place}
-            )
+            self.place = place = require_existing(path)
+            self._files = tables_of_folder(place) if place.is_dir() else {"all": place}
         for file in self._files.values():
             require_table(file)
-
-    @property
-    def place(self) -> Path | None:
-        """The folder or the file."""
-        return self._place
 
     @property
     def skipped_advice(self) -> str | None:
@@ -89,7 +83,7 @@ class TableReader(ColumnReader):
         names = ", ".join(split + suffix for suffix in TABLE_SUFFIXES)
         return f"{super()._absent(split)} Looked for {names}."
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         path = self._files[split]
         choose = partial(self._choose, split)
         kind = table_format(path)

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.data.base import Reader
-from genpool.data.example import Example
 from genpool.data.folders import find_split_files, require_existing
 from genpool.data.formats import json_values
+from genpool.data.reader import Example, Reader
 from genpool.data.rows import Record, parse_label, parse_text, to_text
 from genpool.data.splits import PARTS, check_sizes, draw_parts
 from genpool.disk.files import raw_lines
@@ -47,6 +46,9 @@ class YelpReader(Reader):
         '4'
     """
 
+    labels = STARS
+    is_pair = False
+
     def __init__(
         self,
         path: str | Path,
@@ -55,25 +57,11 @@ class YelpReader(Reader):
         seed: int = 0,
         bad_rows: str = "error",
     ) -> None:
-        super().__init__(bad_rows=bad_rows)
+        super().__init__(path, bad_rows=bad_rows)
         self._sizes, self._seed = check_sizes(sizes), seed
         path = require_existing(path)
         self._path = find_split_files(path, {"all": _FILES})["all"] if path.is_dir() else path
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The stars, "1" to "5"."""
-        return STARS
-
-    @property
-    def is_pair(self) -> bool:
-        """Always False: one review."""
-        return False
-
-    @property
-    def place(self) -> Path:
-        """The file."""
-        return self._path
+        self.place = self._path
 
     def splits(self) -> list[str]:
         """Returns the splits that were asked for: those whose size is not 0."""
@@ -87,14 +75,14 @@ class YelpReader(Reader):
         except DataError as error:
             raise DataError(error.problem, self._path) from None
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         wanted = PARTS.index(split)
         lines = (line for line in raw_lines(self._path) if line.data.strip())
         for line, part in zip(lines, self._parts, strict=True):
             if part == wanted:
                 yield Record(self._path, line.number, json_values(line))
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         label = parse_label(values, "stars", STARS)
         review = to_text(values.get("review_id"))
         return Example(label=label, first=parse_text(values, "text"), id=review)

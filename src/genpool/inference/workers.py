@@ -36,9 +36,10 @@ from genpool.disk.atomic import temporary_path
 from genpool.errors import GenpoolError, InputError
 from genpool.inference.batching import WINDOW_BATCHES, require_batch_size
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
-from genpool.inference.sentence_vectors import ignore_progress, require_iterable, require_texts
+from genpool.inference.sentence_vectors import ignore_progress
 from genpool.text import TruncationReport
 from genpool.text.tree_source import TreeReport
+from genpool.text.validation import require_texts
 
 Vectors = NDArray[np.float32]
 
@@ -154,7 +155,7 @@ class WorkerPool:
             GenpoolError: a worker process ended before its work was done.
         """
         require_batch_size(batch_size)
-        texts = require_texts(require_iterable(sentences))
+        texts = require_texts(sentences)
         waiting: deque[Future[WorkerResult]] = deque()
         try:
             while task := list(islice(texts, TASK_BATCHES * batch_size)):

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from genpool.data import Example, TableReader
-from genpool.data.base import SCORED_SPLITS, Reader
+from genpool.data.reader import SCORED_SPLITS, Reader
 from genpool.data.trained_columns import trained_columns
 from genpool.errors import DataError, FolderError, InputError, counted
 from genpool.evaluation import (

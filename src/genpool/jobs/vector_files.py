@@ -16,8 +16,7 @@ from genpool.disk.arrays import growing_array
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import raw_lines
 from genpool.errors import InputError, require_extra
-from genpool.search.index_folder import Write, require_finite
-from genpool.search.row_values import to_scalar
+from genpool.search.index_folder import Write, require_finite, to_scalar
 
 Chunk = NDArray[np.float32]
 Values = Sequence[Sequence[object]]

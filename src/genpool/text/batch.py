@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genpool.text.limits import MAX_WORD_CHARACTERS
-from genpool.text.ngrams import CharacterNgrams
 from genpool.text.vocabulary import (
     BEGIN,
     END,
+    MAX_WORD_CHARACTERS,
     PAD,
     SPECIAL_WORDS,
     UNKNOWN,
+    CharacterNgrams,
     Characters,
     Vocabulary,
 )

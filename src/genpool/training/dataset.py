@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.text import Batch, WordTable
 from genpool.text.tree_source import TreeSource
 from genpool.trees import Tree, TreeKind

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
-from genpool.data.readers import READERS
+from genpool.data import READERS
 from genpool.data.trained_columns import COLUMNS_NOTE
 from genpool.evaluation import (
     AccuracyReport,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.errors import InputError, unknown_name
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.recipes import recipe_names, recipe_text

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from genpool.data.base import Reader
+from genpool.data.reader import Reader
 from genpool.errors import Interrupted, Stopped
 from genpool.model import SentenceEncoder
 from genpool.progress import progress

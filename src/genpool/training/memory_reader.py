@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from genpool.data.base import Reader
-from genpool.data.example import Example
+from genpool.data.reader import Example, Reader
 from genpool.data.rows import Record
 
 
@@ -31,11 +30,11 @@ class MemoryReader(Reader):
         """Returns the names of the splits."""
         return list(self._examples)
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         for row, example in enumerate(self._examples[split]):
             yield Record("memory", row, {"example": example})
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         example = values["example"]
         if not isinstance(example, Example):
             raise TypeError(f"expected an Example, not {type(example).__name__}")

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genpool.data.base import Reader
-from genpool.data.readers import open_reader
+from genpool.data import open_reader
+from genpool.data.reader import Reader
 from genpool.data.splits import seeded_order, stratified_share
 from genpool.encoder import ENCODERS
 from genpool.errors import DataError, counted

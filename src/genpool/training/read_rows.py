@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from genpool.data.base import Reader
+from genpool.data.reader import Reader
 from genpool.errors import DataError
 from genpool.training.dataset import Split, SplitWords, WordIds, read_split
 from genpool.training.objective import LabelObjective, Objective, ScoreObjective

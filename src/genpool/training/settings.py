@@ -19,7 +19,7 @@ from genpool.config import (
     TextSettings,
     from_dict,
 )
-from genpool.data.base import BAD_ROWS
+from genpool.data.reader import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
 from genpool.errors import ConfigError, unknown_name
 from genpool.pooling import POOLINGS
@@ -306,7 +306,9 @@ def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[s
     for cls in READERS[name].__mro__:
         if "__init__" in vars(cls):
             hints = {**typing.get_type_hints(vars(cls)["__init__"]), **hints}
-    shape = make_dataclass("Options", [(key, hints[key], field(default=None)) for key in known])
+    shape = make_dataclass(
+        "Options", [(key, hints.get(key, Any), field(default=None)) for key in known]
+    )
     try:
         from_dict(shape, {key: options[key] for key in known if key in options}, {})
     except ConfigError as error:

@@ -19,7 +19,7 @@ from genpool.errors import ConfigError
 from genpool.model import Classifier, SentenceEncoder
 from genpool.tensors.meta import on_meta_device
 from genpool.text import TextPipeline, Vocabulary, canonical
-from genpool.text.folding import folded
+from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
 from genpool.training.settings import EMBEDDED, Freeze, RunSettings
 

@@ -50,7 +50,7 @@ NGRAMS = (
 #: how a token is looked up
 FOLDED = (
     "in its folded form: without characters of no width, curly quotes and dashes as in ASCII, "
-    "NFKC, then NFKD without combining marks, lower case (`folded` of `genpool.text.folding`)"
+    "NFKC, then NFKD without combining marks, lower case (`folded` of `genpool.text.tokenizer`)"
 )
 AS_WRITTEN = "as written"
 LOWER_CASE = "as written, else of its lower-case form"

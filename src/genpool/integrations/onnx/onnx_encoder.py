@@ -26,7 +26,7 @@ from genpool.integrations.onnx.folder import read_config
 from genpool.integrations.onnx.graph import ONNX_FILE, OUTPUT, Feeds, OnnxSession
 from genpool.saving.storage import CONFIG, TOKENIZER, read_tokenizer_file
 from genpool.text import Batch, TextPipeline
-from genpool.text.ngrams import CharacterNgrams
+from genpool.text.vocabulary import CharacterNgrams
 
 #: the kind of the exported folder, and the key of the sizes in the graph's metadata
 KIND, SIZES = "SentenceEncoder", "genpool"

@@ -15,16 +15,12 @@ from genpool.errors import InputError
 from genpool.inference.batching import map_by_length
 from genpool.inference.explain_states import explain_states
 from genpool.inference.explanation import Explanation, PairExplanation
-from genpool.inference.sentence_vectors import (
-    SentenceVectors,
-    ignore_progress,
-    require_text,
-    require_texts,
-)
+from genpool.inference.sentence_vectors import SentenceVectors, ignore_progress
 from genpool.integrations.sentence_transformers.loading import load
 from genpool.integrations.sentence_transformers.modules import PoolingModule, states_and_mask
 from genpool.pooling import Pooled
 from genpool.text import TextPipeline, Token, TruncationReport
+from genpool.text.validation import require_text, require_texts
 
 if TYPE_CHECKING:
     from genpool.integrations.onnx import Export

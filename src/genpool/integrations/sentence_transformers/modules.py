@@ -28,7 +28,6 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from genpool.errors import FolderError, GenpoolError, InputError
-from genpool.inference.sentence_vectors import require_texts
 from genpool.integrations.transformers import core_pooling
 from genpool.model import SentenceEncoder
 from genpool.pooling import POOLINGS, Pooled, Pooling
@@ -37,6 +36,7 @@ from genpool.saving.weights_file import WeightsFile
 from genpool.tensors.meta import on_meta_device
 from genpool.tensors.packing import Packing
 from genpool.text import Batch
+from genpool.text.validation import require_texts
 from genpool.text.vocabulary import UNKNOWN
 
 Features = dict[str, Any]

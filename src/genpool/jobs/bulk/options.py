@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from genpool.data.base import BAD_ROWS, require_choice
+from genpool.data.reader import BAD_ROWS, require_choice
 from genpool.data.row_slices import LINE_COLUMN
 from genpool.errors import InputError
 

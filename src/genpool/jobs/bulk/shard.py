@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from genpool.data.base import BAD_ROW_FIX
+from genpool.data.reader import BAD_ROW_FIX
 from genpool.data.rows import BadRow, Record, parse_text, require_encodable, to_text
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError

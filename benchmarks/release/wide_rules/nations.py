@@ -1,14 +1,16 @@
-"""Countries with their people, cities and continents.
-
-A country that lies on two continents, or whose cities can be mistaken for others, is left out.
-"""
+"""Cities, countries and continents, and the wide rules on them and on people from there."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
+from benchmarks.release.wide_rules.drawing import activity, article, finish, somebody
+from benchmarks.release.wide_rules.kinds import broader, narrower, pick_or
+from benchmarks.release.wide_rules.words import cells
+from genpool.data.rules.generate import Case
 from genpool.data.rules.lexicon import Tree, table
-from genpool.data.rules.wide.words import cells
+from genpool.data.rules.scenes import Dice, Scene
 
 
 class Nation(NamedTuple):
@@ -87,3 +89,58 @@ ADJECTIVES = {row.country: row.adjective for row in NATIONS} | {
     "Asia": "Asian",
     "Africa": "African",
 }
+
+
+def _elsewhere(dice: Dice, name: str) -> str:
+    """Returns a place that excludes this one; half of the time, one of the same size."""
+    near = WORLD.rivals(name)
+    far = [other for other in WORLD.words if not WORLD.related(name, other)]
+    return dice.pick(near if dice.chance(0.5) else far)
+
+
+def country(dice: Dice) -> Case:
+    """Who is in Paris is in France, who is in France may be in Paris; who is in Japan is not."""
+    name = dice.pick(WORLD.words)
+    if dice.chance(0.4):
+        name = WORLD.parent(name) or name
+    scene = replace(activity(dice, somebody(dice, article(dice))), place="")
+
+    def at(place: str) -> Scene:
+        return replace(scene, place=place and f"in {place}")
+
+    less = at(dice.pick([*broader(WORLD, name), ""]))
+    if name in ADJECTIVES and dice.chance(0.3):  # a French man can be anywhere
+        (subject,) = scene.subjects
+        less = replace(scene, subjects=(replace(subject, adjectives=(ADJECTIVES[name],)),))
+    more, other = pick_or(dice, narrower(WORLD, name), name), _elsewhere(dice, name)
+    return finish(dice, Case(at(name), at(more), less, at(other)), ("place",))
+
+
+def nationality(dice: Dice) -> Case:
+    """A French woman is European and from France; she is not Japanese."""
+    name = dice.pick(list(ADJECTIVES) if dice.chance(0.7) else WORLD.words)
+    subject = somebody(dice, article(dice))
+    scene = activity(dice, subject)
+    is_stated = dice.chance(0.3)
+    if is_stated:  # "the singer is French", at any place and time
+        scene = Scene((replace(subject, determiner="the"),), "be here", past=scene.past)
+
+    def of(place: str) -> Scene:
+        adjective = ADJECTIVES.get(place, "") if dice.chance(0.6) else ""
+        if is_stated:
+            return replace(scene, verb=f"be {adjective or 'from ' + place}")
+        if adjective:
+            return replace(scene, subjects=(replace(subject, adjectives=(adjective,)),))
+        return replace(scene, subjects=(replace(subject, after=f"from {place}"),))
+
+    hypothesis = of(name)
+    more = of(pick_or(dice, narrower(WORLD, name), name) if dice.chance(0.7) else name)
+    above = [place for place in broader(WORLD, name) if place in ADJECTIVES]
+    if above and dice.chance(0.6):
+        less = of(above[0])
+    elif is_stated:  # who is somewhere need not be from there
+        less = replace(scene, verb=f"be in {name}")
+    else:
+        less = replace(scene, place=f"in {name}")
+    case = Case(hypothesis, more, less, of(_elsewhere(dice, name)))
+    return finish(dice, case, ("place", "subject", *(("time",) if is_stated else ())))

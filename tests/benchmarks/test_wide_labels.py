@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from genpool.data.rules.changes import Dice
+from benchmarks.release.wide_rules import WIDE_RULES, nations
 from genpool.data.rules.generate import ask
-from genpool.data.rules.scenes import render
-from genpool.data.rules.wide import WIDE_RULES, nations
+from genpool.data.rules.scenes import Dice, render
 
 
 def pairs_of(rule: str, count: int = 400) -> Iterable[tuple[str, str, str]]:

@@ -1,16 +1,67 @@
-"""Wide rules on two people who do something, and on nobody who does."""
+"""Verbs between people, and the wide rules on who does what to whom, and on nobody."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
-from genpool.data.rules.cases import Case
-from genpool.data.rules.changes import Dice
-from genpool.data.rules.scenes import Phrase, Scene
-from genpool.data.rules.wide.drawing import activity, around, finish, somebody, two_people
-from genpool.data.rules.wide.kinds import narrower, pick_or
-from genpool.data.rules.wide.relations import CONVERSES, EITHER_WAY, GOODS, MUTUAL, ONE_WAY
-from genpool.data.rules.wide.words import ACTIVITIES, PEOPLE
+from benchmarks.release.wide_rules.drawing import activity, around, finish, somebody, two_people
+from benchmarks.release.wide_rules.kinds import narrower, pick_or
+from benchmarks.release.wide_rules.words import ACTIVITIES, PEOPLE, cells
+from genpool.data.rules.generate import Case
+from genpool.data.rules.lexicon import table
+from genpool.data.rules.scenes import Dice, Phrase, Scene
+
+#: A does it to B, so B does not do it to A
+ONE_WAY = cells(
+    "carry, arrest, teach, feed, serve, rescue, interview, treat, coach, lift, hire, examine, "
+    "train, bandage, chase, guard, drive home"
+)
+#: A does it to B, and B may do it to A
+EITHER_WAY = cells(
+    "thank, admire, call, visit, photograph, imitate, wave at, smile at, point at, "
+    "recognize, shout at, tease, ignore"
+)
+#: A does it with B, so B does it with A
+MUTUAL = cells(
+    "dance with, argue with, play chess with, shake hands with, talk with, wrestle with, "
+    "have dinner with, trade places with, fight with"
+)
+
+
+class Converse(NamedTuple):
+    """ "A sells it to B" is "B buys it from A"; the third excludes both, or is empty."""
+
+    one: str
+    other: str
+    neither: str
+
+
+CONVERSES = [
+    Converse(*row)
+    for row in table(
+        """
+    be taller than        | be shorter than         | be as tall as
+    be older than         | be younger than         | be as old as
+    be stronger than      | be weaker than          | be as strong as
+    be faster than        | be slower than          | be as fast as
+    be richer than        | be poorer than          | be as rich as
+    be behind             | be in front of          | be next to
+    be to the left of     | be to the right of      |
+    sit behind            | sit in front of         | sit next to
+    sell {} to            | buy {} from             |
+    give {} to            | receive {} from         |
+    lend {} to            | borrow {} from          |
+    throw {} to           | catch {} from           |
+    win a race against    | lose a race to          |
+    be the boss of        | be an employee of       |
+    arrive before         | arrive after            | arrive together with
+    """,
+        "|",
+    )
+]
+GOODS = cells("a car, a book, a bicycle, a ring, a ball, a guitar, a camera, a box, a hat")
+
 
 _NEAR = ("look at", "point at", "talk about")
 

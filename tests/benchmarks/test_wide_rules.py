@@ -9,54 +9,44 @@ from collections import Counter
 
 import pytest
 
-from genpool.data.rules.cases import LABELS
-from genpool.data.rules.changes import Dice
-from genpool.data.rules.generate import RULE_SETS, RULES, Pair, ask, generate
-from genpool.data.rules.scenes import Phrase, Scene, conjugate, render, takes_an
-from genpool.data.rules.wide import (
+from benchmarks.release.wide_rules import (
     WIDE_RULES,
-    antonyms,
     nations,
+    opposites,
     words,
 )
-from genpool.errors import ConfigError
+from genpool.data.rules.generate import LABELS, RULES, Pair, ask, generate
+from genpool.data.rules.scenes import Dice, render
 
 
 @pytest.fixture(scope="module")
 def corpus() -> list[Pair]:
-    return list(generate(12_000, seed=0, rules="wide"))
+    return list(generate(9_000, seed=0, rules=WIDE_RULES))
 
 
 @pytest.fixture(scope="module")
 def unseen() -> list[Pair]:
-    return list(generate(6_000, seed=1, rules="wide"))
+    return list(generate(4_000, seed=1, rules=WIDE_RULES))
 
 
 # --- The set of rules ----------------------------------------------------------------------------
 
 
-def test_the_core_rules_are_chosen_unless_others_are_named() -> None:
-    assert RULE_SETS["core"] is RULES
-    assert list(generate(40)) == list(generate(40, rules="core"))
-    assert list(generate(40)) != list(generate(40, rules="wide"))
-    assert {*RULES} < {*RULE_SETS["wide"]}
-    with pytest.raises(ConfigError, match=r"unknown rules 'wild'\. Did you mean 'wide'"):
-        generate(1, rules="wild")
-
-
 def test_the_first_wide_pairs_never_change() -> None:
     """Models are trained on the corpus: whoever changes it has to say so."""
-    lines = "\n".join("\t".join(pair) for pair in generate(2_000, rules="wide"))
+    lines = "\n".join("\t".join(pair) for pair in generate(2_000, rules=WIDE_RULES))
     assert hashlib.sha256(lines.encode()).hexdigest()[:16] == "fc8e24e8143c6fac"
 
 
+@pytest.mark.slow
 def test_every_rule_occurs_with_every_label_about_as_often(corpus: list[Pair]) -> None:
     counts = Counter((pair.rule, pair.label) for pair in corpus)
-    expected = len(corpus) / len(RULE_SETS["wide"]) / len(LABELS)
-    assert set(counts) == set(itertools.product(RULE_SETS["wide"], LABELS))
+    expected = len(corpus) / len(WIDE_RULES) / len(LABELS)
+    assert set(counts) == set(itertools.product(WIDE_RULES, LABELS))
     assert all(0.7 * expected < count < 1.3 * expected for count in counts.values())
 
 
+@pytest.mark.slow
 def test_no_two_sentences_have_two_labels_or_are_equal(
     corpus: list[Pair], unseen: list[Pair]
 ) -> None:
@@ -67,15 +57,18 @@ def test_no_two_sentences_have_two_labels_or_are_equal(
     assert not [pair for pair, found in labels.items() if len(found) > 1]
 
 
-@pytest.mark.parametrize("name", WIDE_RULES)
-def test_a_rule_gives_one_hypothesis_with_three_different_premises(name: str) -> None:
+def test_a_rule_gives_one_hypothesis_with_three_different_premises() -> None:
     dice = Dice(5)
-    for _ in range(200):
-        hypothesis, premises = ask(WIDE_RULES[name], dice)
-        assert tuple(premises) == LABELS
-        assert len({render(scene) for scene in (hypothesis, *premises.values())}) == 4
+    for rule in WIDE_RULES.values():
+        for _ in range(100):
+            hypothesis, premises = ask(rule, dice)
+            assert tuple(premises) == LABELS
+            assert (
+                rule in RULES.values() or len({*map(render, (hypothesis, *premises.values()))}) == 4
+            )
 
 
+@pytest.mark.slow
 def test_the_hypothesis_alone_says_nothing(corpus: list[Pair], unseen: list[Pair]) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     linear = pytest.importorskip("sklearn.linear_model")
@@ -105,43 +98,6 @@ def test_an_stands_before_vowels_and_a_before_all_else(corpus: list[Pair]) -> No
             assert (article.lower() == "an") == vowel, pair
 
 
-@pytest.mark.parametrize(
-    ("scene", "sentence"),
-    [
-        (Scene((Phrase("man", "3"),), "sing"), "3 men are singing."),
-        (Scene((Phrase("man", "1"),), "sing"), "1 man is singing."),
-        (Scene((Phrase("door", "the"),), "be open", negated=True), "The door is not open."),
-        (Scene((Phrase("door", "the"),), "be open", past=True), "The door was open."),
-        (Scene((Phrase("cat", "two"),), "be wet"), "Two cats are wet."),
-        (Scene((Phrase("no man", ""),), "sing", existential=True), "There is no man singing."),
-        (
-            Scene((Phrase("child", "two"),), "sing", existential=True, past=True),
-            "There were two children singing.",
-        ),
-        (
-            Scene((Phrase("man", after="in an old hat"),), "tie", Phrase("European")),
-            "A man in an old hat is tying a European.",
-        ),
-    ],
-)
-def test_a_scene_is_said_in_english(scene: Scene, sentence: str) -> None:
-    assert render(scene) == sentence
-
-
-def test_articles_follow_the_sound() -> None:
-    assert [takes_an(word) for word in ("Asian", "European", "uniform", "umbrella", "old")] == [
-        *(True, False, False),
-        *(True, True),
-    ]
-
-
-def test_verbs_have_their_forms() -> None:
-    assert conjugate("slam") == ("slammed", "slammed", "slamming")
-    assert conjugate("untie") == ("untied", "untied", "untying")
-    assert conjugate("win a race") == ("won a race", "won a race", "winning a race")
-    assert conjugate("put on") == ("put on", "put on", "putting on")
-
-
 # --- The tables ----------------------------------------------------------------------------------
 
 
@@ -161,10 +117,10 @@ def test_the_tables_name_only_words_that_exist() -> None:
     assert not set(words.WORKERS) & set(words.PEOPLE.words)
 
 
-@pytest.mark.parametrize("rows", [antonyms.STATES, antonyms.ACTIONS])
-def test_no_word_is_on_both_sides_of_a_row(rows: list[antonyms.Opposites]) -> None:
+@pytest.mark.parametrize("rows", [opposites.STATES, opposites.ACTIONS])
+def test_no_word_is_on_both_sides_of_a_row(rows: list[opposites.Opposites]) -> None:
     for row in rows:
         assert row.first
         assert row.second
         assert not {*row.first} & {*row.second}
-    assert all(row.things and len(row.first) > 1 < len(row.second) for row in antonyms.STATES)
+    assert all(row.things and len(row.first) > 1 < len(row.second) for row in opposites.STATES)

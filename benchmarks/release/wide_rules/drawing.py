@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from genpool.data.rules.cases import Case
-from genpool.data.rules.changes import Dice
-from genpool.data.rules.scenes import Phrase, Scene, render
-from genpool.data.rules.wide.words import (
+from benchmarks.release.wide_rules.words import (
     ACTIVITIES,
     BELONGINGS,
     NUMBERS,
@@ -18,6 +15,8 @@ from genpool.data.rules.wide.words import (
     TRAITS,
     WORKERS,
 )
+from genpool.data.rules.generate import Case
+from genpool.data.rules.scenes import Dice, Phrase, Scene, render
 
 PERSONS = (*PEOPLE.words, *WORKERS)
 #: determiners of a scene that entails what remains of it when a detail is dropped

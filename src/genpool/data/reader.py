@@ -1,16 +1,17 @@
-"""The interface that all readers share: which splits there are, and a stream of examples."""
+"""What every reader yields, an `Example`, and the interface that all readers share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from genpool.data.example import Example
 from genpool.data.rows import BadRow, DroppedRow, Record
 from genpool.errors import ConfigError, DataError, unknown_name
+from genpool.trees import Tree
 
 BAD_ROWS = ("error", "skip")
 #: the splits to score if a data set has several and none is named: the first that is present
@@ -19,6 +20,45 @@ SCORED_SPLITS = ("test", "dev")
 BAD_ROW_FIX = (
     'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence or a pair of sentences, with what is known about it.
+
+    Args:
+        label: the gold label; None if the data has none (an unlabelled test set, a similarity
+            task).
+        first: the sentence, or the first of a pair.
+        second: the second sentence of a pair; None (default) for a single sentence.
+        genre: the genre of the text; None (default) if unknown.
+        id: the identifier of the row in its data set; None (default) if it has none.
+        score: the gold score of a similarity task; None (default) if there is none.
+        tokenized: True if the texts are tokens joined by single spaces, so that splitting them at
+            the spaces is all the tokenizing they need. Default False.
+        trees: the parses of the sentences: for each of them its trees by their kind, "binary" or
+            "dependency" (`genpool.trees`). Default: empty, no parses. A reader fills it after
+            `Reader.request_trees`; it does not count when examples are compared.
+        kept: the values of the columns that a reader was asked to keep, as its table holds them.
+            Default: empty; it does not count when examples are compared.
+
+    Example:
+        >>> Example("entailment", "A dog runs.", "An animal moves.")
+    """
+
+    label: str | None
+    first: str
+    second: str | None = None
+    genre: str | None = None
+    id: str | None = None
+    score: float | None = None
+    tokenized: bool = False
+    trees: tuple[Mapping[str, Tree], ...] = field(default=(), compare=False)
+    kept: tuple[object, ...] = field(default=(), compare=False)
+
+    def tree(self, sentence: int, kind: str) -> Tree | None:
+        """Returns the tree of a sentence, 0 or 1; None if it has none of this kind."""
+        return self.trees[sentence].get(kind) if sentence < len(self.trees) else None
 
 
 def require_choice(setting: str, value: str, allowed: Iterable[str]) -> str:
@@ -38,10 +78,12 @@ class SubmissionWriter(Protocol):
 class Reader(ABC):
     """Reads one data set, split by split, as a stream of examples.
 
-    A subclass lists its splits, streams the rows of one, and turns a row into an example; what
-    happens to bad rows is decided here.
+    A subclass has `is_pair`, lists its splits, streams the records of one, and turns the values of
+    a record into an example; what happens to bad rows is decided here. Its options are keyword-only
+    arguments with types, which recipes set by their names (`reader.bad_rows`).
 
     Args:
+        path: the file, folder or name that is read. Default None, for data that is generated.
         bad_rows: "error" (default) raises DataError with file and line at the first row that
             cannot be used; "skip" leaves such rows out and counts them by reason in `skipped`.
 
@@ -54,6 +96,23 @@ class Reader(ABC):
         ['train', 'dev', 'test']
         >>> for example in reader.read("dev"):
         ...     print(example.label, example.first, example.second)
+
+        A reader of one's own, which a recipe names as `reader.name = "names"`:
+
+        >>> @genpool.data.register("names")
+        ... class NamesReader(Reader):
+        ...     is_pair = False
+        ...     def splits(self):
+        ...         return ["train", "dev"]
+        ...     def records(self, split):
+        ...         path = Path(self.place) / f"{split}.txt"
+        ...         for number, line in enumerate(path.read_text().splitlines(), start=1):
+        ...             yield Record(path, number, {"line": line})
+        ...     def example(self, values, split):
+        ...         name, comma, label = values["line"].partition(",")
+        ...         if not comma:
+        ...             raise BadRow("no comma", "has no comma; expected name,label")
+        ...         return Example(label, name)
     """
 
     #: whether the reader reads from a path; False if it generates its examples
@@ -61,7 +120,9 @@ class Reader(ABC):
     #: writes predictions as the competition of this data set accepts them; None: it has no format
     write_submission: ClassVar[SubmissionWriter | None] = None
 
-    def __init__(self, *, bad_rows: str = "error") -> None:
+    def __init__(self, path: str | Path | None = None, *, bad_rows: str = "error") -> None:
+        #: the file, folder or name that is read, for messages
+        self.place = path
         self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
         self._counts: dict[str, Counter[str]] = {}
         self._tree_kind: str | None = None
@@ -81,11 +142,14 @@ class Reader(ABC):
         """Returns the names of the splits that are present."""
 
     @abstractmethod
-    def _records(self, split: str) -> Iterator[Record]:
-        """Yields the rows of a split as its file holds them."""
+    def records(self, split: str) -> Iterator[Record]:
+        """Yields the rows of a split as its file holds them.
+
+        A row that cannot be read is a record with a `BadRow` in place of its values.
+        """
 
     @abstractmethod
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         """Returns a row as an example; raises BadRow if it cannot be one."""
 
     @property
@@ -96,11 +160,6 @@ class Reader(ABC):
     @property
     def skipped_advice(self) -> str | None:
         """What may help against rows that are left out, for people; None if nothing is known."""
-        return None
-
-    @property
-    def place(self) -> Path | str | None:
-        """The file, folder or name that is read, for messages."""
         return None
 
     def read(self, split: str) -> Iterator[Example]:
@@ -153,7 +212,7 @@ class Reader(ABC):
         """
         for name in self.splits() if split is None else [split]:
             self._require_split(name)
-            next(self._records(name), None)
+            next(self.records(name), None)
 
     def choose_split(self, split: str | None = None, usual: Sequence[str] = ()) -> str:
         """Returns the name of the split to read.
@@ -187,11 +246,11 @@ class Reader(ABC):
     def _stream(self, split: str) -> Iterator[Example]:
         # A new counter each time, so that a second epoch does not count the same rows twice.
         counts = self._counts[split] = Counter()
-        for record in self._records(split):
+        for record in self.records(split):
             try:
                 if isinstance(record.values, BadRow):
                     raise record.values
-                example = self._example(record.values, split)
+                example = self.example(record.values, split)
             except BadRow as bad:
                 if self.bad_rows == "error" and not isinstance(bad, DroppedRow):
                     problem = f"{bad.problem.rstrip('.')}; {BAD_ROW_FIX}"
