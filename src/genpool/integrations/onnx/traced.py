@@ -167,9 +167,9 @@ def padded_ngram_vectors(ngram_ids: Tensor, table: RowTable) -> Tensor:
 
 def traced_encoder(encoder: Encoder) -> TracedEncoder:
     """Returns the traced form of an encoder; raises InputError where it has none."""
-    for cls, traced in RECURRENT_ENCODERS.items():
+    for cls, recurrent in RECURRENT_ENCODERS.items():
         if isinstance(encoder, cls):
-            return partial(traced, encoder)
+            return partial(recurrent, encoder)
     if not _is_traceable(type(encoder)):
         known = [name for name, cls in ENCODERS.items() if _is_traceable(cls)]
         raise InputError(
