@@ -150,7 +150,7 @@ STYLE = """<style>
 WORD = (
     '<span style="background:rgba({colour},{alpha:.2f});color:{ink}" title="{note}">{word}</span> '
 )
-SENTENCE_LEGEND = (
+HTML_LEGEND = (
     "By influence: the darker a word, the further the vector turns when the word is left out. By "
     "weight: the darker a word, the larger its mean weight in the head. Point at a word for both."
 )
@@ -186,7 +186,7 @@ def sentence(explanation: Explanation) -> str:
         by_weight = words(explanation.tokens, weights, notes)
         lines.append(row(f"head {number}", by_influence, by_weight))
     titles = row("", "by influence", "by weight", cell="th")
-    parts.append(f"<table>{titles}{''.join(lines)}</table><p>{SENTENCE_LEGEND}</p>")
+    parts.append(f"<table>{titles}{''.join(lines)}</table><p>{HTML_LEGEND}</p>")
     if len(explanation.head_overlap) > 1:
         parts.append(overlap(explanation.head_overlap))
     return wrapped(parts)
