@@ -25,9 +25,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.errors import InputError, require_extra, unknown_name
-from genpool.evaluation.logistic import choose_c, second_count
-from genpool.evaluation.probes import GRID
-from genpool.evaluation.tables import LabelledVectors
+from genpool.evaluation.probes import GRID, choose_c, second_count
+from genpool.evaluation.vectors import LabelledVectors
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.probing.token_states import TokenStates
 from genpool.tensors.packing import Packing

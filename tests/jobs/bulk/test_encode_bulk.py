@@ -15,7 +15,7 @@ from genpool import SentenceEncoder
 from genpool.config import Part
 from genpool.errors import DataError, FolderError, InputError
 from genpool.jobs.bulk import BulkOptions, encode_bulk
-from genpool.jobs.bulk.local import LocalEngine
+from genpool.jobs.bulk.engines import LocalEngine
 from genpool.jobs.bulk.manifest import MANIFEST
 from tests.helpers.bulk_runs import manifest_shards, problems, sentence, shard_bytes, write_texts
 
