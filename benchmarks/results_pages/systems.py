@@ -27,10 +27,11 @@ from genpool.recipes import recipe_text
 from genpool.reproduction.definitions import EXPERIMENTS
 from genpool.reproduction.ledger import Ledger
 from genpool.reproduction.plan import Plan
+from genpool.reproduction.trees import Tree, TreeAnnotator
+from genpool.tensors.annotations import pad_annotations
 from genpool.text import Batch, TextPipeline
 from genpool.training.objective import BatchShare, EncoderLoss, ExtraLoss, step_loss
 from genpool.training.settings import read_settings
-from genpool.trees import TREE_KINDS, Tree, pad_trees
 
 #: titles of the systems, as in table 1
 TITLES = {row.system: row.title for row in EXPERIMENTS["table1"].rows}
@@ -69,16 +70,15 @@ class Sentences:
 
     def batches(self, model: PairClassifier, size: int) -> list[Batch]:
         """Returns batches of so many sentences, with trees if the model reads them."""
-        kind = model.encoder.encoder.tree_kind
+        kind = model.encoder.encoder.annotator_class
         batches = []
         for start in range(0, len(self.words), size):
             batch = model.text.batch(self.words[start : start + size])
-            if kind is not None:
+            if kind is not None and issubclass(kind, TreeAnnotator):
                 dependencies = self.dependencies[start : start + size]
-                trees = [TREE_KINDS[kind].from_dependencies(tree) for tree in dependencies]
-                batch = replace(
-                    batch, trees=torch.from_numpy(pad_trees(trees, batch.mask.shape[1]))
-                )
+                trees = [kind.from_dependencies(tree) for tree in dependencies]
+                padded = pad_annotations(trees, batch.mask.shape[1])
+                batch = replace(batch, annotations=torch.from_numpy(padded))
             batches.append(batch)
         return batches
 

@@ -20,9 +20,9 @@ from benchmarks.results_pages.systems import (
 from benchmarks.speed.sizes import make_text
 from genpool.model import PairClassifier
 from genpool.reproduction.definitions import EXPERIMENTS, SYSTEMS
+from genpool.reproduction.trees import BinaryTrees, DependencyTrees, TreeAnnotator
 from genpool.tensors.dropout import dropout_disabled
 from genpool.text import TextPipeline
-from genpool.trees import TREE_KINDS
 
 WIDTH = 6
 SMALL = (
@@ -83,15 +83,15 @@ def test_a_part_of_the_pairs_keeps_both_sides_together(text: TextPipeline) -> No
     assert part.tokens == sum(len(words) for words in part.words)
 
 
-@pytest.mark.parametrize("kind", TREE_KINDS)
-def test_random_trees_are_trees(kind: str) -> None:
+@pytest.mark.parametrize("kind", [BinaryTrees, DependencyTrees])
+def test_random_trees_are_trees(kind: type[TreeAnnotator]) -> None:
     random = np.random.default_rng(0)
     for tokens in (1, 2, 3, 20):
         trees = [random_dependencies(tokens, random) for _ in range(20)]
         for tree in trees:
-            made = TREE_KINDS[kind].from_dependencies(tree)
+            made = kind.from_dependencies(tree)
             assert len(made) == tokens
-            TREE_KINDS[kind].check(made)
+            kind.check(made)
     assert len({tree.tobytes() for tree in trees}) > 10
 
 

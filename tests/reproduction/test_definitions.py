@@ -70,10 +70,10 @@ def test_systems_read_parses_if_their_encoders_read_trees(tmp_path: Path) -> Non
     for name, system in SYSTEMS.items():
         cell = plan.cell("snli", name, (), 0)
         settings = read_settings(recipe_text(cell.recipe), cell.overrides)
-        reads = ENCODERS[settings.encoder.name].tree_kind is not None
+        reads = ENCODERS[settings.encoder.name].annotator_class is not None
         assert system.reads_parses is reads
         # Tables have no parses, so that a parser makes them; the generated corpus does without.
-        assert settings.text.parser == ("spacy" if reads else None)
+        assert settings.encoder.options.get("parser") == ("spacy" if reads else None)
         assert "parser" not in str(Plan("tiny", plan.ledger).cell("snli", name, (), 0).overrides)
 
 

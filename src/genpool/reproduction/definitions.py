@@ -42,7 +42,7 @@ class System:
         width = self.width if scale == "paper" else width
         sizes = {"width": width, "half": max(1, width // 2), "double": 2 * width}
         overrides = tuple(override.format(**sizes) for override in self.overrides)
-        parser = ("text.parser=spacy",) if self.reads_parses and scale == "small" else ()
+        parser = ("encoder.parser=spacy",) if self.reads_parses and scale == "small" else ()
         return (*overrides, *(self.published if scale == "paper" else self.scaled), *parser)
 
 

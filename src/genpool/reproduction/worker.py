@@ -96,7 +96,7 @@ def record_of_run(key: str, cell: Mapping[str, Any], path: Path, root: Path) -> 
         settings=settings,
         versions=_read_json(folder.about)["versions"],
         predictions=folder.predictions.relative_to(root).as_posix(),
-        trees=str(_read_json(folder.best / CONFIG)["notes"].get("trees", "")),
+        trees=str(_read_json(folder.best / CONFIG)["notes"].get("syntax trees", "")),
         cell=dict(cell),
     )
 
