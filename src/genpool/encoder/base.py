@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
@@ -11,6 +11,9 @@ from genpool.errors import InputError
 from genpool.tensors.annotations import Annotator
 from genpool.tensors.checks import boolean_mask, require_positive
 from genpool.tensors.packing import Packing
+
+if TYPE_CHECKING:
+    from genpool.encoder.lstm import LSTMDirection
 
 #: more layers are a mistake of a recipe, or malice of a file
 MAX_LAYERS = 1000
@@ -133,6 +136,24 @@ class Encoder(nn.Module):
         """
         raise NotImplementedError
 
+    def padded_states(
+        self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]
+    ) -> Tensor:
+        """Encodes padded sentences in operations that an exported graph can contain.
+
+        An encoder that can be exported writes it without a loop over tokens and without shapes
+        that depend on values; the LSTM and GRU encoders are exported without it.
+
+        Args:
+            tokens: token vectors (batch, time, input_dim), zeros at padding.
+            mask: (batch, time), True at real tokens; every sentence starts at 0.
+            lstm: returns the states (batch, time, hidden) of a layer for its input.
+
+        Returns:
+            States (batch, time, output_dim), of any value at padding.
+        """
+        raise NotImplementedError
+
     def make_annotator(self) -> Annotator | None:
         """Returns an annotator of `annotator_class`, with the options of this encoder."""
         return None if self.annotator_class is None else self.annotator_class()
@@ -147,16 +168,6 @@ class Encoder(nn.Module):
 
         Returns:
             The words with brackets, or None for an encoder without trees.
-        """
-        return None
-
-    def traced(self) -> nn.Module | None:
-        """Returns the encoder in a form that the ONNX integration can export.
-
-        Returns:
-            A module (vectors, aligned, gates) -> (states, gates) on padded tensors, as those of
-            `genpool.integrations.onnx.traced_encoders`; None where there is no such form, or where
-            that module has it.
         """
         return None
 

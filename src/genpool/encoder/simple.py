@@ -39,6 +39,9 @@ class BagOfWordsEncoder(Encoder):
     ) -> tuple[Tensor, Tensor | None]:
         return rows, None
 
+    def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
+        return tokens
+
 
 class CNNEncoder(Encoder):
     """Convolutions over neighbouring tokens (Kim 2014): ReLU(conv + b) of several widths.
@@ -85,6 +88,9 @@ class CNNEncoder(Encoder):
             return rows.new_zeros(0, self.output_dim), None
         states = self.convolve(packing.align(rows)).flatten(0, 1)  # (batch * longest, output_dim)
         return states.index_select(0, packing.aligned_index()), None
+
+    def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
+        return self.convolve(tokens)
 
 
 class LSTMEncoder(Encoder):

@@ -12,6 +12,8 @@ The complete model also aligns the two sentences of a pair, which a sentence enc
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -123,11 +125,6 @@ class CAFEEncoder(Encoder):
         ]
         return torch.cat([values, *features], dim=-1)  # (..., hidden + 3)
 
-    def traced(self) -> nn.Module:
-        from genpool.reproduction.encoders.traced import TracedCAFE
-
-        return TracedCAFE(self)
-
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
@@ -138,3 +135,10 @@ class CAFEEncoder(Encoder):
         aligned = intra_attention(packing.align(values), packing.align(keys), mask)
         partners = aligned.flatten(0, 1).index_select(0, packing.aligned_index())  # (rows, hidden)
         return self.lstm(self.with_features(values, partners), packing.sizes), None
+
+    def padded_states(
+        self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]
+    ) -> Tensor:
+        values, keys = self.transformed(tokens)  # 2 x (batch, time, hidden)
+        partners = intra_attention(values, keys, mask)  # (batch, time, hidden)
+        return lstm(self.lstm, self.with_features(values, partners))

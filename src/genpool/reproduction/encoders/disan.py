@@ -130,11 +130,6 @@ class DiSANEncoder(Encoder):
         pairs = directed_pairs(packing, part.reverse)
         return part.fuse(hidden, part.context_of_pairs(hidden, pairs))
 
-    def traced(self) -> nn.Module:
-        from genpool.reproduction.encoders.traced import TracedDiSAN
-
-        return TracedDiSAN(self)
-
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
@@ -146,3 +141,7 @@ class DiSANEncoder(Encoder):
         mask = packing.aligned_mask()  # (batch, longest)
         states = self.attend_both_ways(tokens, mask).flatten(0, 1)  # (batch * longest, 2 hidden)
         return states.index_select(0, packing.aligned_index()), None
+
+    def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
+        # A graph cannot choose blocks by their size.
+        return self.attend_both_ways(tokens, mask, blockwise=False)

@@ -222,11 +222,6 @@ class ReSANEncoder(Encoder):
 
     # --- Soft attention --------------------------------------------------------------------------
 
-    def traced(self) -> nn.Module:
-        from genpool.reproduction.encoders.traced import TracedReSAN
-
-        return TracedReSAN(self)
-
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
@@ -249,3 +244,18 @@ class ReSANEncoder(Encoder):
             # Adds 0: distributed training needs a gradient of every parameter at every step.
             states = states + 0 * log_odds.sum(dim=1, keepdim=True).to(states.dtype)
         return states, None
+
+    def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
+        # Words that were not chosen are masked instead of left out.
+        padding = ~mask.unsqueeze(2)  # (batch, time, 1)
+        count = mask.sum(dim=1, keepdim=True)  # (batch, 1)
+        words = count.clamp(min=1).unsqueeze(2)  # (batch, 1, 1)
+        mean = tokens.sum(dim=1, keepdim=True) / words  # (batch, 1, input_dim)
+        chosen = self.log_odds(tokens, mean.expand_as(tokens)) >= 0  # (batch, time, 2)
+        halves = []
+        for part in (self.forwards, self.backwards):
+            hidden = part.hidden(tokens).masked_fill(padding, 0)  # (batch, time, hidden)
+            seen = part.context(hidden, mask & chosen[:, :, 1], blockwise=False)
+            others = mean_of_others(hidden, hidden.sum(dim=1, keepdim=True) / words, count)
+            halves.append(part.fuse(hidden, torch.where(chosen[:, :, :1], seen, others)))
+        return torch.cat(halves, dim=2)  # (batch, time, 2 hidden)
