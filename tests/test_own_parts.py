@@ -18,9 +18,7 @@ import genpool.pooling
 from genpool import SentenceEncoder, TextClassifier
 from genpool.classifier import MLP
 from genpool.embedding import TokenEmbedding
-from genpool.encoder import ENCODERS, Encoder
-from genpool.encoder.bag import BagOfWordsEncoder
-from genpool.encoder.bilstm import BiLSTMEncoder
+from genpool.encoder import ENCODERS, BagOfWordsEncoder, BiLSTMEncoder, Encoder
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.pooling import POOLINGS, GatedPooling, MaxPooling, MeanPooling, Pooled, Pooling
 from genpool.registry import Registry

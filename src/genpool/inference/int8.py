@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
-from genpool.pooling.generalized import by_sentence, pool_heads
+from genpool.pooling.packed import by_sentence, pool_heads
 from genpool.tensors.int8_rows import MAX_INT8, quantize_rows
 from genpool.tensors.packing import Packing
 

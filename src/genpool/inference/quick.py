@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from genpool.encoder import Encoder
 from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack, DirectionPair
-from genpool.encoder.lstm import AddProduct, adder, run_steps
+from genpool.encoder.fused_lstm import AddProduct, adder, run_steps
 from genpool.errors import InputError
 from genpool.inference.int8 import Int8Product, int8_pooling
 from genpool.inference.sentence_vectors import SentenceVectors, evaluation_mode

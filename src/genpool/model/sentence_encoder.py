@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from genpool.config import ModelSettings, Part, ProjectionSettings
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoder
-from genpool.errors import ConfigError, InputError
+from genpool.errors import ConfigError
 from genpool.inference.explanation import Explanation, PairExplanation, explain_states
 from genpool.inference.quick import QuickEncoder, QuickEncoderCache
 from genpool.inference.sentence_vectors import (
@@ -32,6 +32,7 @@ from genpool.model.parts import (
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
+from genpool.tensors.checks import require_positive
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
@@ -132,8 +133,8 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             part = Part(part.name, options)
         pooling = build_module(POOLINGS, part, encoder.output_dim)
         dim = settings.projection.dim
-        if dim is not None and dim < 1:
-            raise InputError(f"projection.dim is {dim}; expected 1 or more.")
+        if dim is not None:
+            require_positive(**{"projection.dim": dim})
         projection = None if dim is None else nn.Linear(pooling.output_dim, dim, bias=False)
         return cls(text, embedding, encoder, pooling, projection)
 

@@ -26,8 +26,8 @@ from genpool.integrations.onnx.graph import (
 from genpool.integrations.onnx.onnx_encoder import KIND, SIZES, feeds, input_names, padded_inputs
 from genpool.integrations.onnx.traced import TracedSentenceEncoder
 from genpool.model import SentenceEncoder
-from genpool.saving.weights_file import dequantize_weights, quantize_weights
 from genpool.saving.storage import TOKENIZER
+from genpool.saving.weights_file import dequantize_weights, quantize_weights
 from genpool.text import TextPipeline
 from genpool.text.vocabulary import SPECIAL_WORDS
 
