@@ -10,13 +10,10 @@ import pytest
 import torch
 
 from genpool import TextClassifier
-from genpool.data import Example
 from genpool.errors import DataError
 from genpool.jobs.tables import predict_table
 from genpool.text import tree_source
-from genpool.text.tree_source import TreeSource
 from genpool.training import RunSettings, read_settings, train
-from genpool.training.dataset import WordIds, read_split
 from genpool.training.preparation import prepare
 from genpool.training.run_folder import RunFolder
 from genpool.trees import TREE_KINDS
@@ -131,12 +128,6 @@ def test_a_parser_makes_what_is_missing_and_keeps_it_beside_the_run(
     assert parser.parsed == 2
 
 
-def test_the_trees_are_part_of_what_a_resumed_run_must_agree_on(data: Path, parser) -> None:
-    balanced = prepare(settings(), data).fingerprint()
-    assert prepare(settings(), data).fingerprint() == balanced
-    assert prepare(settings("text.parser=spacy"), data).fingerprint() != balanced
-
-
 def test_evaluation_uses_the_trees_of_the_data_too(data: Path, tmp_path: Path) -> None:
     train(settings(), data, tmp_path / "run", show_progress=False)
     model = TextClassifier.from_pretrained(tmp_path / "run" / "best")
@@ -190,16 +181,3 @@ def test_a_damaged_tree_stops_the_run_before_it_starts(data: Path, tmp_path: Pat
     with pytest.raises(DataError, match=r"dev\.tsv, line 2: column 'text_binary_tree'"):
         train(settings(), data, tmp_path / "run", show_progress=False)
     assert not (tmp_path / "run").exists()
-
-
-def test_chosen_rows_keep_their_own_parses() -> None:
-    trees = [TREE_KINDS["binary"].parse(text) for text in ("( a b )", "( a ( b c ) )")]
-    examples = [
-        Example("x", "a b", trees=({"binary": trees[0]},)),
-        Example("x", "a b c", trees=({"binary": trees[1]},)),
-    ]
-    word_ids = WordIds()
-    split = read_split(examples, word_ids, lambda text, _: text.split(), lambda label: 0)
-    taken = split.take([1]).with_trees(TreeSource("binary"), word_ids, None)
-    assert taken.trees is not None and taken.trees[:, 0].tolist() == [0, 0, 2]
-    assert split.with_trees(None, word_ids, None) is split
