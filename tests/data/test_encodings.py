@@ -8,7 +8,7 @@ import json
 import pytest
 
 from genpool.data import TableReader
-from genpool.data.encodings import guess_encoding
+from genpool.data.text_files import guess_encoding
 from genpool.errors import ConfigError, DataError
 
 GERMAN = [("gut", "Ein schöner Film"), ("schlecht", "Größte Enttäuschung für 5 €")]
@@ -49,11 +49,12 @@ def test_a_compressed_table_has_an_encoding_too(tmp_path):
     assert rows(path, encoding="utf-16") == GERMAN
 
 
-def test_lines_are_found_across_the_blocks_that_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("genpool.data.encodings._BLOCK_BYTES", 7)
+def test_lines_are_found_across_the_blocks_that_are_read(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_bytes(TABLE.encode("utf-16"))
-    assert rows(path, encoding="utf-16") == GERMAN
+    texts = [("gut", "\u00e4\U0001f600" * length) for length in range(1, 400)]
+    table = "label,text\n" + "".join(f"{label},{text}\n" for label, text in texts)
+    path.write_bytes(table.encode("utf-16"))
+    assert rows(path, encoding="utf-16") == texts
 
 
 def test_an_encoding_that_python_does_not_know_is_told(tmp_path):

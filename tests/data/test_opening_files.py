@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from genpool.data import TableReader
-from genpool.data.rows import BadRow, decode_line
+from genpool.data.rows import BadRow
 from genpool.data.sentences import read_sentences
+from genpool.data.text_files import UTF8_TEXT
 from genpool.disk.files import raw_lines
 from genpool.errors import DataError
 
@@ -20,7 +21,7 @@ TABLE = b"label\ttext\nyes\tone\nno\ttwo\n"
 
 
 def texts(path: Path) -> list[str]:
-    return [decode_line(line) for line in raw_lines(path)]
+    return [UTF8_TEXT.decode(line) for line in raw_lines(path)]
 
 
 def write_zip(path: Path, members: dict[str, bytes]) -> Path:
@@ -77,7 +78,7 @@ def test_bad_utf8_is_located_by_line_and_by_offset_in_the_file(tmp_path, mark):
     path.write_bytes(content)
     line = list(raw_lines(path))[1]
     with pytest.raises(BadRow, match="byte 0xe9") as caught:
-        decode_line(line)
+        UTF8_TEXT.decode(line)
     assert f"offset {content.index(0xE9)} of the file, byte 8 of the line" in caught.value.problem
     with pytest.raises(DataError, match="line 2: is not UTF-8") as error:
         list(TableReader(path).read("all"))

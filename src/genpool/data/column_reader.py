@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypedDict
 
 from genpool.data.columns import Columns
-from genpool.data.parses import parse_tree
 from genpool.data.reader import Example, Reader
 from genpool.errors import DataError, unknown_name
 
@@ -22,8 +21,6 @@ class ColumnOptions(TypedDict, total=False):
     score: str | None
     genre: str | None
     id: str | None
-    first_tree: str | None
-    second_tree: str | None
     preferred: Mapping[str, str] | None
     labels: Sequence[str] | None
     labelled: bool
@@ -44,11 +41,6 @@ class ColumnReader(Reader):
         score: the column of similarity scores.
         genre: the column of genres.
         id: the column of identifiers.
-        first_tree: the column of parses of the first sentences, for an encoder that reads trees:
-            binary trees with brackets, "( ( A man ) sleeps )", or dependency trees as head and
-            relation of every token, "2:det 3:nsubj 0:root". None (default): the column of the
-            sentences' name with "_binary_tree" or "_dependency_tree" added, if there is one.
-        second_tree: the same for the second sentences.
         preferred: columns by their use, such as {"first": "body", "label": "stars"}: they are taken
             where a table has them and no other was named. Default None.
         labels: the labels that are allowed, in their order. None (default) allows any.
@@ -71,8 +63,6 @@ class ColumnReader(Reader):
         score: str | None = None,
         genre: str | None = None,
         id: str | None = None,
-        first_tree: str | None = None,
-        second_tree: str | None = None,
         preferred: Mapping[str, str] | None = None,
         labels: Sequence[str] | None = None,
         labelled: bool = True,
@@ -86,8 +76,6 @@ class ColumnReader(Reader):
         self._preferred = Columns.from_uses(preferred or {})
         # Per split: the test table of a competition has no column of labels.
         self._columns: dict[str, Columns] = {}
-        self._tree_options = (first_tree, second_tree)
-        self._tree_columns: dict[str, list[str | None]] = {}
         #: the columns whose values are in `Example.kept`
         self.kept = tuple(keep)
         self._labels = None if labels is None else tuple(labels)
@@ -117,7 +105,6 @@ class ColumnReader(Reader):
         wanted = self._wanted.with_preferred(self._preferred, names)
         columns = wanted.resolve(names, path, line, self._labelled)
         self._columns[split] = columns
-        self._tree_columns[split] = self._choose_trees(columns, names, path, line)
         for name in self.kept:
             if names.count(name) != 1:
                 problem = (
@@ -126,22 +113,9 @@ class ColumnReader(Reader):
                     else unknown_name("column", name, names)
                 )
                 raise DataError(problem, path, line)
-        trees = (name for name in self._tree_columns[split] if name)
-        return list(dict.fromkeys([*columns.names(), *trees, *self.kept]))
-
-    def _choose_trees(
-        self, columns: Columns, names: Sequence[str], path: Path | str, line: int | None
-    ) -> list[str | None]:
-        """Returns the column of parses of each sentence, None where there is none."""
-        if self._tree_kind is None:
-            return []
-        chosen: list[str | None] = []
-        for text, option in zip((columns.first, columns.second), self._tree_options, strict=True):
-            if option is not None and option not in names:
-                raise DataError(unknown_name("column", option, names), path, line)
-            usual = f"{text}_{self._tree_kind}_tree"
-            chosen.append(option or (usual if usual in names else None))
-        return chosen
+        found = self._annotation_columns((columns.first, columns.second), names)
+        extra = (name for name in found if name)
+        return list(dict.fromkeys([*columns.names(), *extra, *self.kept]))
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
         example = self._columns[split].example(
@@ -150,7 +124,7 @@ class ColumnReader(Reader):
         if self.kept:
             # A line of JSON may lack a field: its value is empty.
             example = replace(example, kept=tuple(values.get(name) for name in self.kept))
-        if self._tree_kind is None:
+        if self.annotator is None:
             return example
-        kind, columns = self._tree_kind, self._tree_columns[split]
-        return replace(example, trees=tuple(parse_tree(values, name, kind) for name in columns))
+        texts = (self._columns[split].first, self._columns[split].second)
+        return replace(example, annotations=self._annotations(texts, values))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.folders import find_split_files
 from genpool.data.formats import json_records, tsv_records
-from genpool.data.head_rules import constituency_dependencies
-from genpool.data.parses import parse_tree
 from genpool.data.reader import Example, Reader, require_choice
 from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
+from genpool.data.text_files import find_split_files
 from genpool.disk.files import uncompressed_name
 from genpool.errors import DataError, unknown_name
-from genpool.trees import Tree
 
 LABELS = ("entailment", "neutral", "contradiction")
 _NO_GOLD_LABEL = "-"
@@ -24,15 +21,6 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{
 _COLUMNS = {
     "parse": ("sentence1_binary_parse", "sentence2_binary_parse"),
     "raw": ("sentence1", "sentence2"),
-}
-#: the columns of parses, by the kind of tree that is read from them
-_PARSES = {
-    "binary": ("sentence1_binary_parse", "sentence2_binary_parse"),
-    "dependency": ("sentence1_parse", "sentence2_parse"),
-}
-_READ_PARSE: dict[str, Callable[[str], Tree] | None] = {
-    "binary": None,
-    "dependency": lambda parse: constituency_dependencies(parse)[1],
 }
 
 
@@ -95,9 +83,9 @@ class NliReader(Reader):
                 if self._tokenized and name in self._sides:
                     hint = " To read the raw sentences: --set reader.tokens=raw."
                 raise DataError(unknown_name("column", name, names) + hint, path, line)
-        parses = _PARSES[self._tree_kind] if self._tree_kind else ()
-        others = ("pairID", "genre", *(name for name in parses if name not in needed))
-        return [*needed, *(name for name in others if name in names)]
+        extra = self._annotation_columns(_COLUMNS["raw"], names)
+        others = [name for name in ("pairID", "genre", *extra) if name in names]
+        return list(dict.fromkeys([*needed, *others]))
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
         label = self._label(values, split)  # first: a pair that is dropped anyway may be damaged
@@ -109,15 +97,8 @@ class NliReader(Reader):
             genre=to_text(values.get("genre")),
             id=to_text(values.get("pairID")),
             tokenized=self._tokenized,
-            trees=self._trees(values),
+            annotations=self._annotations(_COLUMNS["raw"], values),
         )
-
-    def _trees(self, values: Mapping[str, object]) -> tuple[dict[str, Tree], ...]:
-        kind = self._tree_kind
-        if kind is None:
-            return ()
-        read = _READ_PARSE[kind]
-        return tuple(parse_tree(values, column, kind, read) for column in _PARSES[kind])
 
     def _label(self, values: Mapping[str, object], split: str) -> str | None:
         if split in self.unlabelled:

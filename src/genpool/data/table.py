@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Unpack
 
 from genpool.data.column_reader import ColumnOptions, ColumnReader
-from genpool.data.encodings import TableEncoding
-from genpool.data.excel import excel_records
-from genpool.data.folders import require_existing
-from genpool.data.formats import csv_records, json_records, tsv_records
-from genpool.data.parquet import parquet_records
 from genpool.data.rows import Record
-from genpool.data.table_files import TABLE_SUFFIXES, require_table, table_format, tables_of_folder
+from genpool.data.table_files import (
+    TABLE_SUFFIXES,
+    require_table,
+    table_records,
+    tables_of_folder,
+)
+from genpool.data.text_files import TextEncoding, require_existing
 from genpool.errors import ConfigError
 
 _ORDER = ("train", "dev", "test")
@@ -61,7 +62,7 @@ class TableReader(ColumnReader):
         if delimiter is not None and len(delimiter) != 1:
             raise ConfigError(f"delimiter is {delimiter!r}; expected one character")
         self._quotes, self._delimiter, self._sheet = quotes, delimiter, sheet
-        self._encoding = TableEncoding(encoding)
+        self._encoding = TextEncoding(encoding)
         if isinstance(path, Mapping):
             self._files = {split: require_existing(file) for split, file in path.items()}
         else:
@@ -84,21 +85,14 @@ class TableReader(ColumnReader):
         return f"{super()._absent(split)} Looked for {names}."
 
     def records(self, split: str) -> Iterator[Record]:
-        path = self._files[split]
-        choose = partial(self._choose, split)
-        kind = table_format(path)
-        if kind == ".parquet":
-            return parquet_records(path, choose)
-        if kind in (".xlsx", ".xlsm"):
-            return excel_records(path, choose, self._sheet)
-        if kind not in (".tsv", ".csv"):
-            return json_records(path, choose, self._encoding)
-        quoted = kind == ".csv" if self._quotes is None else self._quotes
-        delimiter = self._delimiter or ("\t" if kind == ".tsv" else None)
-        if quoted:
-            return csv_records(path, choose, delimiter, self._encoding)
-        delimiter = delimiter or ","
-        return tsv_records(path, choose, delimiter, encoding=self._encoding)
+        return table_records(
+            self._files[split],
+            partial(self._choose, split),
+            self._encoding,
+            quotes=self._quotes,
+            delimiter=self._delimiter,
+            sheet=self._sheet,
+        )
 
 
 def _rank(split: str) -> int:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genpool.data.reader import Example
-from genpool.text import Batch, WordTable
-from genpool.text.tree_source import TreeSource
+from genpool.tensors.annotations import Annotation
+from genpool.text import Batch, TextPipeline, WordTable
 from genpool.training.settings import TrainingSettings
-from genpool.trees import Tree, TreeKind
 
 Ints = NDArray[np.int32]
 Int64s = NDArray[np.int64]
-#: sentences whose syntax trees are made together
-TREE_SENTENCES = 4096
+#: sentences that are annotated together
+ANNOTATED_SENTENCES = 4096
 #: (sentence, whether it is tokenized already) -> its words
 SplitWords = Callable[[str, bool], list[str]]
 
@@ -59,9 +58,8 @@ class Split:
         genres: The genre of each example, if any.
         scores: (examples,), the score of each example, NaN where it has none; empty if no example
             has one.
-        parses: The trees that the data has for each sentence, by their kind; empty if none were
-            asked for.
-        trees: (tokens, columns), the syntax tree of every sentence, for an encoder that reads them.
+        known: The annotations that the data has for each sentence; empty if the encoder reads none.
+        annotations: (tokens, columns), those of all sentences, once `with_table` has made them.
     """
 
     tokens: Ints
@@ -71,8 +69,8 @@ class Split:
     ids: list[str] = field(default_factory=list)
     genres: list[str | None] = field(default_factory=list)
     scores: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    parses: list[Mapping[str, Tree]] = field(default_factory=list)
-    trees: Tree | None = None
+    known: list[Annotation | None] = field(default_factory=list)
+    annotations: Annotation | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -100,7 +98,7 @@ class Split:
             [self.ids[row] for row in rows],
             [self.genres[row] for row in rows],
             self.scores[rows] if len(self.scores) else self.scores,
-            [self.parses[number] for number in numbers] if self.parses else [],
+            [self.known[number] for number in numbers] if self.known else [],
         )
 
     def batch(self, examples: Sequence[int] | Int64s, table: WordTable) -> Batch:
@@ -108,54 +106,39 @@ class Split:
         numbers = [
             int(example) * self.sides + side for side in range(self.sides) for example in examples
         ]
-        trees = None
-        if self.trees is not None:
-            trees = [self.trees[self.starts[n] : self.starts[n + 1]] for n in numbers]
-        return table.batch([self.sentence(number) for number in numbers], trees)
+        annotations = None
+        if self.annotations is not None:
+            annotations = [self.annotations[self.starts[n] : self.starts[n + 1]] for n in numbers]
+        return table.batch([self.sentence(number) for number in numbers], annotations)
 
-    def with_trees(
-        self, source: TreeSource | None, word_ids: WordIds, max_length: int | None
-    ) -> Split:
-        """Returns the split with a syntax tree for every sentence, if the encoder reads trees.
+    def with_table(self, table: WordTable, word_ids: WordIds, text: TextPipeline) -> Split:
+        """Returns the split with indices of a word table in place of word ids, and annotations.
 
-        The source makes those of sentences without a parse; max_length is the length to which
-        sentences were truncated.
-        """
-        if source is None:
-            return self
-        words = list(word_ids.ids)
-        trees: list[Tree] = []
-        for start in range(0, len(self.starts) - 1, TREE_SENTENCES):
-            numbers = range(start, min(start + TREE_SENTENCES, len(self.starts) - 1))
-            sentences = [[words[word] for word in self.sentence(number)] for number in numbers]
-            known = [self.parses[n].get(source.kind_name) for n in numbers] if self.parses else []
-            trees += source.trees(sentences, known, max_length)
-        empty = np.empty((0, source.kind.columns), dtype=np.int32)
-        return replace(self, parses=[], trees=np.concatenate([*trees, empty]))
-
-    def with_table(
-        self,
-        table: WordTable,
-        word_ids: WordIds,
-        sentence_ends: bool,
-        tree_kind: TreeKind | None = None,
-    ) -> Split:
-        """Returns the split with the indices of a word table in place of the word ids.
-
-        New words are added to the table; with `sentence_ends`, a begin and an end token are put
-        around every sentence.
+        New words are added to the table; the text pipeline of the model says whether sentences
+        have begin and end tokens, and annotates them.
         """
         indices = np.array([table.index_of(word) for word in word_ids.ids], dtype=np.int32)
-        tokens, starts, trees = indices[self.tokens], self.starts, self.trees
-        if sentence_ends:
-            if trees is not None and tree_kind is not None:
-                sentences = np.split(trees, starts[1:-1])
-                trees = np.concatenate([tree_kind.with_ends(tree) for tree in sentences])
+        tokens, starts = indices[self.tokens], self.starts
+        if text.sentence_ends:
             tokens = np.insert(tokens, starts[1:], table.end)
             begins = starts[:-1] + np.arange(len(starts) - 1)  # (sentences,)
             tokens = np.insert(tokens, begins, table.begin)
             starts = starts + 2 * np.arange(len(starts))
-        return replace(self, tokens=tokens, starts=starts, trees=trees)
+        annotations = self._annotate(list(word_ids.ids), text)
+        return replace(self, tokens=tokens, starts=starts, known=[], annotations=annotations)
+
+    def _annotate(self, words: list[str], text: TextPipeline) -> Annotation | None:
+        """Returns the annotations (tokens, columns) of all sentences; words: by their ids."""
+        if text.annotator is None:
+            return None
+        parts = [np.empty((0, text.annotator.columns), dtype=np.int32)]
+        for start in range(0, len(self.starts) - 1, ANNOTATED_SENTENCES):
+            numbers = range(start, min(start + ANNOTATED_SENTENCES, len(self.starts) - 1))
+            sentences = [[words[word] for word in self.sentence(number)] for number in numbers]
+            known = [self.known[number] if self.known else None for number in numbers]
+            with text.annotator.knowing(sentences, known):
+                parts += text.annotations(sentences) or []
+        return np.concatenate(parts)
 
 
 def read_split(
@@ -168,7 +151,7 @@ def read_split(
     tokens, starts, labels, scores = array("i"), array("q", [0]), array("q"), array("d")
     ids: list[str] = []
     genres: list[str | None] = []
-    parses: list[Mapping[str, Tree]] = []
+    known: list[Annotation | None] = []
     sides = 1
     for row, example in enumerate(examples):
         sentences = [example.first]
@@ -178,7 +161,7 @@ def read_split(
         for sentence in sentences:
             tokens.extend(map(word_ids.add, split_words(sentence, example.tokenized)))
             starts.append(len(tokens))
-        parses.extend(example.trees[: len(sentences)])
+        known.extend(example.annotations[: len(sentences)])
         labels.append(label_id(example.label))
         scores.append(math.nan if example.score is None else example.score)
         ids.append(example.id or str(row))
@@ -191,7 +174,7 @@ def read_split(
         ids,
         genres,
         np.array([] if all(map(math.isnan, scores)) else scores, dtype=np.float64),
-        parses,
+        known,
     )
 
 

@@ -18,7 +18,6 @@ from genpool.data.reader import Reader
 from genpool.errors import Interrupted, Stopped, TrainingError, require_extra
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
-from genpool.text.tree_cache import TreeCache
 from genpool.training.dataset import epoch_batches
 from genpool.training.objective import ExtraLoss
 from genpool.training.preparation import prepare
@@ -100,10 +99,8 @@ def train_model(
     settings, start = start_settings(settings, start)
     if main:
         folder.check(settings, resume)
-    parsed = TreeCache()
-    parsed.load(folder.trees)
     try:
-        prepared = prepare(settings, data, start, parsed)
+        prepared = prepare(settings, data, start)
     except KeyboardInterrupt:
         raise Stopped("stopped while the data was read; nothing was written") from None
     place = data.place if isinstance(data, Reader) else data
@@ -112,8 +109,6 @@ def train_model(
     hold = folder.held(settings, resume, about) if main else nullcontext()
     with hold, report_lost_process(accelerator):
         accelerator.wait_for_everyone()
-        if main:
-            parsed.save(folder.trees)
         run = Run(settings, prepared, folder, accelerator, show_progress, extra_losses)
         run.announce()
         if resume:

@@ -19,8 +19,6 @@ from genpool.encoder import ENCODERS
 from genpool.errors import DataError, counted
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
-from genpool.text.tree_cache import TreeCache
-from genpool.text.tree_source import TreeSource
 from genpool.training.dataset import Split, WordIds, read_split
 from genpool.training.objective import OBJECTIVES, Objective
 from genpool.training.settings import DataSettings, RunSettings, require_trainable
@@ -81,8 +79,8 @@ class Prepared:
         """Returns a checksum of the vocabulary, the training rows and the dev rows."""
         value = zlib.crc32("\n".join(self.model.text.vocabulary.words).encode())
         for split in (self.train, self.dev):
-            trees = [] if split.trees is None else [split.trees]
-            for values in (split.tokens, split.starts, split.labels, split.scores, *trees):
+            extra = [] if split.annotations is None else [split.annotations]
+            for values in (split.tokens, split.starts, split.labels, split.scores, *extra):
                 value = zlib.crc32(np.ascontiguousarray(values).tobytes(), value)
         return value
 
@@ -139,18 +137,17 @@ def prepare(
     settings: RunSettings,
     data: str | Path | Reader | None,
     start: SentenceEncoder | None = None,
-    tree_cache: TreeCache | None = None,
 ) -> Prepared:
     """Reads the data, builds the vocabulary, fills the word table and makes the model.
 
-    `start` is the model to start from; the tree cache keeps what the parser of `text.parser` made.
+    `start` is the model to start from.
     """
     if isinstance(data, Reader):
         reader = data
     else:
         require_trainable(settings, data)
         reader = open_reader(settings.reader.name, data or "", **settings.reader.options)
-    reader.request_trees(ENCODERS[settings.encoder.name].tree_kind)
+    reader.annotator = ENCODERS[settings.encoder.name].annotator_class
     train_name, dev_name, test_names, dev_share = choose_splits(reader, settings.data)
     word_ids, notes = WordIds(), dict[str, str]()
     # The pipeline of the model does not exist yet; until then this one truncates and counts.
@@ -184,19 +181,14 @@ def prepare(
         notes["maximum length"] = str(pipeline.cut)
     encoder, words = _make_encoder(settings, start, word_ids, train, notes)
     model: Classifier = (PairClassifier if reader.is_pair else TextClassifier)(encoder, labels)
-    table, ends = model.text.table(), settings.text.sentence_ends
-    trees = model.text.tree_source
-    if trees is not None:  # one of its own, with a cache, which the model does not need
-        trees = TreeSource(trees.kind_name, trees.parser, tree_cache)
+    table = model.text.table()
     # In the order of the splits: the first to use a word adds it to the table.
-    splits = [
-        split.with_trees(trees, word_ids, pipeline.max_length)
-        for split in (train, dev, *tests.values())
+    ready = [
+        split.with_table(table, word_ids, model.text) for split in (train, dev, *tests.values())
     ]
-    kind = None if trees is None else trees.kind
-    ready = [split.with_table(table, word_ids, ends, kind) for split in splits]
-    if trees is not None:
-        notes["trees"] = str(trees.report)
+    if model.text.annotator is not None:
+        notes[model.text.annotator.name] = model.text.annotator.report()
+        model.text.annotator.counts.clear()
     return Prepared(
         model,
         table,

@@ -7,7 +7,6 @@ best/  last/       models
 predictions/       dev.tsv and one file per test split
 results.json       the scores at the end; the run is finished when it exists
 report.md          all of it for people, with pictures (not of a distillation)
-trees.safetensors  syntax trees that a parser made for this run, if any
 checkpoints/       for --resume; removed when the run is finished
 .lock              held by the process that writes the run; removed when the run is finished
 """
@@ -113,7 +112,6 @@ class RunFolder:
         self.best = self.path / "best"
         self.last = self.path / "last"
         self.checkpoints = self.path / "checkpoints"
-        self.trees = self.path / "trees.safetensors"
         self.predictions = self.path / "predictions"
         self.results = self.path / "results.json"
         self.report = self.path / "report.md"
