@@ -30,7 +30,7 @@ from genpool.evaluation.predictions import (
     FurtherColumns,
     prediction_lines,
 )
-from genpool.evaluation.score_report import ScoreReport
+from genpool.evaluation.similarity import ScoreReport
 from genpool.model import (
     Classifier,
     PairClassifier,
