@@ -78,8 +78,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     sys.modules.pop("own_parts", None)
     for registry, name in ((POOLINGS, "first"), (ENCODERS, "linear"), (READERS, "bars")):
-        registry.pop(name, None)  # type: ignore[attr-defined]
-        registry.plugins.pop(name, None)  # type: ignore[attr-defined]
+        registry.pop(name, None)
+        registry.plugins.pop(name, None)
 
 
 def test_parts_of_a_plugin_are_trained_saved_and_loaded(module: None, tmp_path: Path) -> None:

@@ -89,11 +89,11 @@ def read_examples(kind: str, rows: Any, targets: Any, task: Task, what: str) -> 
 
     `what` says for messages which rows they are: "training" or "dev".
     """
-    sentences: Sequence[tuple[str, ...]]
+    sentences: Sequence[tuple[str, str | None]]
     if kind == "pairs":
         sentences = read_pairs(rows, f"the {what} pairs")
     else:
-        sentences = [(text,) for text in read_texts(rows, f"the {what} texts")]
+        sentences = [(text, None) for text in read_texts(rows, f"the {what} texts")]
     if not sentences:
         raise InputError(f"there are no {what} rows; expected at least two.")
     name = f"the {what} {task}s"
