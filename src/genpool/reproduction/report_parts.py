@@ -10,8 +10,7 @@ from pathlib import Path
 from genpool.disk.markdown import markdown_table
 from genpool.errors import FolderError
 from genpool.evaluation.accuracy import accuracy_interval
-from genpool.evaluation.heatmaps import HeatmapPanel, heatmap_picture
-from genpool.evaluation.pictures import new_figure, save_figure
+from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture, new_figure, save_figure
 from genpool.model import SentenceEncoder
 from genpool.reproduction.definitions import (
     BEST,

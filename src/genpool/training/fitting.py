@@ -14,7 +14,7 @@ from genpool.data.rows import Record
 from genpool.disk.markdown import markdown_table
 from genpool.errors import InputError, unknown_name
 from genpool.evaluation import AccuracyReport
-from genpool.evaluation.score_report import ScoreReport
+from genpool.evaluation.similarity import ScoreReport
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.recipes import recipe_names, recipe_text
 from genpool.training.fit_inputs import Task, pair_examples, text_examples

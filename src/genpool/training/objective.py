@@ -26,7 +26,7 @@ from genpool.data.reader import Reader
 from genpool.disk.markdown import percent
 from genpool.errors import DataError
 from genpool.evaluation import AccuracyReport, accuracy_report
-from genpool.evaluation.score_report import ScoreReport
+from genpool.evaluation.similarity import ScoreReport
 from genpool.model import Classified, Classifier
 from genpool.pooling.penalties import Penalty
 from genpool.training.dataset import Split

@@ -18,17 +18,11 @@ from numpy.typing import NDArray
 
 from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
 from genpool.data import READERS
-from genpool.data.trained_columns import COLUMNS_NOTE
+from genpool.data.columns import COLUMNS_NOTE
 from genpool.disk.markdown import markdown_table, percent
 from genpool.errors import counted
-from genpool.evaluation import (
-    AccuracyReport,
-    Predictions,
-    confusion_picture,
-    learning_curve_picture,
-    write_predictions,
-)
-from genpool.evaluation.score_report import ScoreReport
+from genpool.evaluation import AccuracyReport, Predictions, ScoreReport, write_predictions
+from genpool.evaluation.pictures import confusion_picture, learning_curve_picture
 from genpool.inference.batching import evaluation_mode, length_groups
 from genpool.model import Classifier
 from genpool.text import WordTable
