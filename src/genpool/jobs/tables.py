@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from genpool.data import Example, TableReader
+from genpool.data.columns import trained_columns
 from genpool.data.reader import Reader
-from genpool.data.trained_columns import trained_columns
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, FolderError, InputError, counted, require_extra
 from genpool.evaluation import AccuracyReport, Predictions, accuracy_report

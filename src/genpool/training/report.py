@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
 from genpool.data import READERS
-from genpool.data.trained_columns import COLUMNS_NOTE
+from genpool.data.columns import COLUMNS_NOTE
 from genpool.disk.markdown import markdown_table, percent
 from genpool.errors import counted
 from genpool.evaluation import AccuracyReport, Predictions, ScoreReport, write_predictions

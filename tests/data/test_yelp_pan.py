@@ -1,15 +1,129 @@
-"""The PAN author-profiling folders: an XML file an author, and truth.txt."""
+"""Yelp's reviews and the folders of PAN author profiling, in seeded splits."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import re
 
 import pytest
 
-from genpool.data import PanReader, yelp_pan
+from genpool.data import Example, PanReader, YelpReader, yelp_pan
 from genpool.data.yelp_pan import strip_markup
-from genpool.errors import DataError
+from genpool.errors import ConfigError, DataError
+
+FILE = "yelp_academic_dataset_review.json"
+
+
+def review(number, stars=None, text=None):
+    stars = 1 + number % 5 if stars is None else stars
+    return {"review_id": f"r{number}", "stars": stars, "text": text or f"review {number}", "x": {}}
+
+
+def write(folder, reviews):
+    path = folder / FILE
+    path.write_text("".join(json.dumps(values) + "\n" for values in reviews), encoding="utf-8")
+    return path
+
+
+def ids(reader, split):
+    return [example.id for example in reader.read(split)]
+
+
+def test_stars_written_as_5_or_as_5_point_0_are_the_same_label(tmp_path):
+    write(tmp_path, [review(0, 5), review(1, 5.0), review(2, "5")])
+    reader = YelpReader(tmp_path, sizes=(3, 0, 0))
+    assert [example.label for example in reader.read("train")] == ["5", "5", "5"]
+    assert reader.labels == ("1", "2", "3", "4", "5")
+    assert not reader.is_pair
+
+
+def test_text_keeps_its_lines_and_tabs(tmp_path):
+    write(tmp_path, [review(0, 1, 'Bad.\n\n\t"Never" again. \u2028')])
+    assert list(YelpReader(tmp_path, sizes=(1, 0, 0)).read("train")) == [
+        Example("1", 'Bad.\n\n\t"Never" again. \u2028', id="r0")
+    ]
+
+
+def test_the_splits_have_the_sizes_asked_for_and_share_no_review(tmp_path):
+    path = write(tmp_path, map(review, range(100)))
+    reader = YelpReader(path, sizes=(50, 20, 10), seed=3)
+    drawn = [ids(reader, split) for split in reader.splits()]
+    assert [len(part) for part in drawn] == [50, 20, 10]
+    assert len({name for part in drawn for name in part}) == 80
+
+
+def test_a_smaller_training_set_leaves_dev_and_test_as_they_are(tmp_path):
+    path = write(tmp_path, map(review, range(100)))
+    small, large = (YelpReader(path, sizes=(size, 20, 10)) for size in (5, "rest"))
+    assert ids(small, "dev") == ids(large, "dev")
+    assert ids(small, "test") == ids(large, "test")
+    assert set(ids(small, "train")) < set(ids(large, "train"))
+    assert len(ids(large, "train")) == 70
+
+
+def test_blank_lines_are_not_reviews_and_leave_the_split_alone(tmp_path):
+    path = write(tmp_path, map(review, range(20)))
+    before = ids(YelpReader(path, sizes=("rest", 5, 5)), "test")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n\r\n") + b"\r\n")
+    assert ids(YelpReader(path, sizes=("rest", 5, 5)), "test") == before
+
+
+def test_a_file_with_too_few_reviews_says_how_many_and_the_remedy(tmp_path):
+    path = write(tmp_path, map(review, range(10)))
+    with pytest.raises(DataError, match=r"asked for 504000 \(500000 train, 2000 dev"):
+        next(YelpReader(tmp_path).read("train"))  # the paper's sizes
+    with pytest.raises(DataError, match=r"holds 10 rows.*asked for 11.*sizes=\[train") as caught:
+        next(YelpReader(path, sizes=(5, 3, 3)).read("train"))
+    assert caught.value.path == path
+    assert """--set 'reader.sizes=["rest", 2000, 2000]'""" in caught.value.problem
+
+
+@pytest.mark.parametrize("name", ["review.json", "review.json.gz"])
+def test_the_file_is_found_in_a_folder_by_its_short_name_too(tmp_path, name):
+    line = json.dumps(review(0)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(line) if name.endswith("gz") else line)
+    (tmp_path / "business.json").touch()
+    assert ids(YelpReader(tmp_path, sizes=(1, 0, 0)), "train") == ["r0"]
+
+
+def test_half_stars_and_empty_reviews_are_located(tmp_path):
+    path = write(tmp_path, [review(0), review(1, 4.5)])
+    with pytest.raises(DataError, match=r"line 2: unknown label '4\.5'"):
+        list(YelpReader(path, sizes=("rest", 0, 0)).read("train"))
+    write(tmp_path, [review(0), review(1), review(2, 3, "  ")])
+    with pytest.raises(DataError, match=r"line 3: column 'text' is empty"):
+        list(YelpReader(path, sizes=("rest", 0, 0)).read("train"))
+
+
+def test_bad_reviews_are_skipped_and_counted_on_request(tmp_path):
+    path = write(tmp_path, [review(0), review(1, 4.5), review(2, 3, " ")])
+    path.write_bytes(path.read_bytes() + b"{\n")
+    reader = YelpReader(path, sizes=("rest", 0, 0), bad_rows="skip")
+    assert ids(reader, "train") == ["r0"]
+    assert reader.skipped == {"unknown label": 1, "empty side": 1, "invalid JSON": 1}
+
+
+def test_half_a_character_in_json_is_a_bad_row(tmp_path):
+    path = write(tmp_path, [review(0)])
+    path.write_text('{"stars": 1, "text": "so sad \\ud83d"}\n')
+    with pytest.raises(DataError, match=r"half a character \(U\+D83D\) at position 7"):
+        next(YelpReader(path, sizes=(1, 0, 0)).read("train"))
+
+
+@pytest.mark.parametrize("sizes", [(1, 2), (1, "rest", 2), (-1, 1, 1), ("all", 1, 1), (1, 1, 1.5)])
+def test_sizes_must_be_three_numbers(tmp_path, sizes):
+    path = write(tmp_path, [review(0)])
+    with pytest.raises(ConfigError, match=r"expected three numbers.*--set 'reader\.sizes=\["):
+        YelpReader(path, sizes=sizes)
+
+
+def test_a_folder_without_the_file_says_so(tmp_path):
+    (tmp_path / "yelp_academic_dataset_tip.json").touch()
+    with pytest.raises(DataError, match=r"review\.json.*it holds: yelp_academic_dataset_tip\.json"):
+        YelpReader(tmp_path)
+
 
 ALL = ("rest", 0, 0)
 
@@ -48,20 +162,16 @@ def test_each_document_has_the_age_of_its_author(folder):
     assert PanReader(folder).labels == ("18-24", "25-34", "35-49", "50-64", "65+")
 
 
-@pytest.mark.parametrize("age", ["65-xx", "65-XX", "65+"])
-def test_the_oldest_range_is_read_in_every_spelling(tmp_path, age):
+@pytest.mark.parametrize(
+    ("age", "label"),
+    # The open range of PAN 2015, from 50 on, is the paper's 50 to 64.
+    [("65-xx", "65+"), ("65-XX", "65+"), ("65+", "65+"), ("50-XX", "50-64"), ("50-xx", "50-64")],
+)
+def test_open_ranges_are_read_in_every_spelling(tmp_path, age, label):
     write_author(tmp_path, "a", ["hello"])
     write_truth(tmp_path, f"a:::female:::{age}", "")
     (example,) = PanReader(tmp_path, sizes=ALL).read("train")
-    assert (example.label, example.id) == ("65+", "a/1")
-
-
-@pytest.mark.parametrize("age", ["50-XX", "50-xx"])
-def test_the_open_range_of_pan_2015_is_the_papers_50_to_64(tmp_path, age):
-    write_author(tmp_path, "a", ["hello"])
-    write_truth(tmp_path, f"a:::F:::{age}:::0.3:::0.1:::0.2:::0.4:::0.0")
-    (example,) = PanReader(tmp_path, sizes=ALL).read("train")
-    assert example.label == "50-64"
+    assert (example.label, example.id) == (label, "a/1")
 
 
 def test_a_folder_without_its_tweets_is_answered_with_the_downloader(tmp_path):
@@ -78,7 +188,8 @@ def test_a_folder_without_its_tweets_is_answered_with_the_downloader(tmp_path):
 
 
 def test_too_few_documents_are_not_blamed_on_the_downloader_if_all_have_text(folder):
-    with pytest.raises(DataError) as caught:
+    sizes = "holds 100 rows.*68485 train, 4000 dev, 4000 test"
+    with pytest.raises(DataError, match=sizes) as caught:
         list(PanReader(folder).read("train"))
     assert "downloader" not in caught.value.problem
 
@@ -172,18 +283,6 @@ def test_the_splits_have_the_sizes_asked_for_and_share_no_document(folder):
     assert again == drawn[1]
 
 
-def test_a_bad_file_is_counted_once_however_many_splits_are_read(folder):
-    (folder / "a3.xml").write_text("<author><document>never closed</author>")
-    reader = PanReader(folder, sizes=(50, 20, 20), bad_rows="skip")
-    assert [len(list(reader.read(split))) for split in reader.splits()] == [50, 20, 20]
-    assert reader.skipped == {"invalid XML": 1}
-
-
-def test_the_paper_sizes_are_the_default(folder):
-    with pytest.raises(DataError, match=r"holds 100 rows.*68485 train, 4000 dev, 4000 test"):
-        list(PanReader(folder).read("train"))
-
-
 def test_broken_xml_is_located(folder):
     (folder / "a3.xml").write_text("<author>\n<document>a & b</document>\n</author>")
     with pytest.raises(DataError, match="is not XML that can be read") as caught:
@@ -238,3 +337,10 @@ def test_a_folder_of_another_kind_says_what_was_looked_for(tmp_path):
     (tmp_path / "en").mkdir()
     with pytest.raises(DataError, match=r"looked for truth\.txt and an \.xml file.*found: en"):
         PanReader(tmp_path)
+
+
+def test_a_bad_file_is_counted_once_however_many_splits_are_read(folder):
+    (folder / "a3.xml").write_text("<author><document>never closed</author>")
+    reader = PanReader(folder, sizes=(50, 20, 20), bad_rows="skip")
+    assert [len(list(reader.read(split))) for split in reader.splits()] == [50, 20, 20]
+    assert reader.skipped == {"invalid XML": 1}

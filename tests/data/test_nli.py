@@ -1,16 +1,17 @@
-"""SNLI 1.0 in its official formats, written here with their traps."""
+"""The official files of SNLI and MultiNLI, in both formats, and the submission file."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from pathlib import Path
 
 import pytest
 
-from genpool.data import Example, SnliReader
+from genpool.data import Example, MultiNliReader, SnliReader, write_submission
 from genpool.data.nli import leaves
-from genpool.errors import ConfigError, DataError
+from genpool.errors import ConfigError, DataError, InputError
 
 HEADER = [
     "gold_label",
@@ -19,6 +20,7 @@ HEADER = [
     "sentence2",
     "captionID",
     "pairID",
+    "genre",
     *(f"label{number}" for number in range(1, 6)),
 ]
 
@@ -57,17 +59,18 @@ def test_tokens_are_the_leaves_of_the_binary_parse(tmp_path, write):
     suffix = "jsonl" if write is write_jsonl else "txt"
     write(tmp_path / f"snli_1.0_dev.{suffix}", [row()])
     reader = SnliReader(tmp_path)
-    assert reader.splits() == ["dev"]
+    assert (reader.splits(), reader.is_pair) == (["dev"], True)
+    assert reader.labels == ("entailment", "neutral", "contradiction")
     assert list(reader.read("dev")) == [
         Example("neutral", "A man sleeps", "He dreams", id="1.jpg#0r1n", tokenized=True)
     ]
 
 
 def test_raw_text_is_given_as_it_was_written(tmp_path):
-    values = {**row(), "sentence1": 'A "man"\tsleeps. '}
+    values = {**row(), "sentence1": 'A "man"\tsleeps. \n'}
     write_jsonl(tmp_path / "snli_1.0_dev.jsonl", [values])
     (example,) = SnliReader(tmp_path, tokens="raw").read("dev")
-    assert (example.first, example.tokenized) == ('A "man"\tsleeps. ', False)
+    assert (example.first, example.tokenized) == ('A "man"\tsleeps. \n', False)
 
 
 def test_pairs_without_a_gold_label_are_dropped_and_counted_even_where_bad_rows_are_errors(
@@ -86,13 +89,6 @@ def test_a_second_reading_does_not_count_the_same_rows_again(tmp_path):
     for split in ("train", "train", "dev"):
         list(reader.read(split))
     assert reader.skipped == {"no gold label": 2}
-
-
-def test_the_three_labels_have_the_order_of_the_released_program(tmp_path):
-    write_jsonl(tmp_path / "snli_1.0_train.jsonl", [row()])
-    reader = SnliReader(tmp_path)
-    assert reader.labels == ("entailment", "neutral", "contradiction")
-    assert reader.is_pair
 
 
 def test_json_is_preferred_to_text_and_plain_to_compressed(tmp_path):
@@ -115,27 +111,6 @@ def test_one_file_is_read_as_the_split_that_it_is(tmp_path):
     assert next(reader.read("test")).second == "text"
 
 
-@pytest.mark.parametrize("write", [write_jsonl, write_txt])
-def test_windows_line_ends_and_a_blank_last_line_change_nothing(tmp_path, write):
-    suffix = "jsonl" if write is write_jsonl else "txt"
-    path = write(tmp_path / f"snli_1.0_dev.{suffix}", [row(), row("entailment")], end="\r\n")
-    path.write_bytes(path.read_bytes() + b"\r\n")
-    examples = list(SnliReader(tmp_path).read("dev"))
-    assert [(example.label, example.second) for example in examples] == [
-        ("neutral", "He dreams"),
-        ("entailment", "He dreams"),
-    ]
-
-
-def test_a_quote_in_the_text_format_is_a_letter(tmp_path):
-    write_txt(tmp_path / "snli_1.0_dev.txt", [row(first='( " ( man )'), row(second='( " )')])
-    examples = list(SnliReader(tmp_path).read("dev"))
-    assert [(example.first, example.second) for example in examples] == [
-        ('" man', "He dreams"),
-        ("A man sleeps", '"'),
-    ]
-
-
 def test_empty_fields_of_the_annotators_may_be_cut_off_at_the_end(tmp_path):
     path = write_txt(tmp_path / "snli_1.0_dev.txt", [row()])
     path.write_text(path.read_text().rstrip("\t\n") + "\n")
@@ -145,7 +120,7 @@ def test_empty_fields_of_the_annotators_may_be_cut_off_at_the_end(tmp_path):
 def test_a_row_that_ends_before_its_sentences_has_the_wrong_number_of_fields(tmp_path):
     path = write_txt(tmp_path / "snli_1.0_dev.txt", [row()])
     path.write_text(path.read_text() + "neutral\t( A )\n")
-    with pytest.raises(DataError, match=r"line 3: has 2 fields; expected 14"):
+    with pytest.raises(DataError, match=r"line 3: has 2 fields; expected 15"):
         list(SnliReader(tmp_path).read("dev"))
 
 
@@ -213,3 +188,89 @@ def test_a_wrong_setting_gives_the_nearest_right_one(tmp_path, options):
     write_jsonl(tmp_path / "snli_1.0_dev.jsonl", [row()])
     with pytest.raises(ConfigError, match="Did you mean"):
         SnliReader(tmp_path, **options)
+
+
+# --- MultiNLI ------------------------------------------------------------------------------------
+
+
+def multinli_row(label="neutral", genre="fiction", pair="31193n"):
+    return {**row(label, "( Well ( , yes ) )", "( No way )", pair), "genre": genre}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for stem in ("1.0_train", "1.0_dev_matched", "1.0_dev_mismatched"):
+        write_jsonl(tmp_path / f"multinli_{stem}.jsonl", [multinli_row(), multinli_row("-")])
+    for stem in ("matched", "mismatched"):
+        rows = [multinli_row("hidden", pair=f"{stem}-{at}") for at in range(3)]
+        write_jsonl(tmp_path / f"multinli_0.9_test_{stem}_unlabeled.jsonl", rows)
+    return tmp_path
+
+
+def test_all_five_sets_are_found_under_their_own_names(folder):
+    names = ["train", "dev_matched", "dev_mismatched", "test_matched", "test_mismatched"]
+    assert MultiNliReader(folder).splits() == names
+
+
+@pytest.mark.parametrize("write", [write_jsonl, write_txt])
+def test_genre_and_pair_id_are_kept(tmp_path, write):
+    suffix = "jsonl" if write is write_jsonl else "txt"
+    write(tmp_path / f"multinli_1.0_train.{suffix}", [multinli_row(genre="slate")])
+    assert list(MultiNliReader(tmp_path).read("train")) == [
+        Example("neutral", "Well , yes", "No way", genre="slate", id="31193n", tokenized=True)
+    ]
+
+
+def test_pairs_without_a_gold_label_are_kept_to_predict_them(folder):
+    reader = MultiNliReader(folder, labelled=False)
+    assert [example.label for example in reader.read("dev_matched")] == ["neutral", None]
+    assert not reader.skipped
+
+
+@pytest.mark.parametrize("label", ["hidden", "-", None])
+def test_the_test_sets_have_no_labels_whatever_their_files_say(tmp_path, label):
+    values = multinli_row(label)
+    if label is None:
+        del values["gold_label"]
+    write_jsonl(tmp_path / "multinli_0.9_test_matched_unlabeled.jsonl", [values])
+    (example,) = MultiNliReader(tmp_path).read("test_matched")
+    assert (example.label, example.id) == (None, "31193n")
+
+
+def test_a_labelled_set_without_its_labels_is_an_error(tmp_path):
+    values = multinli_row()
+    del values["gold_label"]
+    write_jsonl(tmp_path / "multinli_1.0_dev_matched.jsonl", [values])
+    with pytest.raises(DataError, match="line 1: unknown column 'gold_label'"):
+        list(MultiNliReader(tmp_path).read("dev_matched"))
+
+
+def test_the_submission_has_the_columns_of_the_competition_and_every_pair(folder, tmp_path):
+    reader = MultiNliReader(folder)
+    answers = [(example.id, "contradiction") for example in reader.read("test_matched")]
+    path = tmp_path / "submission.csv"
+    assert reader.write_submission is write_submission
+    assert write_submission(path, answers) == 3
+    assert b"\r" not in path.read_bytes()
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["pairID"] for row in rows] == ["matched-0", "matched-1", "matched-2"]
+    assert {row["gold_label"] for row in rows} == {"contradiction"}
+    assert rows[0].keys() == {"pairID", "gold_label"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([("1", "neutrl")], "Did you mean 'neutral'"),
+        ([("1", "neutral"), ("1", "neutral")], "answer 2 repeats the pairID '1'"),
+        ([(None, "neutral")], "answer 1 has no pairID"),
+    ],
+)
+def test_a_wrong_submission_is_refused_and_the_old_file_stays(tmp_path, answers, message):
+    path = tmp_path / "submission.csv"
+    path.write_text("old")
+    with pytest.raises(InputError, match=message):
+        write_submission(path, answers)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
