@@ -310,7 +310,7 @@ def test_sizes_below_one_are_refused(make_text, make_settings) -> None:
     with pytest.raises(InputError, match=r"heads is 0; expected .* of 1 or more"):
         SentenceEncoder.from_settings(make_text(), settings)
     settings = make_settings(projection=ProjectionSettings(dim=0))
-    with pytest.raises(InputError, match=r"projection.dim is 0; expected 1 or more"):
+    with pytest.raises(InputError, match=r"projection.dim is 0; expected a whole number of 1"):
         SentenceEncoder.from_settings(make_text(), settings)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from genpool.integrations.sklearn.folder_bytes import pack_models, unpack_models
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
-from genpool.integrations.sklearn.folder_bytes import pack_models, unpack_models
 from genpool.model import SentenceEncoder
 from genpool.text.validation import read_texts
 
