@@ -187,7 +187,7 @@ def _other_output(output: str, options: EncodeOptions) -> OpenOutput | None:
     """Returns what opens an output that needs an extra: a table of LanceDB."""
     if not output.rstrip("/").endswith(".lance"):
         return None
-    from genpool.integrations.lance_table import table_writer
+    from genpool.integrations.lancedb import table_writer
 
     return partial(table_writer, output, model=options.model_path, append=options.append)
 
