@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier, SentenceEncoder
+from genpool.cli.explain import explain_sentences
 from genpool.errors import InputError
-from genpool.jobs.explain import explain_sentences
 from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
-from genpool.cli.table_options import BadRows, ReaderName
+from genpool.cli import options
 from genpool.data import READERS, YelpReader
 from genpool.data.reader import BAD_ROWS
 from genpool.evaluation import read_predictions
@@ -280,8 +280,9 @@ def test_a_wrong_column_is_told_without_torch(place: Path) -> None:
 
 
 def test_every_reader_of_files_can_be_named() -> None:
-    assert {*ReaderName} == {name for name, kind in READERS.items() if kind.needs_path}
-    assert tuple(BadRows) == BAD_ROWS
+    names = options.ReaderName.__metadata__[0].metavar.split("|")
+    assert set(names) == {name for name, kind in READERS.items() if kind.needs_path}
+    assert tuple(options.BadRows.__metadata__[0].metavar.split("|")) == BAD_ROWS
 
 
 @pytest.mark.parametrize("command", ["evaluate", "predict"])

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from genpool import PairClassifier, SentenceEncoder
+from genpool.cli.explain import explain_sentences
 from genpool.config import TextSettings
 from genpool.encoder import GumbelTreeEncoder
-from genpool.jobs.explain import explain_sentences
 from genpool.tensors.dropout import dropout_disabled
 from genpool.trees import parse_brackets
 from tests.encoder.tree_cases import gumbel_tree
