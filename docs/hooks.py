@@ -243,9 +243,8 @@ def _options(section: str, classes: dict[str, Any]) -> str:
 
 def _readers() -> str:
     """Returns the options of every reader: those of tables as one table, the others by name."""
-    from genpool.data.column_reader import ColumnReader
     from genpool.data.readers import READERS, reader_options
-    from genpool.data.table import TableReader
+    from genpool.data.table import ColumnReader, TableReader
 
     entries = _arguments(ColumnReader) | _arguments(TableReader)
     known = reader_options("table")

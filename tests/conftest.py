@@ -39,7 +39,7 @@ SLOW_FILES = (
     "tests/test_docs.py",
     "tests/reproduction/test_reproduce.py",
     "tests/test_readme.py",
-    "tests/integrations/test_onnx_encoders.py",
+    "tests/integrations/test_onnx_export.py",
     "tests/service/browser/test_for_everybody.py",
     "tests/training/test_stop_and_go.py",
 )

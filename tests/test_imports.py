@@ -19,7 +19,7 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob(
 LAYERS = [
     {"errors", "progress"},
     {"registry"},
-    {"tensors", "disk", "trees", "recipes", "embedded"},
+    {"tensors", "disk", "recipes", "embedded"},
     {"text"},
     {"embedding"},
     {"encoder"},
@@ -38,8 +38,8 @@ LAYERS = [
     {"training"},
     {"distillation"},
     {"probing"},
-    {"reproduction"},
     {"integrations"},
+    {"reproduction"},
     {"service"},
     {"cli"},
     {"__main__"},
@@ -125,14 +125,18 @@ def test_no_two_parts_import_each_other() -> None:
     assert order.index("text") < order.index("embedding") < order.index("model")
 
 
+def test_only_the_command_line_imports_the_reproduction() -> None:
+    assert {unit for unit, others in IMPORTS.items() if "reproduction" in others} == {"cli"}
+
+
 def test_a_folder_imports_only_what_it_must() -> None:
     basics = {"disk", "errors", "registry", "tensors"}
     assert IMPORTS["pooling"] <= basics
-    assert IMPORTS["text"] <= basics | {"trees"}
+    assert IMPORTS["text"] <= basics
     assert IMPORTS["embedding"] <= basics | {"text"}
-    assert IMPORTS["encoder"] <= basics | {"trees"}
+    assert IMPORTS["encoder"] <= basics
     assert IMPORTS["classifier"] <= basics | {"text"}
-    assert IMPORTS["data"] <= basics | {"trees"}
+    assert IMPORTS["data"] <= basics
     assert IMPORTS["evaluation"] <= basics
 
 

@@ -18,7 +18,7 @@ from benchmarks.speed.startup import startup_rows
 from benchmarks.speed.stream_memory import stream_memory_rows
 from benchmarks.speed.training import SIZES, training_rows
 from genpool.errors import InputError, unknown_name
-from genpool.training.tracking import versions
+from genpool.training.report import versions
 
 COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     **{f"training-{name}": partial(training_rows, size) for name, size in SIZES.items()},

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from genpool.reproduction.cells import Cell
-from genpool.reproduction.ledger import DONE, FAILED, Ledger, Record, pack_rows
+from genpool.reproduction.ledger import DONE, FAILED, Cell, Ledger, Record, pack_rows
 
 ROWS = 200
 

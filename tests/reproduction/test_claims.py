@@ -12,26 +12,25 @@ from scipy.stats import ttest_rel
 
 from genpool.evaluation.significance import paired_p_value
 from genpool.reproduction.claims import BEYOND, CLAIMS, Claim, answers
-from genpool.reproduction.definition import Row
-from genpool.reproduction.definitions import EXPERIMENTS
-from genpool.reproduction.plan import PENALTIES
+from genpool.reproduction.definitions import EARLIER, EXPERIMENTS, PENALTIES, Row
+from genpool.reproduction.report_parts import accuracy_table, own_penalty_note, trees_note
 from genpool.reproduction.reproduction import Reproduction
-from genpool.reproduction.results import Difference, Results, find
-from genpool.reproduction.table1 import EARLIER, TABLE1
-from genpool.reproduction.table3 import TABLE3
-from genpool.reproduction.tables import accuracy_table, own_penalty_note, trees_note
-from genpool.reproduction.tasks import WEIGHTS
+from genpool.reproduction.tasks import SCALES
 from genpool.reproduction.verdicts import (
     FAILS,
     HOLDS,
     MISSING,
     OPEN,
     Answer,
+    Difference,
+    Results,
     together,
-    verdict,
 )
 
 from .records import done
+
+TABLE1, TABLE3, TABLE4 = (EXPERIMENTS[name] for name in ("table1", "table3", "table4"))
+WEIGHTS = SCALES["tiny"].weights
 
 
 def difference(only_first: int, only_second: int, rows: int, spread: float | None) -> Difference:
@@ -54,7 +53,7 @@ def difference(only_first: int, only_second: int, rows: int, spread: float | Non
     ],
 )
 def test_verdict(given: tuple, expected: str) -> None:
-    assert verdict(difference(*given)) == expected
+    assert difference(*given).verdict == expected
 
 
 def test_a_difference_is_of_all_seeds_where_both_rows_have_several(results: Results) -> None:
@@ -63,7 +62,7 @@ def test_a_difference_is_of_all_seeds_where_both_rows_have_several(results: Resu
         for system, correct in (("max", 100 + ahead), ("mean", 100)):
             cell = results.plan.cell("snli", system, (), seed)
             results.ledger.add(done(cell, correct=correct))
-    rows = find("table1", "BiLSTM max pooling"), find("table1", "BiLSTM mean pooling")
+    rows = TABLE1.row("BiLSTM max pooling"), TABLE1.row("BiLSTM mean pooling")
     found = results.difference(*rows, TABLE1.columns[0])
     assert found is not None and found.points == pytest.approx(10)  # the mean of 0 and 20
     shares = [1.0] * 100 + [0.5] * 40 + [0.0] * 60  # half of the seeds are right on 40 rows
@@ -71,10 +70,6 @@ def test_a_difference_is_of_all_seeds_where_both_rows_have_several(results: Resu
     assert found.p_value == pytest.approx(by_hand.pvalue)
     assert found.mcnemar_p_value == 1  # of seed 0, without a difference
     assert found.spread == pytest.approx(200**0.5)  # of 0 and 20, and of two that are equal
-
-
-def test_without_figures_there_is_no_verdict() -> None:
-    assert verdict(None) == MISSING
 
 
 def test_a_claim_is_as_weak_as_its_weakest_part() -> None:
@@ -138,10 +133,9 @@ def test_the_pooling_is_compared_on_the_shortcut_stacked_encoder(results: Result
     assert answer.verdict == HOLDS and answer.measured.startswith("+20.00 points")
 
 
-def test_a_penalty_that_is_asleep_improves_nothing(results: Results) -> None:
+def test_a_penalty_that_is_inactive_improves_nothing(results: Results) -> None:
     enter(results, "generalized", 100, task="snli")
-    first = WEIGHTS["tiny"][0]
-    cell = results.plan.cell("snli", "generalized", (), 0, "parameter", first)
+    cell = results.plan.cell("snli", "generalized", (), 0, f"parameter {WEIGHTS[0]}")
     results.ledger.add(done(cell, correct=100, asleep=True))
     answer = claim("SNLI: the penalty on parameter matrices").answer(results)
     assert answer.verdict == FAILS and "the same model as no penalty" in answer.measured
@@ -172,7 +166,7 @@ def test_a_claim_about_all_earlier_systems(
 def enter_figure2(results: Results, accuracies: dict[str, dict[int, float]]) -> None:
     for family, by_heads in accuracies.items():
         for heads, dev in by_heads.items():
-            row = find("figure2", f"{family}, {heads} head" + ("s" if heads > 1 else ""))
+            row = EXPERIMENTS["figure2"].row(f"{family}, {heads} head" + "s" * (heads > 1))
             cell = results.plan.cell("snli", row.system, row.overrides, 0)
             results.ledger.add(done(cell, dev=dev))
 
@@ -241,22 +235,18 @@ def test_a_table_says_what_a_penalty_of_another_paper_did(results: Results) -> N
     assert "was 0.43 times as long" in note and note.endswith("the training on SNLI.")
 
 
-def test_rows_are_found_by_their_titles() -> None:
-    assert find("table4", "no penalty").system == "generalized"
-
-
 @pytest.mark.parametrize(
     ("row", "title"),
     [
-        (find("table1", "BiLSTM generalized pooling"), "(attention 1e-2, asleep)"),
-        (find("table4", "penalty on attention matrices"), "(weight 1e-2, asleep)"),
+        (TABLE1.row("BiLSTM generalized pooling"), "(attention 1e-2, inactive)"),
+        (TABLE4.row("penalty on attention matrices"), "(weight 1e-2, inactive)"),
     ],
 )
 def test_a_row_says_which_weight_was_chosen_on_dev(results: Results, row: Row, title: str) -> None:
-    for name, weight in product(PENALTIES, WEIGHTS["tiny"]):
-        cell = results.plan.cell("snli", "generalized", (), 0, name, weight)
+    for name, weight in product(PENALTIES, WEIGHTS):
+        cell = results.plan.cell("snli", "generalized", (), 0, f"{name} {weight}")
         best = (name, weight) == ("attention", "1e-2")
         results.ledger.add(done(cell, dev=0.8 if best else 0.6, asleep=best))
     results.ledger.add(done(results.plan.cell("snli", "generalized", (), 0), dev=0.7))
-    table = TABLE1 if row.penalty == "best" else EXPERIMENTS["table4"]
+    table = TABLE1 if row.penalty == "best" else TABLE4
     assert f"| {row.title} {title} |" in accuracy_table(table, results)

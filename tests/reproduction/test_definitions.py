@@ -1,8 +1,9 @@
-"""Definitions are checked whole, before anything is run."""
+"""Every definition of a table or a figure can be run, at every scale."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,10 @@ import pytest
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError
 from genpool.recipes import recipe_text
-from genpool.reproduction.definition import Column, Experiment, Row
-from genpool.reproduction.definitions import EXPERIMENTS, check_definitions
+from genpool.reproduction.definitions import EXPERIMENTS, SYSTEMS
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.reproduction import reproduce
-from genpool.reproduction.systems import SYSTEMS
-from genpool.reproduction.tasks import SCALES, TASKS
+from genpool.reproduction.tasks import SCALES
 from genpool.training import read_settings
 
 from .records import empty_ledger
@@ -23,16 +22,24 @@ from .records import empty_ledger
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_definition_is_right_at_every_scale(scale: str, tmp_path: Path) -> None:
-    check_definitions(EXPERIMENTS, scale, empty_ledger(tmp_path))
+    plan = Plan(scale, empty_ledger(tmp_path))
+    for experiment in EXPERIMENTS.values():
+        for row, column in product(experiment.rows, experiment.columns):
+            assert column.split in plan.scale.tasks[column.task].splits
+            for penalty in ("none", "attention 1"):
+                cell = plan.cell(column.task, row.system, row.overrides, 0, penalty)
+                # Word vectors are found when a cell is run; some recipes refuse to start without.
+                overrides = [*cell.overrides, "vectors.path=vectors.txt"]
+                if penalty == "none" or row.system == "generalized":
+                    read_settings(recipe_text(cell.recipe), overrides)
 
 
-@pytest.mark.parametrize("name", ["table1", "table2", "table3", "table4"])
-def test_every_row_of_a_table_that_the_paper_has_says_the_papers_figures(name: str) -> None:
-    experiment = EXPERIMENTS[name]
-    titles = {column.title for column in experiment.columns}
-    rows = [row for row in experiment.rows if row.paper]
-    assert all(set(row.paper) == titles for row in rows)
-    assert all(50 < accuracy < 90 for row in rows for accuracy in row.paper.values())
+def test_every_row_of_a_table_that_the_paper_has_says_the_papers_figures() -> None:
+    for name in ("table1", "table2", "table3", "table4"):
+        experiment = EXPERIMENTS[name]
+        rows = [row for row in experiment.rows if row.paper]
+        assert all(len(row.paper) == len(experiment.columns) for row in rows)
+        assert all(50 < accuracy < 90 for row in rows for accuracy in row.paper)
 
 
 def test_every_system_is_in_some_table() -> None:
@@ -43,8 +50,6 @@ def test_every_system_is_in_some_table() -> None:
 def test_every_row_of_the_papers_table_1_is_trained_by_a_system_of_its_own() -> None:
     systems = [row.system for row in EXPERIMENTS["table1"].rows if row.paper]
     assert len(systems) == 19 + 4 == len(set(systems))
-    titles = {row.system: row.title for row in EXPERIMENTS["table1"].rows}
-    assert all(SYSTEMS[system].title == titles[system] for system in systems)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -65,10 +70,10 @@ def test_systems_read_parses_if_their_encoders_read_trees(tmp_path: Path) -> Non
     for name, system in SYSTEMS.items():
         cell = plan.cell("snli", name, (), 0)
         settings = read_settings(recipe_text(cell.recipe), cell.overrides)
-        reads = ENCODERS[settings.encoder.name].tree_kind is not None
+        reads = ENCODERS[settings.encoder.name].annotator_class is not None
         assert system.reads_parses is reads
         # Tables have no parses, so that a parser makes them; the generated corpus does without.
-        assert settings.text.parser == ("spacy" if reads else None)
+        assert settings.encoder.options.get("parser") == ("spacy" if reads else None)
         assert "parser" not in str(Plan("tiny", plan.ledger).cell("snli", name, (), 0).overrides)
 
 
@@ -90,31 +95,6 @@ def test_a_reproduction_that_was_started_finds_its_cells_again(
     """A cell whose settings change would be trained again; these keys are those of earlier ones."""
     rate = ("training.learning_rate=0.001",)
     assert Plan(scale, empty_ledger(tmp_path)).cell(task, system, rate, 0).key == key
-
-
-def test_all_mistakes_are_reported_together(tmp_path: Path, monkeypatch) -> None:
-    rows = (
-        Row("a", "generalised"),
-        Row("b", "max", penalty="attentive"),
-        Row("c", "mean", overrides=("training.epoch=3",)),
-    )
-    columns = (Column("SNLI", "snli", "tset"), Column("Q", "quora"))
-    broken = replace(TASKS["tiny"]["snli"], recipe="rulez")
-    wrong = Experiment("wrong", "Wrong", columns, rows)
-    with pytest.raises(ConfigError) as first:
-        check_definitions({"wrong": wrong}, "tiny", empty_ledger(tmp_path))
-    text = str(first.value)
-    for part in (
-        "unknown system 'generalised'. Did you mean 'generalized'?",
-        "unknown penalty 'attentive'",
-        "unknown setting 'training.epoch'",
-        "unknown column of the task 'snli' 'tset'. Did you mean 'test'?",
-        "unknown task 'quora'",
-    ):
-        assert part in text
-    monkeypatch.setitem(TASKS["tiny"], "snli", broken)
-    with pytest.raises(ConfigError, match=r"unknown recipe 'rulez'\. Did you mean 'rules'"):
-        check_definitions({"wrong": wrong}, "tiny", empty_ledger(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from genpool.errors import FolderError
-from genpool.reproduction.cells import Cell
-from genpool.reproduction.ledger import Ledger, pack_rows, unpack_rows
+from genpool.reproduction.ledger import Cell, Ledger, Record, pack_rows
 
 from .records import done, empty_ledger, failed
 
@@ -20,7 +19,8 @@ OTHER = Cell("tiny", "snli", "mean", "rules", ("training.epochs=2",), 0)
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1000])
 def test_rows_come_back_as_they_were(count: int) -> None:
     rows = np.random.default_rng(count).random(count) < 0.3
-    assert unpack_rows(pack_rows(rows), count).tolist() == rows.tolist()
+    record = Record("", "done", correct={"test": pack_rows(rows)}, counts={"test": count})
+    assert record.correct_rows("test").tolist() == rows.tolist()
 
 
 def test_records_are_read_back(tmp_path: Path) -> None:
@@ -28,12 +28,11 @@ def test_records_are_read_back(tmp_path: Path) -> None:
     ledger.add(done(ONE, dev=0.25))
     ledger.add(failed(OTHER, "out of memory"))
     again = Ledger(ledger.path)
-    record = again.done(ONE.key)
+    record = again.done(ONE)
     assert record is not None and record.dev == 0.25
     assert record.correct_rows("test").sum() == 100
-    failure = again.failed(OTHER.key)
-    assert failure is not None and failure.reason == "out of memory"
-    assert again.done(OTHER.key) is None
+    assert [failure.reason for failure in again.failed()] == ["out of memory"]
+    assert again.done(OTHER) is None
 
 
 @pytest.mark.parametrize("kept", [1, 40, -2])
@@ -44,9 +43,9 @@ def test_a_line_cut_short_is_forgotten_and_written_over(tmp_path: Path, kept: in
     ledger.add(done(OTHER))
     ledger.path.write_bytes(whole + ledger.path.read_bytes()[len(whole) :][:kept])
     again = Ledger(ledger.path)
-    assert again.done(ONE.key) is not None and again.done(OTHER.key) is None
+    assert again.done(ONE) is not None and again.done(OTHER) is None
     again.add(done(OTHER, dev=0.75))
-    last = Ledger(ledger.path).done(OTHER.key)
+    last = Ledger(ledger.path).done(OTHER)
     assert last is not None and last.dev == 0.75
     assert len(ledger.path.read_bytes().splitlines()) == 2
 
@@ -57,15 +56,6 @@ def test_a_damaged_line_is_reported_with_its_number(tmp_path: Path) -> None:
     ledger.path.write_bytes(ledger.path.read_bytes() + b'{"key": 1}\n')
     with pytest.raises(FolderError, match=r"cells\.jsonl, line 2, is not a record"):
         Ledger(ledger.path)
-
-
-def test_a_cell_that_failed_can_be_run_again(tmp_path: Path) -> None:
-    ledger = empty_ledger(tmp_path)
-    ledger.add(failed(ONE, "killed"))
-    ledger.retry(ONE.key)
-    assert ledger.failed(ONE.key) is None
-    ledger.add(done(ONE))
-    assert Ledger(ledger.path).done(ONE.key) is not None
 
 
 def test_equal_settings_are_one_cell_in_whatever_order_they_are_given() -> None:

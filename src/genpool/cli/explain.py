@@ -94,7 +94,7 @@ def explain(
             temporary.write_text(explanation.to_html(), encoding="utf-8", newline="\n")
         typer.echo(f"page: {html}")
     if heatmap is not None:
-        from genpool.evaluation.heatmaps import HeatmapPanel, heatmap_picture
+        from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture
 
         panels = [
             HeatmapPanel(title, [token.text for token in side.tokens], side.weights)

@@ -163,9 +163,10 @@ def open_data(
     Unless `labelled`, rows need no gold label. `settings` are the values of --set. A table may have
     the columns that `model` was trained on. Of `columns`, None and False are not passed on.
     """
-    from genpool.data.readers import open_reader, reader_options
-    from genpool.data.trained_columns import read_trained_columns
+    from genpool.data.columns import read_trained_columns
+    from genpool.data.readers import READERS, open_reader, reader_options
 
+    READERS.require(reader)
     known = reader_options(reader)
     options: dict[str, Any] = {name: value for name, value in columns.items() if value}
     if not labelled and "labelled" in known:
@@ -202,8 +203,8 @@ def report_skipped(reader: Reader) -> None:
 
 
 def report_cut(text: TextPipeline) -> None:
-    """Prints on standard error what the maximum length cut off, and where trees came from."""
+    """Prints on standard error what the maximum length cut off, and what was annotated how."""
     if text.cut:
         typer.echo(f"maximum length {text.max_length}: {text.cut}", err=True)
-    if text.tree_source is not None:
-        typer.echo(f"syntax trees: {text.tree_source.report}", err=True)
+    if text.annotator is not None:
+        typer.echo(f"{text.annotator.name}: {text.annotator.report()}", err=True)

@@ -71,10 +71,6 @@ def predict(
             raise InputError("-o is for a table or a file; the label of a sentence is printed.")
         _print_labels(model, inputs)
         return
-    if output is not None:
-        from genpool.jobs.tables import require_prediction_suffix
-
-        require_prediction_suffix(output)
     columns = {"first": first, "second": second, "label": label, "encoding": encoding}
     named = {**columns, "tokenized": tokenized}
     if reader == "table" and _is_lines(inputs[0]):
@@ -83,7 +79,7 @@ def predict(
         given = [f"--{name}" for name, value in {**named, "set": settings}.items() if value]
         if given:
             raise InputError(f"{', '.join(given)}: for tables; lines of text have no columns.")
-        classifier = _load(model)
+        classifier = _load(model, output)
         is_pair = classifier.sentences_per_example == 2
         data: Reader = LinesReader(inputs[0], is_pair=is_pair, bad_rows=bad_rows)
     else:
@@ -92,7 +88,7 @@ def predict(
         data = options.open_data(inputs[0], reader, False, bad_rows, settings, model, **named)
         split = data.choose_split(split)
         data.check(split)  # before the model is loaded, which takes longer
-        classifier = _load(model)
+        classifier = _load(model, output)
     from genpool.jobs.tables import predict_table
 
     table = predict_table(classifier, data, batch_size, split)
@@ -117,9 +113,12 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     return model, inputs
 
 
-def _load(model: str | None) -> PairClassifier | TextClassifier:
-    from genpool.jobs.tables import load_classifier
+def _load(model: str | None, output: Path | None = None) -> PairClassifier | TextClassifier:
+    """Loads the classifier, after a look at the name of the output."""
+    from genpool.jobs.tables import load_classifier, require_prediction_suffix
 
+    if output is not None:
+        require_prediction_suffix(output)
     return load_classifier(model)
 
 

@@ -49,14 +49,13 @@ def reproduce(
     from genpool.reproduction.report import write_report
     from genpool.reproduction.reproduction import Reproduction
     from genpool.reproduction.reproduction import reproduce as run
-    from genpool.reproduction.status import status_text
 
     if what[0] in ("status", "report"):
         if len(what) != 2:
             raise InputError(f"got {' '.join(what)!r}; expected: genpool reproduce {what[0]} DIR.")
         reproduction = Reproduction(what[1])
         if what[0] == "status":
-            typer.echo(status_text(reproduction))
+            typer.echo(reproduction.status())
         else:
             typer.echo(f"report: {write_report(reproduction, sentence)}")
         return

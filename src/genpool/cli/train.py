@@ -74,7 +74,7 @@ def train(
     from genpool.training import read_settings
     from genpool.training import train as train_run
     from genpool.training.fitting import start_recipe
-    from genpool.training.processes import end_process_group
+    from genpool.training.loop import end_process_group
     from genpool.training.report import score_text
     from genpool.training.selection import select as select_run
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from genpool.data.rows import BadRow, DroppedRow, Record
-from genpool.errors import ConfigError, DataError, unknown_name
-from genpool.trees import Tree
+from genpool.data.rows import BadRow, DroppedRow, Record, to_text
+from genpool.errors import ConfigError, DataError, InputError, unknown_name
+from genpool.tensors.annotations import Annotation, Annotator
 
 BAD_ROWS = ("error", "skip")
 #: the splits to score if a data set has several and none is named: the first that is present
@@ -36,9 +36,8 @@ class Example:
         score: the gold score of a similarity task; None (default) if there is none.
         tokenized: True if the texts are tokens joined by single spaces, so that splitting them at
             the spaces is all the tokenizing they need. Default False.
-        trees: the parses of the sentences: for each of them its trees by their kind, "binary" or
-            "dependency" (`genpool.trees`). Default: empty, no parses. A reader fills it after
-            `Reader.request_trees`; it does not count when examples are compared.
+        annotations: of each sentence the integers per token that the data has for an encoder, or
+            None (`Reader.annotator`). Default: empty; it does not count when examples are compared.
         kept: the values of the columns that a reader was asked to keep, as its table holds them.
             Default: empty; it does not count when examples are compared.
 
@@ -53,12 +52,8 @@ class Example:
     id: str | None = None
     score: float | None = None
     tokenized: bool = False
-    trees: tuple[Mapping[str, Tree], ...] = field(default=(), compare=False)
+    annotations: tuple[Annotation | None, ...] = field(default=(), compare=False)
     kept: tuple[object, ...] = field(default=(), compare=False)
-
-    def tree(self, sentence: int, kind: str) -> Tree | None:
-        """Returns the tree of a sentence, 0 or 1; None if it has none of this kind."""
-        return self.trees[sentence].get(kind) if sentence < len(self.trees) else None
 
 
 def require_choice(setting: str, value: str, allowed: Iterable[str]) -> str:
@@ -125,7 +120,8 @@ class Reader(ABC):
         self.place = path
         self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
         self._counts: dict[str, Counter[str]] = {}
-        self._tree_kind: str | None = None
+        #: reads what an encoder needs beside the texts, such as parses; None: nothing is read
+        self.annotator: type[Annotator] | None = None
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -178,14 +174,6 @@ class Reader(ABC):
         self._require_split(split)
         return self._stream(split)
 
-    def request_trees(self, kind: str | None) -> None:
-        """Asks for parses: examples have them in `trees` from now on, if the data has any.
-
-        Args:
-            kind: "binary" or "dependency"; None for no parses.
-        """
-        self._tree_kind = kind
-
     def columns(self, split: str) -> dict[str, str]:
         """Returns the columns that a split is read from, by their use; empty if they have no names.
 
@@ -235,6 +223,33 @@ class Reader(ABC):
             problem = f"has several splits: {', '.join(names)}; choose one"
             raise DataError(f"{problem}: split= (command line: --split NAME)", self.place)
         return present[0]
+
+    def _annotation_columns(
+        self, text_columns: Iterable[str | None], names: Collection[str]
+    ) -> list[str | None]:
+        """Returns the column of annotations for each column of texts, None where there is none."""
+        if self.annotator is None:
+            return []
+        find = self.annotator.column
+        return [None if column is None else find(column, names) for column in text_columns]
+
+    def _annotations(
+        self, text_columns: Iterable[str | None], values: Mapping[str, object]
+    ) -> tuple[Annotation | None, ...]:
+        """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
+        annotations: list[Annotation | None] = []
+        for column in self._annotation_columns(text_columns, values):
+            text = None if column is None else to_text(values.get(column))
+            if column is None or text is None or self.annotator is None:
+                annotations.append(None)
+                continue
+            try:
+                annotations.append(self.annotator.read(column, text))
+            except InputError as error:
+                name = self.annotator.name
+                problem = f"column {column!r} cannot be read as {name}: {error}"
+                raise BadRow(f"bad {name}", problem) from None
+        return tuple(annotations)
 
     def _require_split(self, split: str) -> None:
         if split not in self.splits():

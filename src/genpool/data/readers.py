@@ -7,14 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from genpool.data.hub import HubReader
-from genpool.data.multinli import MultiNliReader
-from genpool.data.pan import PanReader
+from genpool.data.nli import MultiNliReader, SnliReader
 from genpool.data.reader import Reader
 from genpool.data.rules.generate import RulesReader
-from genpool.data.snli import SnliReader
-from genpool.data.table import TableReader
-from genpool.data.yelp import YelpReader
+from genpool.data.table import HubReader, TableReader
+from genpool.data.yelp_pan import PanReader, YelpReader
 from genpool.errors import ConfigError, unknown_name
 from genpool.registry import Registry
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from genpool.distillation.vector_cache import HalfVectors
+from genpool.disk.row_cache import HalfRows
 
 Encode = Callable[[list[str]], Any]
 
 
 def agreement_by_source(
-    encode: Encode, sentences: Mapping[str, Sequence[str]], targets: HalfVectors
+    encode: Encode, sentences: Mapping[str, Sequence[str]], targets: HalfRows
 ) -> dict[str, float]:
     """Returns Spearman's correlation of the student's cosines with the targets', by source.
 

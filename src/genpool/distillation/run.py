@@ -14,20 +14,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from genpool.disk.row_cache import HalfRows
 from genpool.distillation.agreement import agreement_by_source
 from genpool.distillation.corpus import Group, corpus_fingerprint
 from genpool.distillation.loss import distillation_loss
 from genpool.distillation.neighbours import cut_batches, neighbour_order
 from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
 from genpool.distillation.student import prepare_student
-from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import DataError, TrainingError
 from genpool.jobs.evaluate import evaluate_similarity
 from genpool.model import SentenceEncoder
 from genpool.saving.quantization import is_table
-from genpool.training.resumable import ResumableRun
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (
+    ResumableRun,
     SavedState,
     restore_weights,
     trainable_parameters,
@@ -47,9 +47,9 @@ class Lesson:
     """
 
     groups: list[Group]
-    vectors: HalfVectors
+    vectors: HalfRows
     held_out: dict[str, list[str]] = field(default_factory=dict)
-    held_out_vectors: HalfVectors = field(default_factory=lambda: np.empty((0, 0), np.float16))
+    held_out_vectors: HalfRows = field(default_factory=lambda: np.empty((0, 0), np.float16))
 
 
 @dataclass
@@ -154,7 +154,7 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         vectors: Tensor = self.model(student.table.batch(rows)).vector  # (batch, dim)
         return distillation_loss(vectors, target, training.similarity, training.widths)
 
-    def _targets(self, vectors: HalfVectors) -> Tensor:
+    def _targets(self, vectors: HalfRows) -> Tensor:
         """Returns vectors to learn (sentences, teacher dim) on the student's axes."""
         return torch.from_numpy(vectors).float() @ self.student.axes
 

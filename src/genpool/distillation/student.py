@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from genpool.disk.row_cache import HalfRows
 from genpool.distillation.loss import aligned_directions, leading_directions
 from genpool.distillation.settings import DistillationSettings
-from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import ConfigError
 from genpool.model import SentenceEncoder
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
-from genpool.training.build_encoder import build_encoder
+from genpool.training.start_model import build_encoder
 
 #: sentences from which the axes of an earlier student are computed
 ALIGNED_SENTENCES = 20_000
@@ -42,7 +42,7 @@ class PreparedStudent:
 
 
 def prepare_student(
-    settings: DistillationSettings, sentences: Sequence[str], vectors: HalfVectors
+    settings: DistillationSettings, sentences: Sequence[str], vectors: HalfRows
 ) -> PreparedStudent:
     """Returns a student with initial weights, or the one that `training.start` names.
 
@@ -103,7 +103,7 @@ def _earlier(
     return model, model.text.words_batch(sentences)
 
 
-def _learned_axes(model: SentenceEncoder, sentences: Sequence[str], vectors: HalfVectors) -> Tensor:
+def _learned_axes(model: SentenceEncoder, sentences: Sequence[str], vectors: HalfRows) -> Tensor:
     """Returns the axes that an earlier student was trained on, from a sample of the corpus."""
     sample = np.random.default_rng(0).permutation(len(sentences))[:ALIGNED_SENTENCES]
     texts = [sentences[position] for position in sample]
@@ -111,7 +111,7 @@ def _learned_axes(model: SentenceEncoder, sentences: Sequence[str], vectors: Hal
     return aligned_directions(torch.from_numpy(vectors[sample]), student)
 
 
-def turn_to_leading_axes(projection: nn.Linear, axes: Tensor, vectors: HalfVectors) -> Tensor:
+def turn_to_leading_axes(projection: nn.Linear, axes: Tensor, vectors: HalfRows) -> Tensor:
     """Rotates the projection of a student to the axes of the largest variance, which are returned.
 
     The student's cosines stay the same. Its first dimensions say most about the new teacher too,

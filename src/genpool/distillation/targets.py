@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genpool.disk.row_cache import HalfRows
 from genpool.distillation.settings import TeacherSettings
-from genpool.distillation.vector_cache import HalfVectors
 
 #: random pairs of sentences from which the spread of a teacher's cosines is computed
 SPREAD_PAIRS = 20_000
@@ -35,7 +35,7 @@ class Targets:
     shares: tuple[float, ...]
 
     @classmethod
-    def fit(cls, vectors: Sequence[HalfVectors], settings: TeacherSettings) -> Targets:
+    def fit(cls, vectors: Sequence[HalfRows], settings: TeacherSettings) -> Targets:
         """Returns the means and shares for the vectors (sentences, dim) of every teacher."""
         if len(vectors) == 1 and not settings.centre:
             return cls((np.zeros(vectors[0].shape[1], dtype=np.float32),), (1.0,))
@@ -50,7 +50,7 @@ class Targets:
         ]
         return cls(means, tuple(share / sum(scaled) for share in scaled))
 
-    def apply(self, vectors: Sequence[HalfVectors]) -> HalfVectors:
+    def apply(self, vectors: Sequence[HalfRows]) -> HalfRows:
         """Returns the targets (sentences, sum of dims), of length 1."""
         size, width = len(vectors[0]), sum(part.shape[1] for part in vectors)
         targets = np.empty((size, width), dtype=np.float16)
@@ -63,7 +63,7 @@ class Targets:
         return targets
 
 
-def spread_of_cosines(vectors: HalfVectors, mean: NDArray[np.float32]) -> float:
+def spread_of_cosines(vectors: HalfRows, mean: NDArray[np.float32]) -> float:
     """Returns the standard deviation of the centred cosines of random pairs of sentences."""
     random = np.random.default_rng(0)
     first, second = random.integers(0, len(vectors), (2, SPREAD_PAIRS))

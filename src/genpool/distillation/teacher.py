@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from genpool.disk.row_cache import HalfRows, RowCache
 from genpool.distillation.onnx_teacher import TOKENIZER, OnnxTeacher, graph_of
 from genpool.distillation.settings import TeacherSettings
-from genpool.distillation.vector_cache import HalfVectors, VectorCache
 from genpool.errors import ConfigError, require_extra
 from genpool.progress import progress
 
@@ -97,7 +97,7 @@ def teacher_vectors(
     folder: Path,
     settings: TeacherSettings | None = None,
     show_progress: bool = True,
-) -> HalfVectors:
+) -> HalfRows:
     """Returns the teacher's vectors (sentences, dim), of length 1 and in half precision.
 
     Args:
@@ -116,7 +116,7 @@ def teacher_vectors(
     settings = settings or TeacherSettings()
     identity = _identity(name, settings)
     place = folder / _file_name(identity)
-    cache = VectorCache.open(place, identity)
+    cache = RowCache.open(place, identity)
     todo = list(dict.fromkeys(sentences)) if cache is None else cache.missing(sentences)
     earlier = len(sentences) - len(todo)
     shown = show_progress and bool(todo)
@@ -126,12 +126,12 @@ def teacher_vectors(
             chunk = todo[start : start + CHUNK_SENTENCES]
             teacher = teacher or open_teacher(name, settings, place)
             vectors = np.asarray(teacher.encode(chunk))  # (chunk, dim)
-            cache = cache or VectorCache(place, identity, vectors.shape[1])
+            cache = cache or RowCache(place, identity, vectors.shape[1:])
             cache.append(chunk, vectors)
             done(len(chunk))
     if cache is None:
         return np.empty((0, 0), dtype=np.float16)
-    return cache.vectors()[cache.rows_of(sentences)]
+    return cache.rows()[cache.places(sentences)[:, 0]]
 
 
 def _identity(name: str, settings: TeacherSettings) -> str:

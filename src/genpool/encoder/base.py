@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.tensors.masks import boolean_mask
+from genpool.tensors.annotations import Annotator
+from genpool.tensors.checks import boolean_mask, require_positive
 from genpool.tensors.packing import Packing
+
+if TYPE_CHECKING:
+    from genpool.encoder.lstm import LSTMDirection
 
 #: more layers are a mistake of a recipe, or malice of a file
 MAX_LAYERS = 1000
@@ -67,9 +72,9 @@ class Encoder(nn.Module):
     bidirectional: ClassVar[bool] = False
     #: whether `gates=True` is possible, which gated pooling needs
     has_gates: ClassVar[bool] = False
-    #: the kind of syntax trees that `encode_rows` reads from `packing.trees`, a name of
-    #: `genpool.trees.TREE_KINDS`; None: it reads none
-    tree_kind: ClassVar[str | None] = None
+    #: the kind of integers per token that `encode_rows` reads from `packing.annotations`; None:
+    #: it reads none
+    annotator_class: ClassVar[type[Annotator] | None] = None
     #: whether states are drawn at random in training mode, beside dropout
     stochastic: ClassVar[bool] = False
     #: whether training adds a term of the encoder to the loss (see `extra_loss`)
@@ -82,7 +87,7 @@ class Encoder(nn.Module):
         self.output_dim = output_dim
 
     def forward(
-        self, inputs: Tensor, mask: Tensor, gates: bool = False, trees: Tensor | None = None
+        self, inputs: Tensor, mask: Tensor, gates: bool = False, annotations: Tensor | None = None
     ) -> Encoded:
         """Encodes a batch of sentences.
 
@@ -91,8 +96,8 @@ class Encoder(nn.Module):
             mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
             gates: also return the input gates of the top layer, for gated pooling; only for
                 encoders with `has_gates`. Default: False.
-            trees: syntax trees (batch, time, columns) as integers per token, for encoders with a
-                `tree_kind`. Default: None, balanced trees.
+            annotations: integers per token (batch, time, columns), for encoders with an
+                `annotator_class`. Default: None.
 
         Returns:
             States (batch, time, output_dim), zeros at padding, and the gates or None.
@@ -105,21 +110,12 @@ class Encoder(nn.Module):
                 f"inputs have shape {tuple(inputs.shape)}; expected (batch, time, "
                 f"{self.input_dim}): this encoder was made with input_dim={self.input_dim}."
             )
-        if not isinstance(mask, Tensor):
-            raise InputError(
-                f"mask is {type(mask).__name__}; expected a boolean tensor (batch, time)."
-            )
-        mask = boolean_mask(mask)
-        if mask.shape != inputs.shape[:2]:
-            raise InputError(
-                f"mask has shape {tuple(mask.shape)}; expected {tuple(inputs.shape[:2])}, the "
-                "batch and time of the inputs, True at real tokens."
-            )
+        mask = boolean_mask(mask, inputs.shape[:2])
         if gates and not self.has_gates:
             raise InputError(
                 f"{type(self).__name__} has no input gates; gated pooling needs an LSTM encoder."
             )
-        packing = Packing.from_mask(mask, trees)
+        packing = Packing.from_mask(mask, annotations)
         states, gate_rows = self.encode_rows(packing.pack(inputs), packing, gates)
         return Encoded(
             packing.unpack(states), None if gate_rows is None else packing.unpack(gate_rows)
@@ -140,15 +136,38 @@ class Encoder(nn.Module):
         """
         raise NotImplementedError
 
-    def binary_trees(self, rows: Tensor, packing: Packing) -> Tensor | None:
-        """Returns the binary trees that the states are made by, for explanations.
+    def padded_states(
+        self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]
+    ) -> Tensor:
+        """Encodes padded sentences in operations that an exported graph can contain.
+
+        An encoder that can be exported writes it without a loop over tokens and without shapes
+        that depend on values; the LSTM and GRU encoders are exported without it.
 
         Args:
-            rows: vectors of the real tokens, (rows, input_dim).
-            packing: where the rows belong.
+            tokens: token vectors (batch, time, input_dim), zeros at padding.
+            mask: (batch, time), True at real tokens; every sentence starts at 0.
+            lstm: returns the states (batch, time, hidden) of a layer for its input.
 
         Returns:
-            Trees of `genpool.trees.BinaryTrees`, (rows, 1); None if the encoder makes no such tree.
+            States (batch, time, output_dim), of any value at padding.
+        """
+        raise NotImplementedError
+
+    def make_annotator(self) -> Annotator | None:
+        """Returns an annotator of `annotator_class`, with the options of this encoder."""
+        return None if self.annotator_class is None else self.annotator_class()
+
+    def tree(self, words: Sequence[str], rows: Tensor, packing: Packing) -> str | None:
+        """Returns the tree that the states of one sentence are made by, for explanations.
+
+        Args:
+            words: its tokens.
+            rows: their vectors, (tokens, input_dim).
+            packing: of this sentence alone.
+
+        Returns:
+            The words with brackets, or None for an encoder without trees.
         """
         return None
 
@@ -179,13 +198,6 @@ class Encoder(nn.Module):
 
     def extra_repr(self) -> str:
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"
-
-
-def require_positive(**sizes: int) -> None:
-    """Raises InputError for sizes, passed by name, that are less than 1."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise InputError(f"{name} is {size}; expected 1 or more.")
 
 
 def require_layers(layers: int) -> None:

@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from genpool.data import TableReader
-from genpool.data.sentences import SentenceRow, count_sentences, is_table, parquet_rows, read_rows
+from genpool.data.sentences import SentenceRow, count_sentences, read_rows
+from genpool.data.table_files import count_parquet_rows, table_format
 from genpool.disk.arrays import growing_array
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import raw_lines
@@ -99,7 +100,7 @@ def encode_file(
     """
     options = options or EncodeOptions()
     dim = resolve_truncate_dim(encoder, options.truncate_dim)
-    if not isinstance(source, TableReader) and is_table(source):
+    if not isinstance(source, TableReader) and table_format(Path(source)):
         raise InputError(f"{source} is a table; say which column holds the sentences: --column.")
     finished, total = 0, None
     try:
@@ -296,6 +297,6 @@ _Open = Callable[[Path, int, Sequence[str], Path | None], AbstractContextManager
 #: what opens a file for vectors, and counts the rows of a finished one, by its suffix
 FORMATS: dict[str, tuple[_Open, Callable[[Path], int]]] = {
     ".npy": (_npy, lambda path: len(np.load(path, mmap_mode="r"))),
-    ".parquet": (_parquet, parquet_rows),
+    ".parquet": (_parquet, count_parquet_rows),
     ".jsonl": (_jsonl, lambda path: sum(1 for _ in raw_lines(path))),
 }

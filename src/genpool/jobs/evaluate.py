@@ -12,7 +12,6 @@ from genpool.data import Example
 from genpool.data.reader import SCORED_SPLITS, Reader
 from genpool.errors import DataError
 from genpool.evaluation import (
-    Encode,
     LabelledVectors,
     ProbeReport,
     RelatednessReport,
@@ -26,6 +25,7 @@ from genpool.evaluation import (
     similarity_report,
 )
 from genpool.evaluation.probes import FOLDS
+from genpool.evaluation.vectors import Encode
 from genpool.inference.batching import map_by_length
 from genpool.jobs.tables import NAME_LABEL, open_data
 from genpool.model import SentenceEncoder

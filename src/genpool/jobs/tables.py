@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from genpool.data import Example, TableReader
+from genpool.data.columns import trained_columns
 from genpool.data.reader import Reader
-from genpool.data.trained_columns import trained_columns
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, FolderError, InputError, counted, require_extra
 from genpool.evaluation import AccuracyReport, Predictions, accuracy_report
@@ -30,7 +30,7 @@ from genpool.evaluation.predictions import (
     FurtherColumns,
     prediction_lines,
 )
-from genpool.evaluation.score_report import ScoreReport
+from genpool.evaluation.similarity import ScoreReport
 from genpool.model import (
     Classifier,
     PairClassifier,
@@ -219,7 +219,7 @@ def predict_table(
     if not isinstance(file, Reader):
         options = {"preferred": trained_columns(model.notes), **PREDICTION_OPTIONS, **options}
     reader = open_data(file, **options)
-    reader.request_trees(model.encoder.encoder.tree_kind)
+    reader.annotator = model.encoder.encoder.annotator_class
     split = reader.choose_split(split)
     examples: list[Example] = []
     ids: list[str] = []
@@ -233,7 +233,7 @@ def predict_table(
         [model.text.words(side, example.tokenized) for side in texts]
         for texts, example in zip(sides, examples, strict=True)
     ]
-    with _parses_of(model, examples, tokenized):
+    with _annotations_of(model, examples, tokenized):
         probabilities = model.predict_tokenized(tokenized, batch_size)  # (rows, labels)
     gold_scores = [example.score for example in examples]
     predictions = Predictions(
@@ -257,22 +257,20 @@ def _gold(model: Classifier, example: Example) -> str | None:
     return None if example.score is None else f"{example.score:g}"
 
 
-def _parses_of(
+def _annotations_of(
     model: PairClassifier | TextClassifier,
     examples: list[Example],
     tokenized: list[list[list[str]]],
 ) -> AbstractContextManager[None]:
-    """Returns a block in which a model that reads syntax trees uses those of the data."""
-    source = model.text.tree_source
-    if source is None:
+    """Returns a block in which a model that reads annotations uses those of the data."""
+    if model.text.annotator is None:
         return nullcontext()
-    sentences = [words for sides in tokenized for words in sides]
-    trees = [
-        example.tree(side, source.kind_name)
+    pairs = [
+        pair
         for example, sides in zip(examples, tokenized, strict=True)
-        for side in range(len(sides))
+        for pair in zip(sides, example.annotations, strict=False)
     ]
-    return source.known_trees(sentences, trees)
+    return model.text.annotator.knowing(*zip(*pairs, strict=True) if pairs else ((), ()))
 
 
 def _sides(example: Example) -> list[str]:

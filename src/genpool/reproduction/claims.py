@@ -6,32 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from genpool.reproduction.figure_verdicts import (
-    attention_distance,
-    several_heads,
-    vector_against_scalar,
-)
-from genpool.reproduction.results import Results, find
-from genpool.reproduction.table1 import EARLIER, TABLE1
+from genpool.reproduction.definitions import EARLIER, EXPERIMENTS
 from genpool.reproduction.verdicts import (
     MISSING,
     OPEN,
     Answer,
     Answering,
+    Results,
+    attention_distance,
     better,
     better_than_all,
+    several_heads,
+    vector_against_scalar,
 )
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A statement and how it is answered.
-
-    Attributes:
-        paper: the figures of the paper behind it.
-    """
+class Claim(NamedTuple):
+    """A statement, the figures of the paper behind it, and how it is answered."""
 
     text: str
     paper: str
@@ -41,7 +34,7 @@ class Claim:
 def answers(results: Results, claims: Sequence[Claim]) -> list[tuple[Claim, Answer]]:
     """Returns every claim with its answer; the generated corpus of the tiny scale decides none."""
     pairs = [(claim, claim.answer(results)) for claim in claims]
-    if results.plan.scale != "tiny":
+    if results.reproduction.scale != "tiny":
         return pairs
     return [
         (claim, answer if answer.verdict == MISSING else Answer(answer.measured, OPEN))
@@ -49,6 +42,7 @@ def answers(results: Results, claims: Sequence[Claim]) -> list[tuple[Claim, Answ
     ]
 
 
+_TABLE1, _TABLE4 = EXPERIMENTS["table1"], EXPERIMENTS["table4"]
 _GENERALIZED, _MAX = "BiLSTM generalized pooling", "BiLSTM max pooling"
 _MEAN, _LAST = "BiLSTM mean pooling", "BiLSTM last pooling"
 _BASELINES = (_MAX, _MEAN, _LAST)
@@ -85,12 +79,12 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "SNLI: generalized pooling is better than all earlier systems",
         "86.6 against 86.3 of ReSAN, the best of them",
-        better_than_all(find("table1", _GENERALIZED), EARLIER, TABLE1.columns[0]),
+        better_than_all(_TABLE1.row(_GENERALIZED), EARLIER, _TABLE1.columns[0]),
     ),
     Claim(
         "SNLI: generalized pooling without a penalty is better than all earlier systems",
         "86.4 against 86.3 of ReSAN",
-        better_than_all(find("table4", _NO_PENALTY), EARLIER, TABLE1.columns[0]),
+        better_than_all(_TABLE4.row(_NO_PENALTY), EARLIER, _TABLE1.columns[0]),
     ),
     Claim(
         "MultiNLI: generalized pooling is better than the baselines, in domain",

@@ -5,29 +5,26 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from genpool.disk.atomic import atomic_file
 from genpool.disk.markdown import markdown_table
 from genpool.reproduction.claims import BEYOND, CLAIMS, Claim, answers
-from genpool.reproduction.definition import Experiment
-from genpool.reproduction.definitions import EXPERIMENTS
-from genpool.reproduction.figure3 import SENTENCE
-from genpool.reproduction.ledger import FAILED
-from genpool.reproduction.pictures import draw_figure2, draw_figure3
+from genpool.reproduction.definitions import EXPERIMENTS, SENTENCE
 from genpool.reproduction.plan import TUNED_ON
-from genpool.reproduction.reproduction import Reproduction
-from genpool.reproduction.results import Results
-from genpool.reproduction.status import count_cells
-from genpool.reproduction.tables import (
+from genpool.reproduction.report_parts import (
     accuracy_table,
+    draw_figure2,
+    draw_figure3,
     heads_table,
     own_penalty_note,
     sweep_table,
     trees_note,
 )
-from genpool.reproduction.tasks import SEEDS, TASKS
-from genpool.reproduction.verdicts import MISSING
+from genpool.reproduction.reproduction import Reproduction
+from genpool.reproduction.tasks import SCALES
+from genpool.reproduction.verdicts import MISSING, Results
 
 FIGURES = "figures"
 
@@ -37,7 +34,7 @@ accuracies, and p (t-test) is the one-tailed paired t-test over the rows of the 
 where the model is better, near 1 where it is worse. Where both rows of a comparison have several
 seeds, the two are of all seeds (a test row counts by the share of the seeds that are right),
 otherwise of seed 0; McNemar's test is always of seed 0. Minutes are training and evaluation by
-the clock, as many cells at once as `--jobs` says. A penalty is asleep if no pair of heads was
+the clock, as many cells at once as `--jobs` says. A penalty is inactive if no pair of heads was
 closer than its threshold in any step: its gradient is zero then.
 
 A comparison holds with p < 0.05 and does not with p > 0.95, if it is larger than the spread over
@@ -77,7 +74,7 @@ REMARKS = """Two remarks on the paper's own figures:
 - Its "p < 0.00001" for Age cannot come from a paired test over its 4,000 test rows: 82.63 against
   82.30 is a difference of 13 rows, and the smallest one-tailed p that 13 rows can give is about
   1.5e-4 (all 13 right with one model and wrong with the other, no other difference).
-- The penalty on parameter matrices is asleep at its threshold of 1: with the released program's
+- The penalty on parameter matrices is inactive at its threshold of 1: with the released program's
   start the squared distance of W1 between two heads is 144 at the sizes of SNLI, so its hinge is
   zero and so is its gradient. A gain of the model that has it is not the penalty's."""
 
@@ -113,7 +110,7 @@ def write_report(reproduction: Reproduction, sentence: str | None = None) -> Pat
 
 def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> list[str]:
     reproduction = results.reproduction
-    done, needed = count_cells(reproduction)
+    done, needed = reproduction.count_cells()
     parts = [
         "# The paper's tables and figures",
         f"Scale: {reproduction.scale}. {done} of {needed} cells are finished.",
@@ -125,11 +122,12 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
     parts += ["## Claims", _claims(results, CLAIMS), REMARKS]
     parts += ["### Beyond the paper", OWN_QUESTIONS, _claims(results, BEYOND)]
     for name, experiment in EXPERIMENTS.items():
-        if not _has_results(experiment, results):
-            parts.append(f"## {experiment.title}\n\nNot run yet.")
-            continue
+        cells = list(product(experiment.rows, experiment.columns))
         parts.append(f"## {experiment.title}")
-        if experiment.kind == "table":
+        if not any(results.record(*cell) or results.has_failed(*cell) for cell in cells):
+            parts.append("Not run yet.")
+            continue
+        if experiment.baseline is not None:
             notes = (own_penalty_note(experiment, results), trees_note(experiment, results))
             parts += [accuracy_table(experiment, results), *notes]
         else:
@@ -146,47 +144,36 @@ def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> li
     return [part for part in parts if part]
 
 
-def _has_results(experiment: Experiment, results: Results) -> bool:
-    """Returns whether a row of an experiment has a result, or a reason for having none."""
-    return any(
-        results.record(row, column) is not None or results.failure(row, column) is not None
-        for row in experiment.rows
-        for column in experiment.columns
-    )
-
-
 def _command(reproduction: Reproduction) -> str:
     data = "" if reproduction.data is None else " --data DATA"
     return f"genpool reproduce all --scale {reproduction.scale}{data} --out OUT --jobs 2"
 
 
 def _smaller() -> str:
-    tasks = TASKS["small"]
-    lengths = [_overridden(tasks[name].overrides, "text.max_length") for name in ("yelp", "age")]
+    scale = SCALES["small"]
+    settings = {
+        name: dict(override.split("=", 1) for override in task.overrides)
+        for name, task in scale.tasks.items()
+    }
     return SMALLER.format(
-        hidden=tasks["snli"].hidden,
-        tasks="; ".join(f"{task.title} for {name}" for name, task in tasks.items()),
-        lengths=" and ".join(lengths),
-        epochs=_overridden(tasks["snli"].overrides, "training.epochs"),
-        seeds=SEEDS["small"],
+        hidden=scale.tasks["snli"].width,
+        tasks="; ".join(f"{task.title} for {name}" for name, task in scale.tasks.items()),
+        lengths=" and ".join(settings[name]["text.max_length"] for name in ("yelp", "age")),
+        epochs=settings["snli"]["training.epochs"],
+        seeds=scale.seeds,
     )
-
-
-def _overridden(overrides: Sequence[str], setting: str) -> str:
-    """Returns the value that overrides give a setting."""
-    return dict(override.split("=", 1) for override in overrides)[setting]
 
 
 def _learning_rate(results: Results) -> str:
     """Returns how the learning rate was chosen; empty while it is not."""
-    choice = results.plan.learning_rate("snli")
-    if choice.cell is None:
+    cell = results.plan.learning_rate().cell
+    if cell is None:
         return ""
-    text = LEARNING_RATE if results.ledger.done(choice.cell.key) else NO_LEARNING_RATE
+    text = LEARNING_RATE if results.ledger.done(cell) else NO_LEARNING_RATE
     return text.format(
-        rates=", ".join(results.plan.task("snli").learning_rates),
+        rates=", ".join(results.plan.scale.learning_rates),
         tuned=" and ".join(TUNED_ON),
-        chosen=_overridden(choice.cell.overrides, "training.learning_rate"),
+        chosen=cell.settings["training.learning_rate"],
     )
 
 
@@ -213,21 +200,19 @@ def _figure(name: str, drawn: bool, sentence: str | None) -> str:
 
 
 def _failures(results: Results) -> list[str]:
-    failed = [record for record in results.ledger.records() if record.status == FAILED]
-    if not failed:
-        return []
+    failed = results.ledger.failed()
     rows = [[f"{record.cell['task']}: {record.cell['system']}", record.reason] for record in failed]
-    return ["## Cells that failed", markdown_table(["cell", "reason"], rows, text=2)]
+    table = markdown_table(["cell", "reason"], rows, text=2)
+    return ["## Cells that failed", table] if failed else []
 
 
 def _versions(results: Results) -> str:
-    sets = {
-        tuple(sorted(record.versions.items()))
-        for record in results.ledger.records()
+    lines = {
+        ", ".join(f"{name} {version}" for name, version in sorted(record.versions.items()))
+        for record in results.ledger.records.values()
         if record.versions
     }
-    lines = [", ".join(f"{name} {version}" for name, version in versions) for versions in sets]
-    return "Versions: " + "; ".join(sorted(lines)) + "." if lines else ""
+    return f"Versions: {'; '.join(sorted(lines))}." if lines else ""
 
 
 PAGE = """<!doctype html>

@@ -11,23 +11,24 @@ figures/        the pictures
 from __future__ import annotations
 
 import json
+import statistics
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic import atomic_file
+from genpool.disk.atomic import atomic_file, is_running
 from genpool.disk.files import is_file
+from genpool.disk.lock import remove_lock
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
-from genpool.reproduction.cells import Cell
-from genpool.reproduction.definition import Experiment, Row
-from genpool.reproduction.definitions import EXPERIMENTS, check_definitions
-from genpool.reproduction.ledger import FAILED, Ledger
-from genpool.reproduction.plan import Choice, Plan
+from genpool.reproduction.definitions import EXPERIMENTS, Experiment
+from genpool.reproduction.ledger import DONE, Cell, Ledger
+from genpool.reproduction.plan import Plan
 from genpool.reproduction.runner import Runner
-from genpool.reproduction.tasks import VECTORS
-from genpool.training.run_lock import remove_lock, run_lock
+from genpool.reproduction.tasks import SCALES
+from genpool.training.run_folder import run_lock
 
 ALL = "all"
 #: marks a folder of data that is complete, and tokenized
@@ -50,33 +51,23 @@ class Reproduction:
         self, out: str | Path, scale: str | None = None, data: str | Path | None = None
     ) -> None:
         self.out = Path(out)
-        about = self._read_about()
-        found = about.get("scale")
-        if scale is None and found is None:
+        about = _read_json(self.out / "about.json")
+        known = about.get("scale")
+        if scale is None and known is None:
             raise FolderError(
                 f"{self.out} holds no reproduction; start one: genpool reproduce all --scale small "
                 f"--data DATA --out {self.out}"
             )
-        if scale is not None and found is not None and scale != found:
+        if scale is not None and known is not None and scale != known:
             raise FolderError(
-                f"{self.out} holds a reproduction at --scale {found}; for {scale} choose another "
+                f"{self.out} holds a reproduction at --scale {known}; for {scale} choose another "
                 "folder: --out."
             )
-        self.scale = str(scale or found)
+        self.scale = str(scale or known)
         place = data if data is not None else about.get("data")
         self.data = None if place is None else Path(place)
         self.ledger = Ledger(self.out / "cells.jsonl")
         self.plan = Plan(self.scale, self.ledger)
-
-    def _read_about(self) -> dict[str, Any]:
-        path = self.out / "about.json"
-        if not is_file(path):
-            return {}
-        try:
-            about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise FolderError(f"{path} is not JSON: {error}") from None
-        return about
 
     def begin(self) -> None:
         """Makes the folder."""
@@ -90,46 +81,16 @@ class Reproduction:
         with atomic_file(self.out / "about.json") as temporary:
             temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8", newline="\n")
 
-    def choices(self, experiment: Experiment, only: str | None = None) -> list[tuple[Row, Choice]]:
-        """Returns for every row and task of an experiment its cell, or what it needs first."""
-        tasks = list(dict.fromkeys(column.task for column in experiment.columns))
-        choices: list[tuple[Row, Choice]] = []
-        for row in experiment.rows:
-            if only is not None and row.title != only:
-                continue
-            for task in tasks:
-                if row.several_seeds:
-                    found = self.plan.seeds(task, row.system, row.penalty)
-                else:
-                    found = [self.plan.row(task, row.system, row.penalty, row.overrides)]
-                choices += [(row, choice) for choice in found]
-        return choices
-
-    def pending(self, experiments: Sequence[Experiment], only: str | None = None) -> list[Cell]:
-        """Returns the cells that can be run now, each once, in the order of the experiments."""
-        needed = [
-            cell
-            for experiment in experiments
-            for _, choice in self.choices(experiment, only)
-            for cell in choice.needed
-        ]
-        return list(dict.fromkeys(needed))
-
     def failures(self, experiments: Sequence[Experiment], only: str | None = None) -> list[str]:
         """Returns a line for every cell that a table needs and that has failed."""
-        cells = {
-            choice.cell.key: choice.cell
-            for experiment in experiments
-            for _, choice in self.choices(experiment, only)
-            if choice.cell is not None
-        }
-        failed = {key: self.ledger.failed(key) for key in cells}
-        return [f"{cells[key]}: {record.reason}" for key, record in failed.items() if record]
+        choices = self.plan.choices(experiments, only)
+        cells = {choice.cell.key: choice.cell for choice in choices if choice.cell is not None}
+        failed = [record for record in self.ledger.failed() if record.key in cells]
+        return [f"{cells[record.key]}: {record.reason}" for record in failed]
 
     def make_job(self, cell: Cell) -> dict[str, Any] | str:
         """Returns what a worker needs to know of a cell, or why it cannot be run."""
-        task = self.plan.task(cell.task)
-        vectors = VECTORS[self.scale]
+        task, vectors = self.plan.scale.tasks[cell.task], self.plan.scale.vectors
         needs = [*task.needs, *([vectors] if vectors else [])]
         if needs and self.data is None:
             return f"needs the folder of the data: --data (with {', '.join(needs)})"
@@ -137,7 +98,7 @@ class Reproduction:
         missing = [name for name in needs if not (base / name).exists()]
         if missing:
             return f"missing data: {', '.join(str(base / name) for name in missing)}"
-        data = None if task.data is None else str(base / task.data)
+        data = str(base / task.needs[0]) if task.needs else None
         if task.prepare is not None:
             folder = self.out / "data" / cell.task
             if not (folder / TOKENIZED).is_file():
@@ -155,6 +116,51 @@ class Reproduction:
             "folder": str(self.out / "runs" / cell.folder),
             "root": str(self.out),
         }
+
+    def count_cells(self) -> tuple[int, int]:
+        """Returns how many cells are done, and how many there are, of all tables and figures.
+
+        A cell that no table needs, such as one of a definition that has changed since, does not
+        count.
+        """
+        left, needed = self.plan.left(list(EXPERIMENTS.values()))
+        records = self.ledger.records.values()
+        done = sum(record.status == DONE and record.key in needed for record in records)
+        return done, done + len(left)
+
+    def status(self) -> str:
+        """Returns what is done, running and left, and how long that may take, in a few lines."""
+        done = [record for record in self.ledger.records.values() if record.status == DONE]
+        failed = self.ledger.failed()
+        lines = [f"scale {self.scale}: {len(done)} models trained, {len(failed)} failed"]
+        noted = _read_json(self.out / "running.json")
+        running = noted["running"] if noted and is_running(int(noted["pid"])) else []
+        for entry in running:
+            minutes = (time.time() - entry["began"]) / 60
+            lines.append(f"  running  {entry['cell']} ({minutes:.0f} min so far)")
+        for record in failed:
+            cell = record.cell
+            lines.append(f"  failed   {cell['task']}: {cell['system']}: {record.reason}")
+        times: dict[str, list[float]] = {}
+        for record in done:
+            for task in (str(record.cell["task"]), ALL):
+                times.setdefault(task, []).append(record.seconds)
+
+        def left_text(experiments: Sequence[Experiment]) -> str:
+            left, _ = self.plan.left(experiments)
+            # A task without a finished cell is taken to be as long as the others.
+            known = [times.get(cell.task, times.get(ALL, [0.0])) for cell in left]
+            return f"{len(left)} models left{_duration(sum(map(statistics.mean, known)))}"
+
+        for name, experiment in EXPERIMENTS.items():
+            lines.append(f"  {name:8} {left_text([experiment])}")
+        everything = left_text(list(EXPERIMENTS.values()))
+        lines.append(f"in all {everything} of one core, {max(1, len(running))} at a time")
+        lines.append(
+            "Tables share models. A penalty that turns out to be never active is trained once, "
+            "which makes them fewer."
+        )
+        return "\n".join(lines)
 
 
 def reproduce(
@@ -186,18 +192,15 @@ def reproduce(
         A line for every cell that failed; empty where all is well.
 
     Raises:
-        ConfigError: names, rows, recipes or settings that do not exist, all of them at once.
+        ConfigError: a table, figure, row or scale that does not exist.
         FolderError: the folder holds a reproduction of another scale.
         TrainingError: another process is writing to the folder.
     """
     from genpool.reproduction.report import write_report
 
-    chosen = _chosen(names)
-    check_only(chosen.values(), only)
+    experiments = _chosen(names, scale, only)
     reproduction = Reproduction(out, scale, data)
-    check_definitions(chosen, scale, reproduction.ledger)
     reproduction.begin()
-    experiments = list(chosen.values())
 
     def say(text: str) -> None:
         if show_progress:
@@ -206,36 +209,50 @@ def reproduce(
     with run_lock(reproduction.out):
         # What another process has finished before it let go of the lock is read now.
         reproduction = Reproduction(out, scale, data)
-        forget_failures(reproduction.ledger)
+        for record in reproduction.ledger.failed():
+            del reproduction.ledger.records[record.key]
         runner = Runner(reproduction.ledger, jobs, reproduction.out, reproduction.make_job, say)
-        runner.run(lambda: reproduction.pending(experiments, only))
+        runner.run(lambda: reproduction.plan.pending(experiments, only))
         write_report(reproduction, sentence=sentence)
     remove_lock(reproduction.out)
     return reproduction.failures(experiments, only)
 
 
-def forget_failures(ledger: Ledger) -> None:
-    """Lets cells that failed in an earlier call be run again."""
-    for record in ledger.records():
-        if record.status == FAILED:
-            ledger.retry(record.key)
-
-
-def _chosen(names: Sequence[str]) -> dict[str, Experiment]:
-    if ALL in names:
-        return dict(EXPERIMENTS)
-    unknown = [
-        unknown_name("table or figure", name, [*EXPERIMENTS, ALL])
-        for name in names
-        if name not in EXPERIMENTS
+def _chosen(names: Sequence[str], scale: str, only: str | None) -> list[Experiment]:
+    """Returns the named experiments; raises ConfigError with every name that does not exist."""
+    known = [*EXPERIMENTS, ALL]
+    problems = [unknown_name("table or figure", name, known) for name in names if name not in known]
+    chosen = [
+        EXPERIMENTS[name]
+        for name in (EXPERIMENTS if ALL in names else names)
+        if name in EXPERIMENTS
     ]
-    if unknown:
-        raise ConfigError(unknown)
-    return {name: EXPERIMENTS[name] for name in names}
-
-
-def check_only(experiments: Sequence[Experiment] | Any, only: str | None) -> None:
-    """Raises ConfigError where no experiment has a row of that title."""
-    titles = list(dict.fromkeys(row.title for experiment in experiments for row in experiment.rows))
+    titles = list(dict.fromkeys(row.title for experiment in chosen for row in experiment.rows))
     if only is not None and only not in titles:
-        raise ConfigError(unknown_name("row", only, titles))
+        problems.append(unknown_name("row", only, titles))
+    if scale not in SCALES:
+        problems.append(unknown_name("scale", scale, SCALES))
+    if problems:
+        raise ConfigError(problems)
+    return chosen
+
+
+def _duration(seconds: float) -> str:
+    if not seconds:
+        return ""
+    if seconds < 120:
+        return f", about {seconds:.0f} s"
+    if seconds < 5400:
+        return f", about {seconds / 60:.0f} min"
+    return f", about {seconds / 3600:.1f} h"
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Returns the content of a JSON file; nothing where there is none."""
+    if not is_file(path):
+        return {}
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FolderError(f"{path} is not JSON: {error}") from None
+    return content

@@ -1,4 +1,4 @@
-"""The tasks of a reproduction at each scale: which recipe, which data, which splits are scored.
+"""The tasks of a reproduction at each scale, and the data sets that it makes for itself.
 
 paper   the official data sets in the paper's settings: days on a GPU
 small   smaller models on part of the data: minutes a cell on one core
@@ -7,13 +7,14 @@ tiny    the corpus that genpool generates: seconds a cell, for tests and for a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from genpool.reproduction.data import generated_texts, mixed_nli, tokenized_texts
-
-SCALES = ("paper", "small", "tiny")
+from genpool.data import TableReader, seeded_order
+from genpool.data.rules.generate import generate
+from genpool.disk.atomic import atomic_file
+from genpool.text import WordTokenizer
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,10 @@ class Task:
         title: what the report calls the data.
         recipe: the recipe that every cell begins with.
         overrides: settings that hold for all systems.
-        needs: files and folders below --data that must be there.
-        data: what `genpool train --data` is given, below --data; None where `prepare` makes it or
-            the recipe needs none.
+        needs: files and folders below --data that must be there. Without `prepare`, the first is
+            what is trained on.
         splits: the splits that are scored, by the name of their column.
-        hidden: width of one direction of the encoder at this scale.
-        learning_rates: rates that are tried on the dev set before any comparison; empty: the
-            recipe's own.
-        rate_of: the task whose learning rate this one shares, if any.
+        width: width of one direction of the encoder.
         prepare: makes the data in a folder of the reproduction, from the folder --data.
     """
 
@@ -39,50 +36,126 @@ class Task:
     recipe: str
     overrides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    data: str | None = None
     splits: Mapping[str, str] = field(default_factory=lambda: {"test": "test"})
-    hidden: int = 300
-    learning_rates: tuple[str, ...] = ()
-    rate_of: str | None = None
+    width: int = 300
     prepare: Callable[[Path, Path], None] | None = None
 
 
-#: word vectors by scale, below --data
-VECTORS = {
-    "paper": "glove.840B.300d.zip",
-    "small": "vectors/glove.840B.300d.subset.txt.xz",
-    "tiny": None,
-}
+@dataclass(frozen=True)
+class Scale:
+    """The tasks of a scale, and what is tried on their dev sets.
 
-_PAPER = {
-    "snli": Task("SNLI", "snli", ("penalty.name=none",), ("snli_1.0",), "snli_1.0", hidden=600),
-    "multinli": Task(
-        "MultiNLI",
-        "multinli",
-        ("penalty.name=none",),
-        ("multinli_1.0",),
-        "multinli_1.0",
-        # The labels of the test sets are not public: the dev sets are scored, and the test sets
-        # get submission files.
-        {"in": "dev_matched", "cross": "dev_mismatched"},
-    ),
-    "yelp": Task(
-        "Yelp",
-        "yelp",
-        ("penalty.name=none",),
-        ("yelp_academic_dataset_review.json",),
-        "yelp_academic_dataset_review.json",
-    ),
-    "age": Task("Age", "age", ("penalty.name=none",), ("pan16",), "pan16"),
-}
+    Attributes:
+        tasks: by name; every scale has the same names.
+        vectors: word vectors below --data; None where the recipes need none.
+        learning_rates: rates that are tried on SNLI before any comparison, for all systems and
+            tasks; empty: the recipes' own.
+        weights: weights of a penalty that are tried.
+        seeds: seeds of the rows whose spread is shown.
+    """
 
-_SMALL_HIDDEN = 64
+    tasks: Mapping[str, Task]
+    vectors: str | None = None
+    learning_rates: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ("1", "1e-1", "1e-2", "1e-3", "1e-4")
+    seeds: int = 5
+
+
+#: rows of MultiNLI dev matched that are dev set and in-domain test set; the rest is trained on
+HELD_OUT = 1000
+#: rules that can be told from the words of the two sentences
+TEXT_RULES = ("negation", "passive", "number")
+# Real text is tokenized once, here: in every cell again, it took up to a sixth of the cell's time.
+
+
+def mixed_nli(data: Path, folder: Path) -> None:
+    """Writes train, dev, in and cross from SNLI's training pairs and MultiNLI's dev sets.
+
+    The rows of dev matched are shuffled by a fixed seed: the last 1,000 are the in-domain test
+    set, the 1,000 before them the dev set, all others are trained on beside SNLI's pairs.
+    """
+    snli = _pairs(data / "snli" / "train.tsv.xz")
+    matched = _pairs(data / "mnli" / "dev_matched.tsv.xz")
+    shuffled = [matched[row] for row in seeded_order(len(matched), seed=0)]
+    header = ("label", "premise", "hypothesis")
+    _write(folder / "train.tsv", header, [*snli, *shuffled[: -2 * HELD_OUT]])
+    _write(folder / "dev.tsv", header, shuffled[-2 * HELD_OUT : -HELD_OUT])
+    _write(folder / "in.tsv", header, shuffled[-HELD_OUT:])
+    _write(folder / "cross.tsv", header, _pairs(data / "mnli" / "dev_mismatched.tsv.xz"))
+
+
+def tokenized_texts(source: Path, folder: Path, train_rows: int | None = None) -> None:
+    """Writes train, dev and test of single texts; of train, a number of rows drawn by a seed."""
+    reader = TableReader(source)
+    for split in ("train", "dev", "test"):
+        rows = [(str(example.label), example.first) for example in reader.read(split)]
+        if split == "train" and train_rows is not None:
+            drawn = sorted(seeded_order(len(rows), seed=0)[:train_rows].tolist())
+            rows = [rows[row] for row in drawn]
+        _write(folder / f"{split}.tsv", ("label", "text"), _tokenized(rows))
+
+
+def generated_texts(folder: Path, seed: int) -> None:
+    """Writes train, dev and test tables of single texts, whose label is the rule behind them."""
+    for split, rows in (("train", 1500), ("dev", 300), ("test", 300)):
+        pairs = [pair for pair in generate(rows, seed) if pair.rule in TEXT_RULES]
+        seed += 1
+        texts = [(pair.rule, f"{pair.premise} {pair.hypothesis}") for pair in pairs]
+        _write(folder / f"{split}.tsv", ("label", "text"), texts)
+
+
+def _pairs(path: Path) -> list[tuple[str, ...]]:
+    reader = TableReader(path)
+    examples = reader.read(reader.splits()[0])
+    return _tokenized(
+        [(str(example.label), example.first, str(example.second)) for example in examples]
+    )
+
+
+def _tokenized(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Returns rows of a label and texts, each text as tokens joined by spaces."""
+    labels, *columns = zip(*rows, strict=True)
+    tokenizer = WordTokenizer()
+    texts = [map(" ".join, tokenizer.words_batch(column)) for column in columns]
+    return list(zip(labels, *texts, strict=True))
+
+
+def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        for row in (header, *rows):
+            # A tab or a line break inside a text would be taken for the end of its field; quotes
+            # are characters like any other.
+            file.write("\t".join(" ".join(field.split()) for field in row) + "\n")
+
+
+_NO_PENALTY = ("penalty.name=none",)
+_YELP_FILE = "yelp_academic_dataset_review.json"
+_PAPER = Scale(
+    {
+        "snli": Task("SNLI", "snli", _NO_PENALTY, ("snli_1.0",), width=600),
+        # The labels of MultiNLI's test sets are not public: the dev sets are scored, and the test
+        # sets get submission files.
+        "multinli": Task(
+            "MultiNLI",
+            "multinli",
+            _NO_PENALTY,
+            ("multinli_1.0",),
+            {"in": "dev_matched", "cross": "dev_mismatched"},
+        ),
+        "yelp": Task("Yelp", "yelp", _NO_PENALTY, (_YELP_FILE,)),
+        "age": Task("Age", "age", _NO_PENALTY, ("pan16",)),
+    },
+    vectors="glove.840B.300d.zip",
+)
+
+_SMALL_WIDTH = 64
 _SMALL_SIZES = (
     "embedding.character_maps=20",
-    f"encoder.hidden_dim={_SMALL_HIDDEN}",
-    f"pooling.hidden_dim={_SMALL_HIDDEN}",
+    f"encoder.hidden_dim={_SMALL_WIDTH}",
+    f"pooling.hidden_dim={_SMALL_WIDTH}",
     "pooling.initial_std=0.1",
-    f"classifier.hidden_dim={2 * _SMALL_HIDDEN}",
+    f"classifier.hidden_dim={2 * _SMALL_WIDTH}",
     # In two epochs dev accuracy hardly ever falls, so that the paper's schedule would never lower
     # the rate: it falls to zero instead, and every system ends at its best.
     "training.epochs=2",
@@ -93,53 +166,49 @@ _SMALL_NLI = (*_SMALL_SIZES, "encoder.layers=2", "training.evaluate_every=781")
 # Batches as on SNLI, where the learning rate is chosen; those of the recipes are half as large.
 _SMALL_TEXTS = (*_SMALL_SIZES, "training.batch_size=64", "reader.tokenized=true")
 _STARS_ROWS = 40_000
-# Tried on SNLI, for all tasks: three rates on each task would be eight models more.
-_RATES = ("0.001", "0.002", "0.004")
-_SMALL = {
-    "snli": Task(
-        "SNLI, 99,890 training pairs",
-        "snli-small",
-        _SMALL_NLI,
-        ("snli",),
-        "snli",
-        hidden=_SMALL_HIDDEN,
-        learning_rates=_RATES,
-    ),
-    "multinli": Task(
-        "SNLI's training pairs and 7,815 rows of MultiNLI dev matched",
-        "snli-small",
-        (*_SMALL_NLI, 'data.test=["in","cross"]'),
-        ("snli", "mnli"),
-        splits={"in": "in", "cross": "cross"},
-        hidden=_SMALL_HIDDEN,
-        rate_of="snli",
-        prepare=mixed_nli,
-    ),
-    "yelp": Task(
-        "stars of clothing reviews, 40,000 training rows",
-        "reviews-stars",
-        (*_SMALL_TEXTS, f"data.train_rows={_STARS_ROWS}", "text.max_length=80"),
-        ("reviews-stars",),
-        hidden=_SMALL_HIDDEN,
-        rate_of="snli",
-        prepare=lambda data, folder: tokenized_texts(data / "reviews-stars", folder, _STARS_ROWS),
-    ),
-    "age": Task(
-        "age of bloggers, three ranges, 68,485 training rows",
-        "reviews-age",
-        (
-            *_SMALL_TEXTS,
-            'reader.labels=["13-17","23-27","33-48"]',
-            "text.max_length=50",
-            "vocabulary.minimum_count=3",
+_SMALL = Scale(
+    {
+        "snli": Task(
+            "SNLI, 99,890 training pairs", "snli-small", _SMALL_NLI, ("snli",), width=_SMALL_WIDTH
         ),
-        ("blogs-age",),
-        hidden=_SMALL_HIDDEN,
-        rate_of="snli",
-        prepare=lambda data, folder: tokenized_texts(data / "blogs-age", folder),
-    ),
-}
+        "multinli": Task(
+            "SNLI's training pairs and 7,815 rows of MultiNLI dev matched",
+            "snli-small",
+            (*_SMALL_NLI, 'data.test=["in","cross"]'),
+            ("snli", "mnli"),
+            {"in": "in", "cross": "cross"},
+            _SMALL_WIDTH,
+            mixed_nli,
+        ),
+        "yelp": Task(
+            "stars of clothing reviews, 40,000 training rows",
+            "reviews-stars",
+            (*_SMALL_TEXTS, f"data.train_rows={_STARS_ROWS}", "text.max_length=80"),
+            ("reviews-stars",),
+            width=_SMALL_WIDTH,
+            prepare=lambda data, folder: tokenized_texts(
+                data / "reviews-stars", folder, _STARS_ROWS
+            ),
+        ),
+        "age": Task(
+            "age of bloggers, three ranges, 68,485 training rows",
+            "reviews-age",
+            (
+                *_SMALL_TEXTS,
+                'reader.labels=["13-17","23-27","33-48"]',
+                "text.max_length=50",
+                "vocabulary.minimum_count=3",
+            ),
+            ("blogs-age",),
+            width=_SMALL_WIDTH,
+            prepare=lambda data, folder: tokenized_texts(data / "blogs-age", folder),
+        ),
+    },
+    vectors="vectors/glove.840B.300d.subset.txt.xz",
+    learning_rates=("0.001", "0.002", "0.004"),
+)
 
+_TINY_WIDTH = 8
 _TINY_SIZES = (
     "embedding.word_dim=8",
     "embedding.character_maps=2",
@@ -150,44 +219,35 @@ _TINY_SIZES = (
     "training.epochs=2",
     "training.learning_rate=0.01",
 )
+_TINY_PAIRS = (*_TINY_SIZES, "reader.sizes=[300,60,60]")
 _TINY_TEXTS = (*_TINY_SIZES, "embedding.frozen=false", "vocabulary.minimum_count=1")
-_TINY = {
-    "snli": Task(
-        "pairs generated by rules",
-        "rules",
-        (*_TINY_SIZES, "reader.sizes=[300,60,60]"),
-        hidden=8,
-    ),
-    "multinli": Task(
-        "pairs generated by rules, another seed",
-        "rules",
-        (*_TINY_SIZES, "reader.sizes=[300,60,60]", "reader.seed=100"),
-        splits={"in": "test", "cross": "test"},
-        hidden=8,
-    ),
-    "yelp": Task(
-        "the rule of a generated pair",
-        "texts-scratch",
-        _TINY_TEXTS,
-        hidden=8,
-        prepare=lambda data, folder: generated_texts(folder, seed=10),
-    ),
-    "age": Task(
-        "the rule of a generated pair, another seed",
-        "texts-scratch",
-        _TINY_TEXTS,
-        hidden=8,
-        prepare=lambda data, folder: generated_texts(folder, seed=20),
-    ),
-}
+_TINY = Scale(
+    {
+        "snli": Task("pairs generated by rules", "rules", _TINY_PAIRS, width=_TINY_WIDTH),
+        "multinli": Task(
+            "pairs generated by rules, another seed",
+            "rules",
+            (*_TINY_PAIRS, "reader.seed=100"),
+            splits={"in": "test", "cross": "test"},
+            width=_TINY_WIDTH,
+        ),
+        "yelp": Task(
+            "the rule of a generated pair",
+            "texts-scratch",
+            _TINY_TEXTS,
+            width=_TINY_WIDTH,
+            prepare=lambda _, folder: generated_texts(folder, seed=10),
+        ),
+        "age": Task(
+            "the rule of a generated pair, another seed",
+            "texts-scratch",
+            _TINY_TEXTS,
+            width=_TINY_WIDTH,
+            prepare=lambda _, folder: generated_texts(folder, seed=20),
+        ),
+    },
+    weights=("1", "1e-2"),
+    seeds=2,
+)
 
-TASKS: dict[str, dict[str, Task]] = {"paper": _PAPER, "small": _SMALL, "tiny": _TINY}
-
-#: seeds of the rows whose spread is shown
-SEEDS = {"paper": 5, "small": 5, "tiny": 2}
-#: weights of a penalty that are tried on the dev set
-WEIGHTS = {
-    "paper": ("1", "1e-1", "1e-2", "1e-3", "1e-4"),
-    "small": ("1", "1e-1", "1e-2", "1e-3", "1e-4"),
-    "tiny": ("1", "1e-2"),
-}
+SCALES: dict[str, Scale] = {"paper": _PAPER, "small": _SMALL, "tiny": _TINY}

@@ -10,10 +10,10 @@ from typing import Self, TypeVar
 import tokenizers
 
 from genpool.errors import InputError
+from genpool.tensors.annotations import Annotation, Annotator
 from genpool.text.batch import Batch, WordTable
 from genpool.text.stored_tokenizer import StoredTokenizer
 from genpool.text.tokenizer import Token, WordTokenizer
-from genpool.text.tree_source import TreeSource
 from genpool.text.vocabulary import (
     MAX_WORD_CHARACTERS,
     UNKNOWN,
@@ -21,7 +21,6 @@ from genpool.text.vocabulary import (
     Characters,
     Vocabulary,
 )
-from genpool.trees import Tree
 
 #: a maximum length in tokens is one in characters too: this many for each of them
 CHARACTERS_PER_TOKEN = 64
@@ -105,8 +104,8 @@ class TextPipeline:
         self.tokenizer, self.vocabulary, self.characters = tokenizer, vocabulary, characters
         self.sentence_ends, self.max_length = sentence_ends, max_length
         self.cut = TruncationReport()
-        #: makes the syntax trees of sentences; None for a model that reads none
-        self.tree_source: TreeSource | None = None
+        #: makes what the encoder reads beside the vectors of tokens; None for most encoders
+        self.annotator: Annotator | None = None
 
     @classmethod
     def from_stored(
@@ -219,36 +218,21 @@ class TextPipeline:
         """Returns tokenized sentences as one batch."""
         table = self.table()
         rows = [table.row(words, self.sentence_ends) for words in sentences]
-        return table.batch(rows, self.trees(sentences))
+        return table.batch(rows, self.annotations(sentences))
 
-    def with_trees(self, kind: str | None, parser: str | None) -> TextPipeline:
-        """Returns the same pipeline for a model that reads syntax trees; itself for another.
-
-        Args:
-            kind: the kind of trees, a name of `genpool.trees.TREE_KINDS`; None for no trees.
-            parser: what makes them, a name of `genpool.text.tree_source.PARSERS`; None for
-                balanced trees.
-
-        Raises:
-            ConfigError: the parser is unknown.
-        """
-        if kind is None:
+    def with_annotator(self, annotator: Annotator | None) -> TextPipeline:
+        """Returns the same pipeline with an annotator; itself for None."""
+        if annotator is None:
             return self
         changed = copy.copy(self)
-        changed.tree_source = TreeSource(kind, parser)
+        changed.annotator = annotator
         return changed
 
-    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree] | None:
-        """Returns the syntax trees of tokenized sentences; None for a model that reads none.
-
-        Raises:
-            MissingExtraError: the parser that they need is not installed.
-        """
-        source = self.tree_source
-        if source is None:
+    def annotations(self, sentences: Sequence[Sequence[str]]) -> list[Annotation] | None:
+        """Returns the annotations of tokenized sentences; None without an annotator."""
+        if self.annotator is None:
             return None
-        trees = source.trees(sentences, max_length=self.max_length)
-        return [source.kind.with_ends(tree) for tree in trees] if self.sentence_ends else trees
+        return self.annotator.annotate(sentences, self.max_length, self.sentence_ends)
 
 
 def text_groups(

@@ -35,7 +35,7 @@ class _TextLimits:
 
     max_length: int | None
     cut: TruncationReport = field(default_factory=TruncationReport)
-    tree_source: None = None
+    annotator: None = None
 
 
 class SentenceTransformerEncoder(SentenceVectors):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from genpool.data.folders import require_existing
 from genpool.data.reader import BAD_ROWS, require_choice
 from genpool.data.row_slices import LINE_COLUMN, RowFile, Start
 from genpool.data.table_files import table_format
+from genpool.data.text_files import require_existing
 from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import DataError, InputError, require_extra
 
@@ -223,7 +223,7 @@ def parquet_schema(path: Path) -> Any:
     with require_extra("reading Parquet", "parquet"):
         from pyarrow import parquet
 
-    from genpool.data.seekable import open_seekable
+    from genpool.data.text_files import open_seekable
 
     with open_seekable(path) as stream:
         return parquet.read_schema(stream)
