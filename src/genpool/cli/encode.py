@@ -223,7 +223,7 @@ def _lance(output: str, model: str | None, append: bool) -> OpenOutput | None:
     """Returns what opens a table of LanceDB, which needs an extra; None for other outputs."""
     if not output.rstrip("/").endswith(".lance"):
         return None
-    from genpool.integrations.lance_table import table_writer
+    from genpool.integrations.lancedb import table_writer
 
     return partial(table_writer, output, model=model, append=append)
 
