@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 import pytest
 
@@ -280,9 +280,9 @@ def test_a_wrong_column_is_told_without_torch(place: Path) -> None:
 
 
 def test_every_reader_of_files_can_be_named() -> None:
-    names = options.ReaderName.__metadata__[0].metavar.split("|")
+    names = get_args(options.ReaderName)[1].metavar.split("|")
     assert set(names) == {name for name, kind in READERS.items() if kind.needs_path}
-    assert tuple(options.BadRows.__metadata__[0].metavar.split("|")) == BAD_ROWS
+    assert tuple(get_args(options.BadRows)[1].metavar.split("|")) == BAD_ROWS
 
 
 @pytest.mark.parametrize("command", ["evaluate", "predict"])
