@@ -24,12 +24,8 @@ from genpool.integrations.load_encoder import FolderBytes
 from genpool.jobs.bulk.engines import MAX_DEATHS, too_many_deaths, use_one_thread
 from genpool.jobs.bulk.inputs import Shard
 from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
-<<<<<<< HEAD:src/genpool/integrations/ray/engine.py
 from genpool.model import SentenceEncoder
-=======
 from genpool.saving.storage import CONFIG
-from genpool.model import SentenceEncoder
->>>>>>> main:src/genpool/integrations/ray.py
 
 __all__ = ["RayEngine", "TextEncoder"]
 
