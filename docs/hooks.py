@@ -2,7 +2,7 @@
 
 reference/commands.md    every command with its options, from the help texts
 reference/settings.md    every setting of a recipe, from the docstrings of the settings
-built/rooms.md           the layout and the walks, from CONTRIBUTING.md
+built/rooms.md           the layout, from CONTRIBUTING.md
 paper/reproduction.md    the report of the reproduction, from results/
 results/                 the measured figures, from results/
 examples/                the notebooks
@@ -243,9 +243,8 @@ def _options(section: str, classes: dict[str, Any]) -> str:
 
 def _readers() -> str:
     """Returns the options of every reader: those of tables as one table, the others by name."""
-    from genpool.data.column_reader import ColumnReader
     from genpool.data.readers import READERS, reader_options
-    from genpool.data.table import TableReader
+    from genpool.data.table import ColumnReader, TableReader
 
     entries = _arguments(ColumnReader) | _arguments(TableReader)
     known = reader_options("table")

@@ -37,9 +37,9 @@ pytest_plugins = ["tests.helpers.commands"]
 #: the files that take longest; begun last, one of them would leave a core without work
 SLOW_FILES = (
     "tests/test_docs.py",
-    "tests/experiments/test_reproduce.py",
+    "tests/reproduction/test_reproduce.py",
     "tests/test_readme.py",
-    "tests/integrations/test_onnx_encoders.py",
+    "tests/integrations/test_onnx_export.py",
     "tests/service/browser/test_for_everybody.py",
     "tests/training/test_stop_and_go.py",
 )

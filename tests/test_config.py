@@ -136,7 +136,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
         "unknown text.rules 'pen'. Did you mean 'penn'? Known: parts, penn, whitespace.",
         "text.max_length is 0; expected 1 or more.",
         "unknown setting 'text.sentence_end'. Did you mean 'text.sentence_ends'? "
-        "Known: text.folding, text.lower_case_fallback, text.max_length, text.parser, text.rules, "
+        "Known: text.folding, text.lower_case_fallback, text.max_length, text.rules, "
         "text.sentence_ends.",
         "embedding.word_dim is '300'; expected a whole number.",
         "embedding.dropout is 1; expected a number below 1.0.",

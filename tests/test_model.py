@@ -113,21 +113,23 @@ def test_same_vector_with_padding_in_the_batch_itself(make_encoder, pooling, enc
             batch,
             index=torch.cat([before, after], dim=1),
             mask=torch.cat([mask_before, mask_after], dim=1),
-            trees=None if batch.trees is None else moved_trees(batch, mask_after is batch.mask),
+            annotations=None
+            if batch.annotations is None
+            else moved_annotations(batch, mask_after is batch.mask),
         )
         with torch.no_grad():
             assert difference(model(padded).vector, expected) <= TOLERANCE
             assert difference(model(padded, weights=True).vector, expected) <= TOLERANCE
 
 
-def moved_trees(batch: Batch, right: bool) -> Tensor:
-    """The trees of a batch with four positions of padding, on the left if they move to the right.
+def moved_annotations(batch: Batch, right: bool) -> Tensor:
+    """The annotations with four positions of padding, on the left if they move to the right.
 
     Padding has values that are no tree.
     """
-    assert batch.trees is not None
-    empty = torch.full_like(batch.trees[:, :1], 77).expand(-1, 4, -1)
-    return torch.cat([empty, batch.trees] if right else [batch.trees, empty], dim=1)
+    assert batch.annotations is not None
+    empty = torch.full_like(batch.annotations[:, :1], 77).expand(-1, 4, -1)
+    return torch.cat([empty, batch.annotations] if right else [batch.annotations, empty], dim=1)
 
 
 PATHS = {

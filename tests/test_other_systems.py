@@ -54,7 +54,7 @@ for name in names:
         importlib.import_module(name)
     except genpool.errors.MissingExtraError:  # an adapter
         pass
-from genpool.training.tracking import peak_memory_mb
+from genpool.training.report import peak_memory_mb
 print(len(names), sorted(asked), peak_memory_mb())
 """
 

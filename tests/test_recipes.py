@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator
@@ -15,30 +16,12 @@ from genpool.config import to_dict
 from genpool.distillation import read_distillation
 from genpool.encoder import ENCODERS, Encoder
 from genpool.errors import ConfigError
-from genpool.recipes import recipe_names, recipe_text, recipe_title
+from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text, recipe_title
 from genpool.tensors.initialization import GAUSSIAN_STD
 from genpool.tensors.meta import on_meta_device
 from genpool.training import read_settings
 
-NAMES = {
-    "snli",
-    "snli-released",
-    "multinli",
-    "age",
-    "yelp",
-    "snli-small",
-    "sick",
-    "reviews-stars",
-    "reviews-age",
-    "sst5",
-    "trec",
-    "rules",
-    "texts",
-    "pairs",
-    "texts-scratch",
-    "pairs-scratch",
-    "embedded-nli",
-}
+NAMES = set(recipe_names()) - {"embedded"}
 #: encoder and pooling of the systems that other papers published
 SYSTEMS = {
     "snli-nse": ("nse", "last"),
@@ -50,16 +33,9 @@ SYSTEMS = {
     "snli-gumbel-tree": ("gumbel-tree", "last"),
     "snli-gumbel-tree-600": ("gumbel-tree", "last"),
 }
-NAMES |= SYSTEMS.keys()
-#: recipes of `genpool distil`
-DISTILLATIONS = {
-    "embedded",
-    "embedded-second",
-    "embedded-general",
-    "embedded-general-more",
-    "embedded-general-last",
-    "embedded-poolings",
-}
+#: recipes of `genpool distil`: that of the package, and the further steps of the embedded encoder
+STEPS = sorted((Path(__file__).parents[1] / "benchmarks" / "release" / "recipes").glob("*.toml"))
+DISTILLATIONS = ["embedded", *map(str, STEPS)]
 #: section 4.2 of the paper, number by number
 PAPER = {
     "snli": {"layers": 3, "hidden": 600, "rate": 4e-4, "clip": 10, "batch": 128, "d_a": 600},
@@ -72,17 +48,19 @@ FROZEN = {"snli": True, "multinli": True, "age": False, "yelp": False}
 PENALTY = {"snli": "parameter", "multinli": "parameter", "age": "attention", "yelp": "parameter"}
 
 
-def test_the_recipes_are_these() -> None:
-    assert set(recipe_names()) == NAMES | DISTILLATIONS
+def test_every_recipe_has_its_place_in_the_list() -> None:
+    listed = [name for names in RECIPE_GROUPS.values() for name in names]
+    assert sorted(listed) == recipe_names() and set(PAPER) | set(SYSTEMS) <= set(listed)
 
 
-@pytest.mark.parametrize("name", sorted(DISTILLATIONS))
+@pytest.mark.parametrize("name", DISTILLATIONS, ids=lambda name: Path(name).stem)
 def test_the_embedded_recipes_are_distillations(name: str) -> None:
     text = recipe_text(name)
     settings = read_distillation(text, source=name)
     scored = {"stsb/dev", "stsb/test", "sick/dev", "sick/test"}
     assert {entry.split(".tsv")[0] for entry in settings.corpus.exclude} >= scored
-    assert f"#   genpool distil {name} --data DATA" in text
+    command = rf"^#   genpool distil \S*{Path(name).stem}\S* --data DATA"
+    assert re.search(command, text, re.MULTILINE)
     with pytest.raises(ConfigError, match="genpool distil"):
         read_settings(text)
 
@@ -249,10 +227,11 @@ def values(tables: Any) -> Iterator[Any]:
         yield tables
 
 
-@pytest.mark.parametrize("name", recipe_names())
-def test_a_recipe_names_no_place_of_one_machine(name: str) -> None:
-    texts = [value for value in values(tomllib.loads(recipe_text(name))) if isinstance(value, str)]
-    assert texts
-    for text in texts:
-        assert not (PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute())
-        assert not text.startswith("~")
+def test_a_recipe_names_no_place_of_one_machine() -> None:
+    for name in recipe_names():
+        tables = tomllib.loads(recipe_text(name))
+        texts = [value for value in values(tables) if isinstance(value, str)]
+        assert texts, name
+        for text in texts:
+            assert not (PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute())
+            assert not text.startswith("~")

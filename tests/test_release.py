@@ -56,6 +56,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
+@pytest.mark.docs
 def test_the_wheel_has_all_that_the_package_has(wheel: zipfile.ZipFile) -> None:
     package = ROOT / "src" / "genpool"
     sources = {
@@ -78,6 +79,7 @@ def test_the_wheel_has_all_that_the_package_has(wheel: zipfile.ZipFile) -> None:
         assert needed in names
 
 
+@pytest.mark.docs
 def test_the_wheel_has_no_tests_and_no_data_sets(wheel: zipfile.ZipFile) -> None:
     kinds = {Path(name).suffix for name in wheel.namelist() if ".dist-info/" not in name}
     assert kinds <= {
@@ -88,6 +90,7 @@ def test_the_wheel_has_no_tests_and_no_data_sets(wheel: zipfile.ZipFile) -> None
     assert sum(info.compress_size for info in wheel.infolist()) < 25e6
 
 
+@pytest.mark.docs
 def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
     (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
     metadata = wheel.read(name).decode()
@@ -125,17 +128,14 @@ def lower_bound(requirement: Requirement) -> str:
     return bound
 
 
-@pytest.mark.parametrize("package", sorted(requirements()))
-def test_the_lowest_versions_are_those_that_are_promised(package: str) -> None:
+def test_packages_are_pinned_to_the_lowest_promised_version_and_within_the_promise() -> None:
     lowest = pins("constraints-lowest.txt")
     # That of torch is named by the workflow: make has another default, which is smaller to install.
     (lowest["torch"],) = re.findall(r"LOWEST_TORCH=(\S+)", read(".github/workflows/test.yml"))
-    assert Version(lowest[package]) == Version(lower_bound(requirements()[package]))
-
-
-@pytest.mark.parametrize("package", sorted(requirements()))
-def test_every_package_is_pinned_within_its_promise(package: str) -> None:
-    assert requirements()[package].specifier.contains(pins("constraints.txt")[package])
+    pinned = pins("constraints.txt")
+    for package, requirement in requirements().items():
+        assert Version(lowest[package]) == Version(lower_bound(requirement)), package
+        assert requirement.specifier.contains(pinned[package]), package
 
 
 def test_workflows_try_every_version_of_python_that_is_promised() -> None:

@@ -22,7 +22,7 @@ from benchmarks.results_pages.embedded_words import held_out_sentences
 from genpool import SentenceEncoder
 from genpool.data.sentences import read_sentences
 from genpool.text import WordTokenizer
-from genpool.text.folding import folded
+from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS
 
 CORPUS = "english/sentences.tsv.xz"

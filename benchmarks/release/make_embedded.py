@@ -1,22 +1,25 @@
 """Makes the models inside the package from two finished runs: 8-bit weights, 4-bit word tables.
 
-The encoder, from the one that is in the package (GTE: the folder of gte-small in ONNX format):
+The encoder, from the one that is in the package (GTE: the folder of gte-small in ONNX format;
+RECIPES=benchmarks/release/recipes):
 
     python -m benchmarks.release.corpus_words --out words.txt --wink WINK.json --glove wink.txt
     python -m benchmarks.release.widen_student --words words.txt --cache CACHE --teacher GTE \\
         --glove wink.txt --out runs/widened
-    genpool distil embedded-general --data DATA --set training.start=runs/widened \\
-        --set teacher.model=GTE --out runs/general
+    genpool distil $RECIPES/embedded-general.toml --data DATA \\
+        --set training.start=runs/widened --set teacher.model=GTE --out runs/general
     python -m benchmarks.release.add_words --encoder runs/general/best --words words.txt \\
         --out runs/more-words
-    genpool distil embedded-general-more --data DATA --set training.start=runs/more-words \\
-        --set teacher.model=GTE --out runs/more
-    genpool distil embedded-general-last --data DATA --set training.start=runs/more/best \\
+    genpool distil $RECIPES/embedded-general-more.toml --data DATA \\
+        --set training.start=runs/more-words --set teacher.model=GTE --out runs/more
+    genpool distil $RECIPES/embedded-general-last.toml --data DATA \\
+        --set training.start=runs/more/best \\
         --set teacher.model=GTE --out runs/last   # with 60,000 of SNLI's sentences
-    genpool distil embedded-general-last --data DATA --set training.start=runs/last/best \\
-        --set teacher.model=GTE --out runs/last-2
-    genpool distil embedded-general-last --data DATA --set training.start=runs/last-2/best \\
-        --set teacher.model=GTE --set teacher.centre_share=0.95 --set training.epochs=1 \\
+    genpool distil $RECIPES/embedded-general-last.toml --data DATA \\
+        --set training.start=runs/last/best --set teacher.model=GTE --out runs/last-2
+    genpool distil $RECIPES/embedded-general-last.toml --data DATA \\
+        --set training.start=runs/last-2/best --set teacher.model=GTE \\
+        --set teacher.centre_share=0.95 --set training.epochs=1 \\
         --set training.learning_rate=0.0003 --out runs/last-3   # with 60,000 of SNLI's sentences
     python -m benchmarks.release.average_encoders runs/last-2/best runs/last-3/best \\
         --out runs/average
@@ -46,8 +49,9 @@ from benchmarks.release.word_table import with_word_table
 from genpool import PairClassifier, SentenceEncoder
 from genpool.data import TableReader
 from genpool.embedded import embedded_folder
-from genpool.jobs.tables import evaluate_similarity, predict_table
-from genpool.text.folding import folded
+from genpool.jobs.evaluate import evaluate_similarity
+from genpool.jobs.tables import predict_table
+from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS
 
 #: entries of the classifier's vocabulary; other words are represented by their n-grams

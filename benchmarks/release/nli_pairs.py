@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.data import data_path
+from benchmarks.release.wide_rules import WIDE_RULES
 from genpool.data import TableReader
-from genpool.data.rules.cases import LABELS
-from genpool.data.rules.generate import generate
-from genpool.disk.atomic_file import atomic_file
+from genpool.data.rules.generate import LABELS, generate
+from genpool.disk.atomic import atomic_file
 from genpool.distillation.corpus import comparison_key, untokenized
 from genpool.errors import DataError
 
@@ -141,7 +141,7 @@ def training_pairs(
         *read_pairs("snli/train"),
         *read_pairs("sick/train") * sick_repeats,
         *learned,
-        *(NliPair(*pair[:3], "rules") for pair in generate(generated, seed, "wide")),
+        *(NliPair(*pair[:3], "rules") for pair in generate(generated, seed, WIDE_RULES)),
     ]
     return [pair for pair in train if pair.key not in scored], dev
 

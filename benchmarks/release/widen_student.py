@@ -30,8 +30,7 @@ from genpool.config import ModelSettings, ngrams_of
 from genpool.distillation.vector_cache import VectorCache
 from genpool.encoder.bilstm import BiLSTMStack
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer, WordVectors, read_vectors
-from genpool.text.ngrams import CharacterNgrams
-from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
+from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN, CharacterNgrams
 
 WORD_DIM, NGRAM_BUCKETS, NGRAM_SIZES = 160, 20_000, (3, 4)
 #: known words are hidden so often in the distillation, so that n-grams are trained

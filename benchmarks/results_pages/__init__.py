@@ -1,1 +1,1 @@
-"""One script for each page of `results/`, except for bench.md, which `genpool bench` writes."""
+"""One script for each page of `results/`, except for bench.md, which `make bench` writes."""

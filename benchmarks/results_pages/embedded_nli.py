@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.pages import markdown_table, one_line, versions_line, write_page
 from benchmarks.release.nli_pairs import MULTINLI, NliPair, read_pairs, scored_half
+from benchmarks.release.wide_rules import WIDE_RULES
 from genpool import PairClassifier
 from genpool.data.rules.generate import generate
 from genpool.evaluation import AccuracyReport, accuracy_report
@@ -23,7 +24,7 @@ GENERATED, GENERATED_SEED = 3_000, 9_001
 
 def scored_pairs() -> dict[str, Sequence[NliPair]]:
     """Returns the pairs of every set that is scored; none of them is learned."""
-    generated = generate(GENERATED, GENERATED_SEED, rules="wide")
+    generated = generate(GENERATED, GENERATED_SEED, rules=WIDE_RULES)
     return {
         "SNLI test": read_pairs("snli/test"),
         "MultiNLI matched, other half": scored_half(MULTINLI[0]),

@@ -1,9 +1,9 @@
 """Generalized, max and mean pooling as students of one teacher, at equal size, with several seeds.
 
     for each SEED:
-        genpool distil embedded-poolings --data DATA --set vectors.path=GLOVE \\
-            --set teacher.model=GTE --cache runs/teacher --set training.seed=SEED \\
-            --out runs/generalized-SEED
+        genpool distil benchmarks/release/recipes/embedded-poolings.toml --data DATA \\
+            --set vectors.path=GLOVE --set teacher.model=GTE --cache runs/teacher \\
+            --set training.seed=SEED --out runs/generalized-SEED
         the same for max and mean, with --set pooling.name=max --set encoder.hidden_dim=360
     python -m benchmarks.results_pages.embedded_poolings generalized=runs/generalized-0/best \\
         generalized=runs/generalized-1/best ... max=runs/max-0/best ... mean=runs/mean-2/best

@@ -24,11 +24,8 @@ from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.inference import QuickEncoder
 from genpool.inference.batching import map_by_length
-from genpool.jobs.bulk.inputs import InputFile
-from genpool.jobs.bulk.options import VECTOR_TYPES, BulkOptions, ShardSettings
-from genpool.jobs.bulk.plan import PlannedFile, plan_file
-from genpool.jobs.bulk.shard import read_rows
-from genpool.jobs.bulk.shard_file import shard_writer
+from genpool.jobs.bulk.inputs import VECTOR_TYPES, BulkOptions, InputFile, plan_file
+from genpool.jobs.bulk.shard import Row, ShardSettings, read_rows, shard_writer, write_rows
 
 ENGLISH = "english/sentences.tsv.xz"
 ROWS, ROUNDS = 20_000, 3
@@ -101,14 +98,14 @@ class Stages:
             stages[f"write, {vectors}"] = partial(self.write, vectors)
         return stages
 
-    def plan(self, kind: str) -> PlannedFile:
+    def plan(self, kind: str) -> InputFile:
         """Finds the slices of a file: what the driver does before the workers start."""
         options = self.settings().options
         return plan_file(InputFile("corpus", self.paths[kind]), 0, "", options)
 
     def read(self, kind: str) -> int:
         """Reads all rows of a file."""
-        shard = self.plan(kind).shards(0, self.paths[kind], self.rows)[0]
+        shard = self.plan(kind).shards(0, self.rows)[0]
         return sum(1 for _ in read_rows(shard, self.settings(), Counter()))
 
     def encode(self, int8: bool) -> None:
@@ -120,11 +117,12 @@ class Stages:
     def write(self, vectors: str) -> int:
         """Writes a shard to the disk; returns its size."""
         path = self.folder / "shard.parquet"
-        ids = [f"corpus.txt:{row + 1}" for row in range(self.rows)]
-        with shard_writer(path, self.settings(vectors)) as file:
+        rows = [Row(f"corpus.txt:{row + 1}", "", ()) for row in range(self.rows)]
+        settings = self.settings(vectors)
+        with shard_writer(path, settings) as writer:
             for start in range(0, self.rows, 64 * BATCH):
                 part = slice(start, start + 64 * BATCH)
-                file.write(ids[part], [], self.vectors[part])
+                write_rows(writer, rows[part], self.vectors[part], settings)
         return path.stat().st_size
 
 

@@ -21,17 +21,20 @@ import torch
 from benchmarks.pages import markdown_table, one_line, versions_line, write_page
 from benchmarks.speed.harness import interleaved, ratios
 from benchmarks.speed.sizes import SNLI, make_sentences, make_text
-from genpool.experiments.ledger import Ledger
-from genpool.experiments.plan import Plan
-from genpool.experiments.systems import SYSTEMS
 from genpool.model import Classified, PairClassifier, SentenceEncoder
 from genpool.pooling import Pooled
 from genpool.recipes import recipe_text
+from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.ledger import Ledger
+from genpool.reproduction.plan import Plan
+from genpool.reproduction.trees import Tree, TreeAnnotator
+from genpool.tensors.annotations import pad_annotations
 from genpool.text import Batch, TextPipeline
-from genpool.training.losses import BatchShare, EncoderLoss, ExtraLoss, step_loss
+from genpool.training.objective import BatchShare, EncoderLoss, ExtraLoss, step_loss
 from genpool.training.settings import read_settings
-from genpool.trees import TREE_KINDS, Tree, pad_trees
 
+#: titles of the systems, as in table 1
+TITLES = {row.system: row.title for row in EXPERIMENTS["table1"].rows}
 #: the system that the others are compared with
 BASELINE = "generalized"
 #: the rows of table 1 that are not built from blocks of the paper's own model
@@ -67,16 +70,15 @@ class Sentences:
 
     def batches(self, model: PairClassifier, size: int) -> list[Batch]:
         """Returns batches of so many sentences, with trees if the model reads them."""
-        kind = model.encoder.encoder.tree_kind
+        kind = model.encoder.encoder.annotator_class
         batches = []
         for start in range(0, len(self.words), size):
             batch = model.text.batch(self.words[start : start + size])
-            if kind is not None:
+            if kind is not None and issubclass(kind, TreeAnnotator):
                 dependencies = self.dependencies[start : start + size]
-                trees = [TREE_KINDS[kind].from_dependencies(tree) for tree in dependencies]
-                batch = replace(
-                    batch, trees=torch.from_numpy(pad_trees(trees, batch.mask.shape[1]))
-                )
+                trees = [kind.from_dependencies(tree) for tree in dependencies]
+                padded = pad_annotations(trees, batch.mask.shape[1])
+                batch = replace(batch, annotations=torch.from_numpy(padded))
             batches.append(batch)
         return batches
 
@@ -180,7 +182,7 @@ def page_row(speed: Speed, baseline: Speed, tokens: int, loop_tokens: int) -> li
     )
     met = "" if times >= GOAL else f", below the goal of {GOAL:g}"
     return [
-        SYSTEMS[speed.name].title,
+        TITLES[speed.name],
         f"{speed.parameters:,}",
         f"{rate:,.0f}",
         f"{share:.2f}",

@@ -1,1 +1,1 @@
-"""The comparisons of `genpool bench`; `comparisons.py` lists them."""
+"""The comparisons of `make bench`; `comparisons.py` lists them."""

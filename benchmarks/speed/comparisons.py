@@ -18,7 +18,7 @@ from benchmarks.speed.startup import startup_rows
 from benchmarks.speed.stream_memory import stream_memory_rows
 from benchmarks.speed.training import SIZES, training_rows
 from genpool.errors import InputError, unknown_name
-from genpool.training.tracking import versions
+from genpool.training.report import versions
 
 COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     **{f"training-{name}": partial(training_rows, size) for name, size in SIZES.items()},
@@ -86,7 +86,7 @@ def page(rows: Iterable[Row], about: str, rounds: int) -> str:
     """Returns the page results/bench.md."""
     parts = [
         "# Speed and memory",
-        f"`genpool bench --write`, {rounds} rounds; seed 0; {about}.",
+        f"`python -m benchmarks --write`, {rounds} rounds; seed 0; {about}.",
         one_line(INTRODUCTION),
         one_line(BATCHES),
         markdown_table(HEADER, [_cells(row) for row in rows]),

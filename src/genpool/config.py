@@ -27,8 +27,7 @@ from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.tensors.dropout import DropoutScaling
 from genpool.tensors.initialization import Initialization
 from genpool.tensors.meta import on_meta_device
-from genpool.text.ngrams import CharacterNgrams
-from genpool.text.tree_source import ParserName
+from genpool.text.vocabulary import CharacterNgrams
 
 Settings = TypeVar("Settings")
 
@@ -44,8 +43,6 @@ class TextSettings:
         max_length: keep at most this many tokens. Default: None, which keeps all.
         lower_case_fallback: look a word that is not in the vocabulary as written up in lower case.
             Default: True.
-        parser: what parses text for an encoder that reads syntax trees: "spacy" (the extra
-            `parse`). Default: None: text without a parse gets balanced trees.
         folding: words that differ in capitals, accents, the kind of their apostrophe, full-width
             or characters without width are the same word. Default: False.
     """
@@ -54,7 +51,6 @@ class TextSettings:
     sentence_ends: bool = False
     max_length: int | None = field(default=None, metadata={"minimum": 1})
     lower_case_fallback: bool = True
-    parser: ParserName | None = None
     folding: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -17,13 +17,13 @@ from genpool.config import ModelSettings
 from genpool.errors import FolderError, InputError
 from genpool.inference.batching import evaluation_mode, map_by_length
 from genpool.inference.explanation import Explanation, LabelExplanation, PairExplanation
-from genpool.inference.sentence_vectors import require_iterable, require_text, require_texts
 from genpool.pooling import Pooled
 from genpool.progress import progress
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
 from genpool.sentence_encoder import SentenceEncoder
 from genpool.text import Batch, TextPipeline
+from genpool.text.validation import require_pairs, require_texts
 
 __all__ = [
     "CLASSIFIERS",
@@ -71,10 +71,6 @@ class Classifier(SavedModel, CalibrationMethods):
             settings.initialization,
             settings.dropout_scaling,
         )
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        SentenceEncoder.holders[cls.__name__] = lambda folder: cls._load(folder).encoder
 
     @classmethod
     def _assemble(
@@ -205,8 +201,7 @@ class TextClassifier(FitTexts, Classifier):
         """
         if isinstance(sentences, str):
             raise InputError("got one string; expected a list of sentences: predict([sentence]).")
-        texts = require_texts(require_iterable(sentences))
-        examples = [[self.text.words(text)] for text in texts]
+        examples = [[self.text.words(text)] for text in require_texts(sentences)]
         return self.predict_tokenized(examples, batch_size, show_progress_bar)
 
     def predict(
@@ -304,15 +299,7 @@ class PairClassifier(FitPairs, Classifier):
             >>> model.predict_proba([("A man sleeps.", "A person rests.")]).shape
             (1, 3)
         """
-        examples = []
-        for number, pair in enumerate(require_iterable(pairs)):
-            if isinstance(pair, str) or not isinstance(pair, Collection) or len(pair) != 2:
-                raise InputError(
-                    f"pair {number} is {pair!r}; expected two sentences: "
-                    "predict([(premise, hypothesis), ...])."
-                )
-            sides = [require_text(side, f"pair {number}: ") for side in pair]
-            examples.append([self.text.words(side) for side in sides])
+        examples = [[self.text.words(side) for side in pair] for pair in require_pairs(pairs)]
         return self.predict_tokenized(examples, batch_size, show_progress_bar)
 
     def predict(

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from genpool.errors import ConfigError, unknown_name
 
@@ -37,6 +37,12 @@ class Registry(dict[str, type[T]], Generic[T]):
         self.kind, self.base = kind, base
         #: the module that each further class came from
         self.plugins: dict[str, str] = {}
+
+    @overload
+    def register(self, name: str) -> Callable[[Class], Class]: ...
+
+    @overload
+    def register(self, name: str, cls: Class) -> Class: ...
 
     def register(self, name: str, cls: Class | None = None) -> Callable[[Class], Class] | Class:
         """Adds a class, which settings and saved folders then select by its name.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import ClassVar, Self, cast
+from typing import Self, cast
 
 from torch import Tensor, nn
 
@@ -25,8 +25,6 @@ from genpool.inference.sentence_vectors import (
     SentenceVectors,
     StreamEncoder,
     ignore_progress,
-    require_iterable,
-    require_text,
 )
 from genpool.inference.workers import WorkerPool
 from genpool.pooling import POOLINGS, Pooled, Pooling
@@ -35,8 +33,8 @@ from genpool.saving.saved_model import SavedModel
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
+from genpool.text.validation import require_iterable, require_text
 from genpool.text.vocabulary import BEGIN, END
-from genpool.trees import to_brackets
 
 #: below this number of sentences the quick form is not worth making
 QUICK_MIN_SENTENCES = 64
@@ -54,13 +52,6 @@ def set_pooling_direction(settings: ModelSettings) -> ModelSettings:
         return settings
     options = {"bidirectional": encoder.bidirectional, **pooling.options}
     return replace(settings, pooling=Part(pooling.name, options))
-
-
-def with_needed_trees(text: TextPipeline, settings: ModelSettings) -> TextPipeline:
-    """Returns the text pipeline, which makes syntax trees where the encoder reads them."""
-    encoder = ENCODERS.get(settings.encoder.name)
-    # An unknown name is reported by the model, with the nearest one.
-    return text if encoder is None else text.with_trees(encoder.tree_kind, settings.text.parser)
 
 
 def require_matching_ngrams(text: TextPipeline, settings: ModelSettings) -> None:
@@ -116,13 +107,10 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         >>> print(model.explain("A man sleeps."))
     """
 
-    #: loads the encoder of another kind of folder, by kind; `genpool.model` enters its classifiers
-    holders: ClassVar[dict[str, Callable[[storage.SavedFolder], SentenceEncoder]]] = {}
-
     def __init__(self, text: TextPipeline, settings: ModelSettings | None = None) -> None:
         settings = set_pooling_direction(settings or ModelSettings())
         require_matching_ngrams(text, settings)
-        super().__init__(with_needed_trees(text, settings), settings)
+        super().__init__(text, settings)
         embedding = self.settings.embedding
         self.embedding = TokenEmbedding(
             len(text.vocabulary),
@@ -141,6 +129,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         )
         encoder = self.settings.encoder
         self.encoder = ENCODERS[encoder.name](self.embedding.output_dim, **encoder.options)
+        self.text = text.with_annotator(self.encoder.make_annotator())
         self.pooling = build_pooling(self.settings, self.encoder)
         projection_dim = self.settings.projection.dim
         if projection_dim is not None:
@@ -184,8 +173,11 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     @classmethod
     def _load(cls, folder: storage.SavedFolder) -> Self:
         """Returns the encoder of a folder that was opened, also of a classifier's."""
-        load_holder = cls.holders.get(folder.kind)
-        return super()._load(folder) if load_holder is None else cast(Self, load_holder(folder))
+        from genpool.model import CLASSIFIERS  # which are made of this class
+
+        if folder.kind in CLASSIFIERS:
+            return cast(Self, CLASSIFIERS[folder.kind]._load(folder).encoder)
+        return super()._load(folder)
 
     @property
     def output_dim(self) -> int:
@@ -204,7 +196,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             `Pooled`: vector (batch, output_dim), heads (batch, heads, dim), and weights
             (batch, heads, time, dim or 1) or None.
         """
-        packing = Packing.from_mask(batch.mask, batch.trees)
+        packing = Packing.from_mask(batch.mask, batch.annotations)
         states, gates = self._states(batch, packing)
         return self.project(self._pool(states, gates, packing, weights))
 
@@ -312,7 +304,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         if self.text.sentence_ends:
             names = self.text.vocabulary.words
             tokens = [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
-        packing = Packing.from_mask(batch.mask, batch.trees)
+        packing = Packing.from_mask(batch.mask, batch.annotations)
         with evaluation_mode():
             states, gates = self._states(batch, packing)
             weights = pooling_weights(
@@ -323,11 +315,10 @@ class SentenceEncoder(SavedModel, SentenceVectors):
                 packing.unpack(states), packing.mask(), *_padded(gates, packing)
             )  # (1, heads, tokens, dim)
             vectors = LeaveOneOut.of(pooled, without, self.project)
-            trees = self.encoder.binary_trees(self.embedding.rows(batch, packing), packing)
+            # A single sentence: packed rows are its tokens in order.
+            words = [token.text for token in tokens]
+            tree = self.encoder.tree(words, self.embedding.rows(batch, packing), packing)
         weights = weights[0].float().cpu()  # (heads, tokens, dim or 1)
-        # A single sentence: packed rows are its tokens in order.
-        words = [token.text for token in tokens]
-        tree = None if trees is None else to_brackets(words, trees.cpu().numpy())
         return Explanation(sentence, tokens, weights.numpy(), vectors, truncated, tree=tree)
 
     def explain_pair(self, first: str, second: str) -> PairExplanation:

@@ -20,7 +20,7 @@ from benchmarks.release.nli_pairs import (
     write_pairs,
 )
 from genpool.data import TableReader
-from genpool.data.rules.cases import LABELS
+from genpool.data.rules.generate import LABELS
 from genpool.errors import DataError
 from tests.helpers.shared_data import shared_data
 

@@ -18,12 +18,11 @@ from benchmarks.results_pages.systems import (
     train_step,
 )
 from benchmarks.speed.sizes import make_text
-from genpool.experiments.systems import SYSTEMS
-from genpool.experiments.table1 import TABLE1
 from genpool.model import PairClassifier
+from genpool.reproduction.definitions import EXPERIMENTS, SYSTEMS
+from genpool.reproduction.trees import BinaryTrees, DependencyTrees, TreeAnnotator
 from genpool.tensors.dropout import dropout_disabled
 from genpool.text import TextPipeline
-from genpool.trees import TREE_KINDS
 
 WIDTH = 6
 SMALL = (
@@ -41,12 +40,12 @@ def text() -> TextPipeline:
 
 def small_system(name: str, text: TextPipeline) -> PairClassifier:
     """The system with layers of a few dimensions."""
-    width = "maps" if "encoder.maps=300" in SYSTEMS[name].published else "hidden_dim"
+    width = "maps" if "encoder.maps={width}" in SYSTEMS[name].overrides else "hidden_dim"
     return make_system(name, text, (*SMALL, f"encoder.{width}={WIDTH}"))
 
 
 def test_every_system_of_table_1_that_has_blocks_of_its_own_is_measured() -> None:
-    assert set(NAMES) < {row.system for row in TABLE1.rows if row.paper}
+    assert set(NAMES) < {row.system for row in EXPERIMENTS["table1"].rows if row.paper}
     assert len(NAMES) == 8
 
 
@@ -84,15 +83,15 @@ def test_a_part_of_the_pairs_keeps_both_sides_together(text: TextPipeline) -> No
     assert part.tokens == sum(len(words) for words in part.words)
 
 
-@pytest.mark.parametrize("kind", TREE_KINDS)
-def test_random_trees_are_trees(kind: str) -> None:
+@pytest.mark.parametrize("kind", [BinaryTrees, DependencyTrees])
+def test_random_trees_are_trees(kind: type[TreeAnnotator]) -> None:
     random = np.random.default_rng(0)
     for tokens in (1, 2, 3, 20):
         trees = [random_dependencies(tokens, random) for _ in range(20)]
         for tree in trees:
-            made = TREE_KINDS[kind].from_dependencies(tree)
+            made = kind.from_dependencies(tree)
             assert len(made) == tokens
-            TREE_KINDS[kind].check(made)
+            kind.check(made)
     assert len({tree.tobytes() for tree in trees}) > 10
 
 

@@ -14,6 +14,7 @@ from tests.helpers.commands import Command
 from tests.helpers.distillation_runs import RECIPE, WORDS, BagOfWords, sentence, write_tables
 from tests.helpers.training_runs import sets
 
+RELEASE_RECIPES = Path(__file__).parents[2] / "benchmarks" / "release" / "recipes"
 #: tables of the two recipes and their columns
 TABLES = {
     **{f"stsb/{split}": ("score", "sentence1", "sentence2") for split in ("train", "dev", "test")},
@@ -64,7 +65,8 @@ def test_both_recipes_of_the_embedded_encoder(genpool: Command, place: Path) -> 
     assert "dev_spearman: " in said.out
     assert said.out.endswith("model: runs/embedded/best\n")
     start = ["training.start=runs/embedded/best", "training.epochs=1", "training.batch_size=16"]
-    said = genpool("distil", "embedded-second", "--data", "data", "--quiet", *sets(start))
+    recipe = str(RELEASE_RECIPES / "embedded-second.toml")
+    said = genpool("distil", recipe, "--data", "data", "--quiet", *sets(start))
     assert said.code == 0 and said.err == "", said.err
     first, second = (
         SentenceEncoder.from_pretrained(f"runs/{name}/best")

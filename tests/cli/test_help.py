@@ -12,9 +12,8 @@ from typing import get_args, get_type_hints
 import pytest
 
 from genpool.cli import app
-from genpool.cli.bench import has_clone
-from genpool.data.base import BAD_ROWS
-from genpool.experiments.tasks import SCALES
+from genpool.data.reader import BAD_ROWS
+from genpool.reproduction.tasks import SCALES
 from genpool.training.settings import DataSettings, StartSettings
 from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD, SMALL_RULES, sets
@@ -36,7 +35,6 @@ COMMANDS = (
     "export",
     "reproduce",
     "serve",
-    "bench",
     "demo",
     "recipes",
     "recipes list",
@@ -110,15 +108,6 @@ def test_the_help_shows_the_choices_of_an_option(
     text = genpool(command, "--help").out
     shown = re.search(rf"^ +{option} +[<[]?([\w|]+)", text, re.MULTILINE)
     assert shown and set(shown[1].split("|")) == set(choices)
-
-
-def test_bench_is_listed_only_where_it_can_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert has_clone()
-    monkeypatch.setattr("genpool.__file__", str(tmp_path / "a" / "b" / "genpool" / "__init__.py"))
-    monkeypatch.chdir(tmp_path)
-    assert not has_clone()
 
 
 def test_a_shell_completes_commands_and_options() -> None:

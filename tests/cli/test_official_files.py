@@ -14,7 +14,7 @@ import pytest
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.cli.table_options import BadRows, ReaderName
 from genpool.data import READERS, YelpReader
-from genpool.data.base import BAD_ROWS
+from genpool.data.reader import BAD_ROWS
 from genpool.evaluation import read_predictions
 from tests.helpers.commands import Command
 

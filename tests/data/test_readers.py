@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import genpool.data
-from genpool.data import READERS, Reader, TableReader, open_reader
+from genpool.data import READERS, BadRow, Example, Reader, Record, TableReader, open_reader
 from genpool.errors import ConfigError, DataError
+from genpool.training.loop import train
+from genpool.training.settings import read_settings
+
+WORDS = (("good", 5), ("bad", 1))
 
 
 def test_a_reader_is_opened_by_name_with_its_options(tmp_path):
@@ -92,3 +97,58 @@ def test_importing_the_readers_does_not_load_optional_packages():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "set()"
+
+
+@pytest.fixture
+def stars_reader():
+    """A user's reader of lines such as "good film|5", registered for one test."""
+
+    @genpool.data.register("stars")
+    class StarsReader(Reader):
+        is_pair = False
+
+        def __init__(self, path=None, *, separator: str = "|", bad_rows: str = "error"):
+            super().__init__(path, bad_rows=bad_rows)
+            self._separator = separator
+
+        def splits(self):
+            return ["train", "dev"]
+
+        def records(self, split):
+            path = Path(str(self.place)) / f"{split}.txt"
+            for number, line in enumerate(path.read_text().splitlines(), start=1):
+                yield Record(path, number, {"line": line})
+
+        def example(self, values, split):
+            text, found, stars = values["line"].partition(self._separator)
+            if not found:
+                raise BadRow("no stars", f"has no {self._separator!r}")
+            return Example(stars, text)
+
+    yield StarsReader
+    del READERS["stars"], READERS.plugins["stars"]
+
+
+def test_a_reader_of_the_users_own_trains_a_model_from_a_recipe(tmp_path, stars_reader):
+    rows = [f"{word} film {number}/{stars}" for number in range(8) for word, stars in WORDS]
+    (tmp_path / "train.txt").write_text("\n".join([*rows, "a row without stars"]))
+    (tmp_path / "dev.txt").write_text("\n".join(rows[:4]))
+    (tmp_path / "mine.toml").write_text(
+        "[reader]\nname = 'stars'\nseparator = '/'\nbad_rows = 'skip'\n"
+        "[embedding]\nfrozen = false\n"
+        "[encoder]\nname = 'bilstm'\nhidden_dim = 4\n"
+        "[training]\nepochs = 1\nbatch_size = 8\n"
+    )
+    out = tmp_path / "run"
+    settings = read_settings((tmp_path / "mine.toml").read_text())
+    train(settings, tmp_path, out, show_progress=False)
+    assert genpool.TextClassifier.from_pretrained(out / "best").labels == ("1", "5")
+    with pytest.raises(ConfigError, match=r"unknown .*'separate'.*Did you mean 'separator'"):
+        open_reader("stars", tmp_path, separate="/")
+
+
+def test_registering_a_taken_name_or_another_class_is_refused(stars_reader):
+    with pytest.raises(ConfigError, match=r"reader 'table', which is the name of genpool\.data"):
+        genpool.data.register("table", stars_reader)
+    with pytest.raises(ConfigError, match=r"expected a subclass of genpool\.data\.reader\.Reader"):
+        genpool.data.register("dictionary", dict)

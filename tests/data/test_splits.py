@@ -82,18 +82,6 @@ def test_a_tenth_of_a_large_set_is_exact():
     assert Counter(labels[row] for row in rows) == {"a": 50, "b": 30, "c": 20}
 
 
-def test_the_seed_decides_the_share():
-    labels = ["a", "b"] * 100
-    first, again, other = (stratified_share(labels, 0.2, seed).tolist() for seed in (0, 0, 1))
-    assert first == again
-    assert first != other
-
-
-def test_a_label_with_one_row_stays_in_training():
-    rows = stratified_share(["rare", *["common"] * 9], 0.5, seed=0)
-    assert 0 not in rows
-
-
 @pytest.mark.parametrize("labels", [[], ["a"], ["a", "b", "c"]])
 def test_too_few_rows_for_a_share_are_refused_with_the_remedy(labels):
     with pytest.raises(DataError, match="too few to take a dev share of; provide a dev set"):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from genpool import TextClassifier
-from genpool.data.trained_columns import COLUMNS_NOTE, read_trained_columns, trained_columns
+from genpool.data.columns import COLUMNS_NOTE, read_trained_columns, trained_columns
 
 COLUMNS = {"label": "stars", "first": "body"}
 
@@ -49,7 +49,7 @@ def test_they_are_read_without_pytorch(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"notes": {COLUMNS_NOTE: COLUMNS}}))
     program = (
         "import sys\n"
-        "from genpool.data.trained_columns import read_trained_columns\n"
+        "from genpool.data.columns import read_trained_columns\n"
         f"print(read_trained_columns({str(tmp_path)!r}), 'torch' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file, kind_of
 from genpool.errors import DataError
 
 needs_unix = pytest.mark.skipif(os.name == "nt", reason="has no such files")
@@ -27,46 +27,36 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_replacing_puts_the_new_file_in_place_at_the_end(tmp_path: Path) -> None:
-    target = tmp_path / "out.txt"
-    target.write_text("old")
-    with atomic_file(target) as temporary:
-        temporary.write_text("new")
-        assert target.read_text() == "old"
-        assert temporary.parent == tmp_path
-    assert target.read_text() == "new"
-    assert names(tmp_path) == ["out.txt"]
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """A file with the content "old"."""
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    return path
 
 
-def test_whoever_is_reading_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
-    target = tmp_path / "out.txt"
-    target.write_text("old")
+def test_replacing_puts_the_new_file_in_place_at_the_end(target: Path) -> None:
+    usual = target.stat().st_mode  # can be read by others
     with target.open() as reader:
-        with atomic_file(target) as temporary:
+        with atomic_file(str(target)) as temporary:
             temporary.write_text("new")
-        assert reader.read() == "old"
-
-
-def test_replacing_makes_a_file_that_was_not_there(tmp_path: Path) -> None:
-    with atomic_file(str(tmp_path / "out.txt")) as temporary:
-        temporary.write_text("new")
-    assert (tmp_path / "out.txt").read_text() == "new"
+            assert target.read_text() == "old"
+            assert temporary.parent == target.parent
+        assert reader.read() == "old"  # to its end, by whoever has it open
+    assert target.read_text() == "new" and target.stat().st_mode == usual
+    assert names(target.parent) == ["out.txt"]
 
 
 @pytest.mark.parametrize("mishap", [KeyboardInterrupt, ValueError])
-def test_whatever_goes_wrong_leaves_the_old_file_alone(tmp_path: Path, mishap) -> None:
-    target = tmp_path / "out.txt"
-    target.write_text("old")
+def test_whatever_goes_wrong_leaves_the_old_file_alone(target: Path, mishap) -> None:
     with pytest.raises(mishap), atomic_file(target) as temporary:
         temporary.write_text("half")
         raise mishap
     assert target.read_text() == "old"
-    assert names(tmp_path) == ["out.txt"]
+    assert names(target.parent) == ["out.txt"]
 
 
-def test_a_full_disk_is_reported_with_the_path_and_leaves_the_old_file(tmp_path: Path) -> None:
-    target = tmp_path / "out.txt"
-    target.write_text("old")
+def test_a_full_disk_is_reported_with_the_path_and_leaves_the_old_file(target: Path) -> None:
     with (
         pytest.raises(DataError, match="cannot be written: No space left") as caught,
         atomic_file(target) as temporary,
@@ -75,25 +65,12 @@ def test_a_full_disk_is_reported_with_the_path_and_leaves_the_old_file(tmp_path:
         raise OSError(28, "No space left on device")
     assert caught.value.path == target
     assert target.read_text() == "old"
-    assert names(tmp_path) == ["out.txt"]
+    assert names(target.parent) == ["out.txt"]
 
 
 def test_a_missing_folder_is_reported_with_the_path(tmp_path: Path) -> None:
-    target = tmp_path / "nowhere" / "out.txt"
-    with (
-        pytest.raises(DataError, match="cannot be written") as caught,
-        atomic_file(target) as temporary,
-    ):
-        temporary.write_text("new")
-    assert str(target) in str(caught.value)
-
-
-def test_the_new_file_can_be_read_by_others_as_usual(tmp_path: Path) -> None:
-    usual = tmp_path / "usual.txt"
-    usual.write_text("x")
-    with atomic_file(tmp_path / "out.txt") as temporary:
-        temporary.write_text("x")
-    assert (tmp_path / "out.txt").stat().st_mode == usual.stat().st_mode
+    with pytest.raises(DataError, match=r"nowhere.out\.txt: cannot be written"):
+        write(tmp_path / "nowhere" / "out.txt")
 
 
 def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
@@ -110,44 +87,49 @@ def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> No
 
 
 @needs_unix
-def test_a_named_pipe_is_refused_and_stays(tmp_path: Path) -> None:
-    pipe = tmp_path / "out.npy"
-    os.mkfifo(pipe)
-    with pytest.raises(DataError, match=r"out\.npy: is a named pipe \(FIFO\), which would be"):
-        write(pipe)
-    assert stat.S_ISFIFO(pipe.stat().st_mode) and names(tmp_path) == ["out.npy"]
+def test_kinds_are_those_that_links_lead_to(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "broken").symlink_to("nowhere")
+    assert kind_of(tmp_path / "link") == kind_of(tmp_path / "pipe") == "a named pipe (FIFO)"
+    assert kind_of(tmp_path / "broken") is None
+    assert kind_of(Path("/dev/null")) == "a device"
+    assert kind_of(tmp_path) == "a folder"
 
 
 @needs_unix
-def test_a_socket_is_refused_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("out.npy")
-        with pytest.raises(DataError, match="is a socket"):
-            write("out.npy")
-        assert stat.S_ISSOCK(Path("out.npy").stat().st_mode) and names(tmp_path) == ["out.npy"]
-
-
-@needs_unix
-@pytest.mark.parametrize("through_a_link", [False, True])
-def test_a_device_is_refused_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, through_a_link: bool
+def test_a_folder_a_named_pipe_and_a_socket_are_refused_and_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "link" if through_a_link else Path("/dev/null")
-    if through_a_link:
-        path.symlink_to("/dev/null")
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        for name, kind in [
+            ("folder", "a folder, which would be replaced; expected the name of a file"),
+            ("pipe", r"a named pipe \(FIFO\)"),
+            ("socket", "a socket"),
+        ]:
+            with pytest.raises(DataError, match=rf"{name}: is {kind}"):
+                write(name)
+        assert Path("folder").is_dir() and stat.S_ISFIFO(Path("pipe").stat().st_mode)
+        assert stat.S_ISSOCK(Path("socket").stat().st_mode)
+    assert names(tmp_path) == ["folder", "pipe", "socket"]
+
+
+@needs_unix
+def test_a_device_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("/dev/null")
     # Should the check be missing, this must not really replace a device.
     monkeypatch.setattr(Path, "replace", lambda *paths: pytest.fail("a device is replaced"))
-    with pytest.raises(DataError, match=r"is a device, .* expected the name of a file"):
-        write(path)
+    for path in (link, "/dev/null"):
+        with pytest.raises(DataError, match=r"is a device, .* expected the name of a file"):
+            write(path)
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-
-
-def test_a_folder_is_refused_and_stays(tmp_path: Path) -> None:
-    (tmp_path / "out.npy").mkdir()
-    with pytest.raises(DataError, match="is a folder, which would be replaced"):
-        write(tmp_path / "out.npy")
-    assert (tmp_path / "out.npy").is_dir() and names(tmp_path) == ["out.npy"]
 
 
 @needs_unix
@@ -187,7 +169,7 @@ def test_links_in_a_circle_are_refused_in_words(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 with atomic_file(sys.argv[1]) as temporary:
     temporary.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -18,7 +18,7 @@ from genpool.distillation.loss import distillation_loss
 from genpool.distillation.mixture import read_counts, take_mixture
 from genpool.distillation.neighbours import cut_batches, neighbour_order
 from genpool.errors import ConfigError
-from genpool.text.ngrams import CharacterNgrams
+from genpool.text.vocabulary import CharacterNgrams
 from tests.helpers.distillation_runs import RECIPE, BagOfWords, sentence, write_tables
 
 

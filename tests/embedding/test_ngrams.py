@@ -12,8 +12,7 @@ from genpool.embedding import NgramTable, TokenEmbedding
 from genpool.errors import ConfigError, InputError
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
-from genpool.text.ngrams import CharacterNgrams
-from genpool.text.vocabulary import SPECIAL_WORDS
+from genpool.text.vocabulary import SPECIAL_WORDS, CharacterNgrams
 
 NGRAMS = CharacterNgrams(40, sizes=(3, 4))
 TEXT = TextPipeline(

@@ -12,29 +12,18 @@ from torch import Tensor, nn
 from genpool.encoder import (
     BagOfWordsEncoder,
     BiLSTMEncoder,
-    CAFEEncoder,
     CNNEncoder,
-    DiSANEncoder,
     Encoder,
     GRUEncoder,
-    GumbelTreeEncoder,
     LSTMEncoder,
-    NSEEncoder,
-    NTIEncoder,
-    ReSANEncoder,
     ResidualStackedEncoder,
     ShortcutStackedEncoder,
-    SPINNEncoder,
     StackedBiLSTMEncoder,
-    TreeCNNEncoder,
 )
 from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack
-from genpool.encoder.cafe import FactorizationMachine, Highway
-from genpool.encoder.disan import DirectionalAttention
 from genpool.encoder.lstm import LSTMDirection
-from genpool.encoder.resan import Selector
 
-from . import reference, tree_cases
+from . import reference
 
 INPUT_DIM = 4
 #: values that padding may have; a layer that reads one of them cannot hide it
@@ -130,86 +119,6 @@ def _cnn(encoder: CNNEncoder, sentence: np.ndarray):
     return reference.cnn(sentence, filters), None
 
 
-def attention_weights(module: DirectionalAttention) -> dict[str, np.ndarray]:
-    return {
-        "W": to_numpy(module.inputs.weight),
-        "b": to_numpy(module.inputs.bias),
-        "W1": to_numpy(module.key.weight),
-        "W2": to_numpy(module.query.weight),
-        "b_logits": to_numpy(module.query.bias),
-        "W3": to_numpy(module.gate_own.weight),
-        "W4": to_numpy(module.gate_seen.weight),
-        "b_gate": to_numpy(module.gate_own.bias),
-    }
-
-
-def _disan(encoder: DiSANEncoder, sentence: np.ndarray):
-    forwards, backwards = attention_weights(encoder.forwards), attention_weights(encoder.backwards)
-    onward = reference.directional_attention(sentence, forwards, False)
-    back = reference.directional_attention(sentence, backwards, True)
-    return np.hstack([onward, back]), None
-
-
-def mapped(inputs: nn.Module, sentence: np.ndarray) -> np.ndarray:
-    """The words at the width of the encoder, as NSE and CAFE need them."""
-    return sentence @ to_numpy(inputs.weight).T if isinstance(inputs, nn.Linear) else sentence
-
-
-def _nse(encoder: NSEEncoder, sentence: np.ndarray):
-    compose = to_numpy(encoder.compose.weight), to_numpy(encoder.compose.bias)
-    words = mapped(encoder.inputs, sentence)
-    return reference.nse(words, direction(encoder.read), compose, direction(encoder.write)), None
-
-
-def _cafe(encoder: CAFEEncoder, sentence: np.ndarray):
-    def highway(layer: Highway) -> dict[str, np.ndarray]:
-        return {
-            "W_T": to_numpy(layer.gate.weight),
-            "b_T": to_numpy(layer.gate.bias),
-            "W_H": to_numpy(layer.transform.weight),
-            "b_H": to_numpy(layer.transform.bias),
-        }
-
-    def machine(module: FactorizationMachine) -> dict[str, np.ndarray]:
-        return {
-            "w_0": to_numpy(module.linear.bias)[0],
-            "w": to_numpy(module.linear.weight)[0],
-            "v": to_numpy(module.factors),
-        }
-
-    states = reference.cafe(
-        mapped(encoder.inputs, sentence),
-        [highway(cast(Highway, layer)) for layer in encoder.highways],
-        (to_numpy(encoder.key.weight), to_numpy(encoder.key.bias)),
-        [machine(module) for module in (encoder.joined, encoder.difference, encoder.product)],
-        direction(encoder.lstm),
-    )
-    return states, None
-
-
-def selector_weights(selector: Selector) -> dict[str, np.ndarray]:
-    return {
-        "W": to_numpy(selector.hidden.weight),
-        "b": to_numpy(selector.hidden.bias),
-        "w": to_numpy(selector.output.weight)[0],
-        "b_w": to_numpy(selector.output.bias)[0],
-    }
-
-
-def _resan(encoder: ReSANEncoder, sentence: np.ndarray):
-    heads, dependents = (
-        [odds >= 0 for odds in reference.log_odds(sentence, selector_weights(selector))]
-        for selector in (encoder.head_selector, encoder.dependent_selector)
-    )
-    halves = [
-        reference.reinforced_attention(
-            sentence, attention_weights(part), part.reverse, heads, dependents
-        )
-        for part in (encoder.forwards, encoder.backwards)
-    ]
-    return np.hstack(halves), None
-
-
 CASES: dict[str, Case] = {
     "stacked-bilstm, direction": Case(
         lambda: StackedBiLSTMEncoder(INPUT_DIM, 3, layers=3, shortcut="direction"), _by_direction
@@ -231,42 +140,8 @@ CASES: dict[str, Case] = {
     "lstm": Case(lambda: LSTMEncoder(INPUT_DIM, 3, layers=2), _lstm),
     "gru": Case(lambda: GRUEncoder(INPUT_DIM, 3, layers=2), _gru),
     "cnn": Case(lambda: CNNEncoder(INPUT_DIM, maps=2, widths=(1, 2, 3, 4, 5)), _cnn),
-    "disan": Case(lambda: DiSANEncoder(INPUT_DIM, 3), _disan),
     "bag-of-words": Case(
         lambda: BagOfWordsEncoder(INPUT_DIM), lambda _, sentence: (sentence, None)
-    ),
-    "nse": Case(lambda: NSEEncoder(INPUT_DIM, 3), _nse),
-    "nse, width of the words": Case(lambda: NSEEncoder(INPUT_DIM, INPUT_DIM), _nse),
-    "cafe": Case(lambda: CAFEEncoder(INPUT_DIM, 3, factors=2), _cafe),
-    "cafe, width of the words": Case(lambda: CAFEEncoder(INPUT_DIM, INPUT_DIM, factors=3), _cafe),
-    "resan": Case(lambda: ReSANEncoder(INPUT_DIM, 3), _resan),
-    "spinn": Case(
-        lambda: SPINNEncoder(INPUT_DIM, 3, tracking_dim=2),
-        lambda encoder, sentence: (tree_cases.spinn(encoder, sentence), None),
-    ),
-    "spinn, no tracking": Case(
-        lambda: SPINNEncoder(INPUT_DIM, 3, tracking_dim=0),
-        lambda encoder, sentence: (tree_cases.spinn(encoder, sentence), None),
-    ),
-    "tree-cnn": Case(
-        lambda: TreeCNNEncoder(INPUT_DIM, maps=12),
-        lambda encoder, sentence: (tree_cases.tree_cnn(encoder, sentence), None),
-    ),
-    "nti": Case(
-        lambda: NTIEncoder(INPUT_DIM, 3),
-        lambda encoder, sentence: (tree_cases.nti(encoder, sentence), None),
-    ),
-    # In evaluation mode: in training mode the trees are drawn at random. With 4 dimensions no two
-    # scores are so near that bfloat16 chooses another tree.
-    "gumbel-tree": Case(
-        lambda: GumbelTreeEncoder(INPUT_DIM, 4).eval(),
-        lambda encoder, sentence: (tree_cases.gumbel_tree(encoder, sentence)[0], None),
-        choosing=("query",),
-    ),
-    "gumbel-tree, linear": Case(
-        lambda: GumbelTreeEncoder(INPUT_DIM, 4, leaves="linear").eval(),
-        lambda encoder, sentence: (tree_cases.gumbel_tree(encoder, sentence)[0], None),
-        choosing=("query",),
     ),
 }
 

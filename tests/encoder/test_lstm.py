@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from genpool.encoder import BiLSTMEncoder, LSTMEncoder, StackedBiLSTMEncoder
-from genpool.encoder.lstm import LSTMDirection, lstm, lstm_plain
+from genpool.encoder.lstm import LSTMDirection, lstm, lstm_library, lstm_plain
 
 from . import reference
 from .cases import INPUT_DIM, bilstm_layers, direction, four_parts, lively, lstm_layers, to_numpy
@@ -139,6 +140,31 @@ def test_gradient_of_a_gradient_is_refused_rather_than_wrong() -> None:
 def test_no_rows_give_no_states(function, reverse: bool) -> None:
     w, u, b = torch.ones(8, 3), torch.ones(8, 2), torch.ones(8)
     assert function(torch.empty(0, 3), (), w, u, b, reverse).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("with_gradient", "recording", "trains"),
+    [("rows", True, True), ("b", True, True), ("", True, False), ("w", False, False)],
+)
+def test_library_is_told_that_it_trains_where_any_gradient_will_be_taken(
+    with_gradient: str, recording: bool, trains: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # cuDNN refuses the backward pass of a call that was not marked as training. Frozen vectors
+    # without a character CNN need no gradient, but the weights of the LSTM do.
+    sizes, tensors, _ = random_tensors("many", torch.float64)
+    for name, tensor in zip(("rows", "w", "u", "b"), tensors, strict=True):
+        tensor.requires_grad_(name == with_gradient)
+    marked = []
+
+    def library(*arguments: Any) -> Any:
+        marked.append(arguments[7])
+        return original(*arguments)
+
+    original = torch.lstm
+    monkeypatch.setattr(torch, "lstm", library)
+    with torch.set_grad_enabled(recording):
+        lstm_library(tensors[0], sizes, *tensors[1:], True)
+    assert marked == [trains]
 
 
 def as_torch(module: LSTMDirection) -> list[Tensor]:

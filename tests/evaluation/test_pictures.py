@@ -6,8 +6,14 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from genpool.errors import InputError, MissingExtraError
-from genpool.evaluation import accuracy_report, confusion_picture, learning_curve_picture
+from genpool.errors import InputError
+from genpool.evaluation import accuracy_report
+from genpool.evaluation.pictures import (
+    HeatmapPanel,
+    confusion_picture,
+    heatmap_picture,
+    learning_curve_picture,
+)
 
 LONG = [
     "ABBR: abbreviation",
@@ -110,11 +116,6 @@ def test_cells_hold_the_counts_and_their_share(tmp_path, drawn):
     assert axes.get_title() == "75.00 % of 4 rows correct"
 
 
-def test_class_without_gold_rows_is_drawn_without_a_warning(tmp_path):
-    confusion_picture(accuracy_report(["a"], ["b"], ["a", "b", "c"]), tmp_path / "c.png")
-    assert imread(tmp_path / "c.png").size
-
-
 def test_many_classes_have_no_numbers(tmp_path, drawn):
     confusion_picture(report_of([f"c{i}" for i in range(25)]), tmp_path / "c.png")
     assert len(drawn[0].axes[0].texts) == 0
@@ -131,7 +132,9 @@ def test_curves_hold_the_given_points_and_mark_the_earliest_best(tmp_path, drawn
     assert accuracy.get_title("right") == "best 80.00 % at step 400, epoch 1"
 
 
-@pytest.mark.parametrize("change", [{"learning_rate": 1e-3}, {"learning_rate": None}])
+@pytest.mark.parametrize(
+    "change", [{"learning_rate": 1e-3}, {"learning_rate": None, "dev_accuracy": None}]
+)
 def test_learning_rate_that_does_not_change_has_no_panel(tmp_path, drawn, change):
     learning_curve_picture([{**row, **change} for row in curve()], tmp_path / "l.png")
     assert [axes.get_ylabel() for axes in drawn[0].axes] == ["training loss", "dev accuracy"]
@@ -145,17 +148,6 @@ def test_values_that_are_missing_or_not_finite_are_left_out(tmp_path, drawn):
     learning_curve_picture(rows, tmp_path / "l.png")
     assert drawn[0].axes[0].lines[0].get_xdata().tolist() == [100, 200, 300]
     assert drawn[0].axes[1].lines[0].get_xdata().tolist() == [300, 400]
-
-
-@pytest.mark.parametrize("length", [1, 2, 300])
-def test_one_evaluation_and_many_are_drawn(tmp_path, length):
-    learning_curve_picture(curve(length)[-1:] if length == 1 else curve(length), tmp_path / "l.png")
-    assert imread(tmp_path / "l.png").shape[0] > 500
-
-
-def test_run_without_any_dev_accuracy_is_drawn(tmp_path, drawn):
-    learning_curve_picture([{**row, "dev_accuracy": None} for row in curve()], tmp_path / "l.png")
-    assert drawn[0].axes[1].get_title("right") == ""
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
@@ -195,7 +187,42 @@ def test_rows_or_names_that_cannot_be_drawn_are_refused(tmp_path, rows, name, me
         learning_curve_picture(rows, tmp_path / name)
 
 
-def test_missing_package_is_answered_with_the_pip_line(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"A picture .*genpool\[train\]"):
-        confusion_picture(report_of(["a", "b"]), tmp_path / "c.png")
+def panel(heads: int, tokens: int, dim: int, seed: int = 0, title: str = "model") -> HeatmapPanel:
+    weights = np.random.default_rng(seed).random((heads, tokens, dim)).astype(np.float32)
+    return HeatmapPanel(title, [f"word{number}" for number in range(tokens)], weights)
+
+
+def test_every_head_is_drawn_with_its_own_weights(tmp_path, drawn):
+    first, second = panel(2, 4, 3, seed=1), panel(2, 5, 3, seed=2)
+    heatmap_picture([first, second], tmp_path / "heads.png")
+    images = [axes.images[0] for axes in drawn[0].axes if axes.images]
+    expected = [*first.weights, *second.weights]
+    assert len(images) == len(expected)
+    for image, weights in zip(images, expected, strict=True):
+        np.testing.assert_array_equal(image.get_array(), weights)
+
+
+def test_all_models_have_one_colour_scale_that_fits_the_weights(tmp_path, drawn):
+    low, high = panel(2, 40, 30, seed=1), panel(2, 40, 30, seed=2)
+    low = HeatmapPanel("low", low.tokens, low.weights / np.float32(100))
+    heatmap_picture([low, high], tmp_path / "heads.png")
+    limits = {image.get_clim() for axes in drawn[0].axes for image in axes.images}
+    assert len(limits) == 1
+    weights = np.sort(np.concatenate([low.weights.ravel(), high.weights.ravel()]))
+    least, most = limits.pop()
+    # By counting: one half per cent of the weights lies outside at either end.
+    assert np.searchsorted(weights, least) == pytest.approx(0.005 * len(weights), abs=1)
+    assert np.searchsorted(weights, most) == pytest.approx(0.995 * len(weights), abs=1)
+
+
+def test_words_are_named_as_they_are_written(tmp_path, drawn):
+    weights = np.ones((1, 2, 3), dtype=np.float32)
+    heatmap_picture([HeatmapPanel("", ["$5", "a" * 40], weights)], tmp_path / "heads.png")
+    names = [label.get_text() for label in drawn[0].axes[0].get_yticklabels()]
+    assert names == ["$5", "a" * 17 + "…"]
+
+
+def test_a_sentence_without_words_is_refused(tmp_path):
+    with pytest.raises(InputError, match="nothing to draw"):
+        heatmap_picture([panel(2, 0, 3)], tmp_path / "heads.png")
+    assert not (tmp_path / "heads.png").exists()

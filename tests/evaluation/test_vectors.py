@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from genpool.errors import InputError
-from genpool.evaluation import encode_sentences, pair_features
-from genpool.evaluation.vectors import as_scores, as_vectors, relatedness_features
+from genpool.evaluation import LabelledVectors, ScoredPairs, labelled_vectors, scored_pairs
+from genpool.evaluation.vectors import as_scores, as_vectors, encode_sentences, pair_features
 
 
 def lengths(sentences):
@@ -42,12 +42,6 @@ def test_pair_features_are_both_sides_their_distance_and_their_product():
     assert pair_features([[1, 2]], [[3, -4]]).tolist() == [[1, 2, 3, -4, 2, 6, 3, -8]]
 
 
-def test_relatedness_features_do_not_depend_on_the_order_of_a_pair():
-    a, b = np.random.default_rng(0).normal(size=(2, 5, 3))
-    assert relatedness_features([[1, 2]], [[3, -4]]).tolist() == [[2, 6, 3, -8]]
-    assert np.array_equal(relatedness_features(a, b), relatedness_features(b, a))
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -79,3 +73,47 @@ def test_sides_of_different_shape_are_refused_with_both_shapes():
 def test_gold_scores_that_cannot_be_used_are_named(given, message):
     with pytest.raises(InputError, match=message):
         as_scores(given, 2)
+
+
+def encode(sentences):
+    return np.array([[len(s), s.count("a")] for s in sentences])
+
+
+def test_labelled_sentences_become_labelled_vectors():
+    found = labelled_vectors(encode, ["x", "y"], ["aa", "b"])
+    assert found.vectors.tolist() == [[2, 2], [1, 0]]
+    assert found.labels == ("x", "y")
+
+
+def test_labelled_pairs_become_both_sides_their_distance_and_their_product():
+    found = labelled_vectors(encode, ["x"], ["aa"], ["b"])
+    assert found.vectors.tolist() == [[2, 2, 1, 0, 1, 2, 2, 0]]
+
+
+def test_pairs_are_encoded_in_one_call_without_repetition():
+    calls = []
+
+    def listening(sentences):
+        calls.append(list(sentences))
+        return encode(sentences)
+
+    found = scored_pairs(listening, [1, 5], ["a", "bb"], ["bb", "a"])
+    assert calls == [["a", "bb"]]
+    assert found.a.tolist() == found.b[::-1].tolist() == [[1, 1], [2, 0]]
+    assert found.scores.tolist() == [1.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: labelled_vectors(encode, ["x"], ["a", "b"]), "1 labels and 2 sentences"),
+        (lambda: labelled_vectors(encode, ["x"], ["a"], []), "1 labels and 0 second sentences"),
+        (lambda: scored_pairs(encode, [1.0], ["a"], ["b", "c"]), "1 scores, 1 and 2 sentences"),
+        (lambda: LabelledVectors(np.ones((3, 2)), ("x",)), "3 vectors and 1 labels"),
+        (lambda: LabelledVectors(np.full((1, 2), np.nan), ("x",)), "vectors: 1 of 1 rows hold NaN"),
+        (lambda: ScoredPairs(np.ones(2), np.ones((3, 2)), np.ones((3, 2))), r"expected \(3,\)"),
+    ],
+)
+def test_columns_of_different_length_are_refused_with_both_numbers(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from genpool.disk.temporary import is_running
-from genpool.jobs.bulk.shard_file import read_metadata
+from genpool.disk.atomic import is_running
+from genpool.jobs.bulk.shard import read_metadata
 from tests.helpers.bulk_runs import problems, read_ids, shard_bytes, write_texts
 
 #: longest wait for processes that should end; else they never would

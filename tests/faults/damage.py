@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from genpool.errors import FolderError
-from genpool.training.checkpoint import STATE, TENSORS, load_checkpoint, save_checkpoint
+from genpool.training.state import STATE, TENSORS, load_checkpoint, save_checkpoint
 from tests.faults.cases import Problem, Tally, count_argument, main, run_cases
 from tests.faults.model_folders import make_folders, vectors
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from genpool.data import open_reader
-from genpool.data.base import Reader
+from genpool.data.reader import Reader
 from genpool.data.sentences import read_sentences
 from genpool.errors import DataError, GenpoolError
 from genpool.text import read_vectors

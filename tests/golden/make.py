@@ -23,7 +23,7 @@ from genpool.config import (
 )
 from genpool.saving.storage import FORMAT_VERSION, INT4_VERSION
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
-from genpool.text.ngrams import CharacterNgrams
+from genpool.text.vocabulary import CharacterNgrams
 
 HERE = Path(__file__).parent
 WORDS = ("the", "wug", "Wug", "blicks", "daxes", "n't", "tove", ",", ".", '"')

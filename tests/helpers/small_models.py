@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+import genpool.reproduction  # noqa: F401 - registers its encoders
 from genpool import SentenceEncoder
 from genpool.config import ModelSettings
 from genpool.text import TextPipeline

@@ -14,8 +14,10 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, GenpoolError, MissingExtraError
-from genpool.integrations.onnx import ExportError, OnnxEncoder, export, writing
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export
+from genpool.integrations.onnx import graph as graphs
 from genpool.integrations.onnx import onnx_encoder as encoder
+from tests.helpers.commands import Command
 from tests.helpers.small_models import MakeEncoder
 
 from .onnx_comparison import SENTENCES, largest_difference, padded_vectors
@@ -49,7 +51,7 @@ def quick_export(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def copy(source: object, path: Path) -> None:
         shutil.copy(exported / "model.onnx", path)
 
-    monkeypatch.setattr(writing, "write_graph", copy)
+    monkeypatch.setattr(graphs, "write_graph", copy)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -117,20 +119,6 @@ def test_the_encoder_does_all_that_sentence_encoders_do(
     assert np.asarray(graph.encode([])).shape == (0, 12)
 
 
-def test_words_are_looked_up_exactly_where_the_model_does_so(
-    make_encoder: MakeEncoder, tmp_path: Path
-) -> None:
-    exact = make_encoder("mean", "bag-of-words")
-    exact.text.vocabulary.lower_case_fallback = False
-    export(exact, tmp_path / "out")
-    graph = OnnxEncoder.from_pretrained(tmp_path / "out")
-    actual = np.asarray(graph.encode(["DOG", "dog"]))
-    assert np.abs(actual - padded_vectors(exact, ["DOG", "dog"])).max() < 1e-6
-    words = exact.embedding.words.detach().numpy()
-    assert np.abs(actual[0, :4] - words[1]).max() < 1e-6  # unknown as written
-    assert "lower-case" not in (tmp_path / "out" / "README.md").read_text()
-
-
 def test_a_word_without_end_is_run_in_smaller_batches(
     exported: Path, model: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +141,7 @@ def test_a_word_without_end_is_run_in_smaller_batches(
 def test_weights_of_gigabytes_stand_beside_the_graph(
     make_encoder: MakeEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LARGE_BYTES", 0)
+    monkeypatch.setattr(graphs, "LARGE_BYTES", 0)
     small = make_encoder("mean", "bag-of-words")
     export(small, tmp_path / "out")
     assert (tmp_path / "out" / "model.onnx.data").is_file()
@@ -205,7 +193,7 @@ def test_a_graph_that_differs_is_not_kept(
         table.CopyFrom(onnx.numpy_helper.from_array(values, table.name))
         onnx.save(graph, path)
 
-    monkeypatch.setattr(writing, "write_graph", wrong)
+    monkeypatch.setattr(graphs, "write_graph", wrong)
     before = files(folder.parent)
     with pytest.raises(ExportError, match=r"largest difference is .* at most 1e-05") as error:
         export(model, folder)
@@ -233,7 +221,15 @@ def change(folder: Path, **values: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
+def change_word_id(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["model"]["vocab"]["dog"] = 99
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
 DAMAGES = {
+    "the id 99 of the word 'dog' is out of range": change_word_id,
     "incomplete: model.onnx": lambda folder: (folder / "model.onnx").unlink(),
     "incomplete: tokenizer.json": lambda folder: (folder / "tokenizer.json").unlink(),
     "has no config.json": lambda folder: (folder / "config.json").unlink(),
@@ -292,3 +288,68 @@ def test_a_missing_package_is_answered_with_the_pip_command(
     with pytest.raises(MissingExtraError, match=r"pip install 'genpool\[onnx\]'"):
         export(model, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- genpool export, and genpool encode --runtime onnx
+
+MODEL = "runs/rules/best"
+
+
+def test_export_then_encode_returns_the_vectors_of_the_model(
+    genpool: Command,
+    place: Path,
+) -> None:
+    said = genpool("export", MODEL, "out")
+    assert said.code == 0, said.err
+    assert said.out.startswith("vectors of 20 dimensions, largest difference from PyTorch")
+    assert said.err == ""
+    assert OnnxEncoder.from_pretrained(place / "out").output_dim == 20
+    for model, runtime, out in ((MODEL, "torch", "a.npy"), ("out", "onnx", "b.npy")):
+        said = genpool("encode", model, "sentences.txt", "-o", out, "--runtime", runtime)
+        assert said.code == 0, said.err
+        assert said.out == f"3 vectors of 20 dimensions: {out}\n"
+    assert np.abs(np.load("a.npy") - np.load("b.npy")).max() < 1e-5
+    said = genpool("encode", "out", "sentences.txt", "-o", "index/", "--runtime", "onnx")
+    assert said.code == 2
+    assert "an index needs the model itself" in said.err
+
+
+@pytest.mark.slow
+def test_without_a_model_the_encoder_inside_is_exported(
+    genpool: Command,
+    place: Path,
+) -> None:
+    said = genpool("export", "out", "--int8")
+    assert said.code == 0, said.err
+    assert said.out.startswith("vectors of 384 dimensions")
+    assert "smallest cosine to PyTorch 0.99" in said.out or "PyTorch 1.0" in said.out
+    # The tables of words and n-grams, most of it, are in 8 bits too.
+    inside = place / "out" / "model.onnx"
+    values = sum(weights.numel() for weights in SentenceEncoder.from_pretrained().parameters())
+    assert inside.stat().st_size < 1.1 * values
+    said = genpool("encode", "out", "sentences.txt", "-o", "a.npy")
+    assert said.code == 2 and "--runtime onnx" in said.err
+    assert "contains the ONNX graph of a SentenceEncoder" in said.err
+
+
+MISTAKES = {
+    f"export {MODEL} out more": "got 3 paths; expected [MODEL] OUT",
+    f"export {MODEL} runs": "no ONNX export",
+    "export nowhere out": "no such folder",
+    f"encode {MODEL} sentences.txt -o v.npy --runtime onnx": "Export it first: genpool export",
+    f"encode {MODEL} sentences.txt -o v.npy --runtime onxn": "Did you mean 'onnx'?",
+    "encode sentences.txt -o v.npy --runtime onnx": "needs MODEL",
+}
+
+
+@pytest.mark.parametrize("arguments", MISTAKES)
+def test_mistakes_are_reported_and_leave_nothing(
+    genpool: Command,
+    place: Path,
+    arguments: str,
+) -> None:
+    before = sorted(place.rglob("*"))
+    said = genpool(*arguments.split())
+    assert said.code == 2
+    assert MISTAKES[arguments] in said.err
+    assert sorted(place.rglob("*")) == before

@@ -1,4 +1,4 @@
-"""A transformer with a pooling of genpool as one ONNX graph."""
+"""A transformer, or a module of a user, with a pooling of genpool as one ONNX graph."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from genpool.errors import FolderError, InputError
-from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transformer, writing
-from genpool.pooling import GatedPooling, GeneralizedPooling, Pooled, Pooling
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transformer, graph
+from genpool.integrations.onnx.graph import quiet
+from genpool.pooling import POOLINGS, GatedPooling, GeneralizedPooling, Pooled, Pooling
 from tests.helpers.small_models import lively
+from tests.pooling.cases import CASES, Case
 
 transformers = pytest.importorskip("transformers")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -95,7 +98,7 @@ def test_a_graph_that_differs_is_not_kept(
     def copy(source: object, path: Path) -> None:
         path.write_bytes((exported / "model.onnx").read_bytes())
 
-    monkeypatch.setattr(writing, "write_graph", copy)
+    monkeypatch.setattr(graph, "write_graph", copy)
     other = lively(GeneralizedPooling(8, heads=2), seed=1)
     with pytest.raises(ExportError, match="does not return the vectors"):
         export_transformer(parts[0], other, tmp_path / "out")
@@ -126,3 +129,70 @@ def test_parts_that_do_not_fit_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Linear has no config.vocab_size"):
         export_transformer(torch.nn.Linear(8, 8), GeneralizedPooling(8), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- plain `torch.onnx.export`
+
+USER_DIM = 6
+
+
+class UserModule(nn.Module):
+    """An embedding and a pooling, as somebody else would write it."""
+
+    def __init__(self, pooling: nn.Module) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, USER_DIM)
+        self.pooling = pooling
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        vector: Tensor = self.pooling(self.table(input_ids), attention_mask).vector
+        return vector
+
+
+def make_inputs(batch: int, time: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    random = torch.Generator().manual_seed(batch * 100 + time)
+    ids = torch.randint(20, (batch, time), generator=random)
+    lengths = torch.randint(1, time + 1, (batch, 1), generator=random)
+    return ids, (torch.arange(time) < lengths).to(dtype)
+
+
+def assert_graph_agrees(path: Path, module: nn.Module, dtype: torch.dtype) -> None:
+    session = onnxruntime.InferenceSession(str(path))
+    for batch, time in [(3, 5), (1, 1), (7, 2), (2, 31)]:
+        ids, mask = make_inputs(batch, time, dtype)
+        feeds = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
+        (actual,) = session.run(None, feeds)
+        with torch.no_grad():
+            expected = module(ids, mask).numpy()
+        np.testing.assert_allclose(actual, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype"),
+    [
+        pytest.param(case, dtype, marks=() if case.name == "generalized" else pytest.mark.slow)
+        for case in CASES
+        if not POOLINGS[case.name].needs_gates
+        # The mask is made boolean by one function for all poolings.
+        for dtype in (torch.int64, torch.bool)[: 2 if case.name == "generalized" else 1]
+    ],
+    ids=str,
+)
+def test_plain_export_of_a_users_module_takes_any_batch_and_any_length(
+    case: Case, dtype: torch.dtype, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    module = UserModule(case.make(USER_DIM)).eval()
+    sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("time")}
+    with quiet():
+        program = torch.onnx.export(
+            module,
+            make_inputs(3, 5, dtype),
+            dynamo=True,
+            input_names=["input_ids", "attention_mask"],
+            dynamic_shapes=(sizes, sizes),
+            verbose=False,
+        )
+    assert program is not None
+    program.save(tmp_path / "model.onnx")
+    assert_graph_agrees(tmp_path / "model.onnx", module, dtype)

@@ -14,7 +14,7 @@ from genpool.errors import FolderError, InputError
 from genpool.integrations.load_encoder import load_encoder, load_explainable
 from genpool.integrations.onnx import export_transformer
 from genpool.integrations.sentence_transformers import load as load_model
-from genpool.integrations.sentence_transformers.sentence_vectors import SentenceTransformerEncoder
+from genpool.integrations.sentence_transformers.encoder import SentenceTransformerEncoder
 from tests.helpers.commands import Command
 from tests.integrations.tiny_bert import (
     SENTENCES,

@@ -14,7 +14,7 @@ import torch
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 
 from genpool.errors import FolderError
-from genpool.integrations.sentence_transformers import GeneralizedPooling, load
+from genpool.integrations.sentence_transformers import PoolingModule, load
 from tests.integrations.tiny_bert import (
     SENTENCES,
     WIDTH,
@@ -23,7 +23,7 @@ from tests.integrations.tiny_bert import (
     tiny_model,
 )
 
-TYPE = "genpool.integrations.sentence_transformers.GeneralizedPooling"
+TYPE = "genpool.integrations.sentence_transformers.PoolingModule"
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_module_comes_back_with_its_weights(tmp_path: Path) -> None:
     saved = lively_pooling(heads=2, include_prompt=False, write_weights=False)
     saved.save(str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
-    actual = GeneralizedPooling.load(str(tmp_path))
+    actual = PoolingModule.load(str(tmp_path))
     assert actual.get_config_dict() == saved.get_config_dict()
     for name, parameter in saved.state_dict().items():
         assert torch.equal(actual.state_dict()[name], parameter)
@@ -74,12 +74,16 @@ def test_without_trust_sentence_transformers_itself_refuses(folder: Path) -> Non
 def test_the_saved_names_are_public_interface(folder: Path) -> None:
     modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     assert modules[1]["type"] == TYPE
-    config = json.loads((folder / "1_GeneralizedPooling" / "config.json").read_text("utf-8"))
+    config = json.loads((folder / "1_PoolingModule" / "config.json").read_text("utf-8"))
     assert config == {
-        "embedding_dimension": WIDTH,
-        "heads": 3,
-        "hidden_dim": 5,
-        "start": "random",
+        "pooling": {
+            "name": "generalized",
+            "input_dim": WIDTH,
+            "heads": 3,
+            "hidden_dim": 5,
+            "initial_std": 0.01,
+            "start": "random",
+        },
         "include_prompt": True,
         "write_weights": True,
     }
@@ -102,15 +106,15 @@ def test_weights_are_safetensors_even_where_others_were_asked_for(tmp_path: Path
 
 
 def test_files_that_do_not_agree_are_refused(folder: Path) -> None:
-    config = folder / "1_GeneralizedPooling" / "config.json"
-    change_json(config, lambda config: config.update(heads=10**9))
+    config = folder / "1_PoolingModule" / "config.json"
+    change_json(config, lambda config: config["pooling"].update(heads=10**9))
     with pytest.raises(FolderError, match=r"does not agree with config\.json"):
         load(folder)
-    change_json(config, lambda config: config.update(heads=3, color="red"))
+    change_json(config, lambda config: config["pooling"].update(heads=3, color="red"))
     with pytest.raises(FolderError, match=r"cannot be used: .*color"):
         load(folder)
-    change_json(config, lambda config: config.pop("color"))
-    (folder / "1_GeneralizedPooling" / "model.safetensors").write_bytes(b"no weights")
+    change_json(config, lambda config: config["pooling"].pop("color"))
+    (folder / "1_PoolingModule" / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(FolderError, match="not a complete safetensors file"):
         load(folder)
 

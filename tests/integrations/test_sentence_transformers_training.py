@@ -27,9 +27,10 @@ from genpool import SentenceEncoder
 from genpool.errors import InputError
 from genpool.integrations.sentence_transformers import (
     DiversityLoss,
-    GeneralizedPooling,
+    PoolingModule,
     SentenceEncoderModule,
 )
+from genpool.pooling import GeneralizedPooling
 from tests.helpers.gradients import gradient
 from tests.integrations.tiny_bert import (
     SENTENCES,
@@ -56,9 +57,9 @@ def columns(model: SentenceTransformer) -> list[dict[str, Tensor]]:
     return [model.preprocess(PAIRS[name]) for name in ("anchor", "positive")]
 
 
-def pooling_module(model: SentenceTransformer) -> GeneralizedPooling:
+def pooling_module(model: SentenceTransformer) -> PoolingModule:
     module = model[1]
-    assert isinstance(module, GeneralizedPooling)
+    assert isinstance(module, PoolingModule)
     return module
 
 
@@ -81,7 +82,7 @@ def test_the_penalty_is_added_to_the_loss(
     loss = DiversityLoss(model, base, penalty, weight=0.1, threshold=threshold)
     added = (loss(columns(model), labels) - base(columns(model), labels)).item()
     if penalty == "parameter":
-        w1 = pooling_module(model).pooling.w1
+        w1 = pooling_module(model).pooling.get_parameter("w1")
         expected = hinges(w1.detach().flatten(1).numpy(), threshold)
     else:
         expected = 0.0
@@ -115,7 +116,7 @@ def test_losses_that_name_their_terms_get_one_more(model: SentenceTransformer) -
 def test_it_works_beside_a_loss_that_wraps_another(model: SentenceTransformer) -> None:
     inner = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [48, 16])
     DiversityLoss(model, inner, threshold=100.0)(columns(model), None).backward()
-    assert gradient(pooling_module(model).pooling.w2).abs().sum() > 0
+    assert gradient(pooling_module(model).pooling.get_parameter("w2")).abs().sum() > 0
 
 
 def test_what_cannot_work_is_answered_in_words(model: SentenceTransformer) -> None:
@@ -125,7 +126,8 @@ def test_what_cannot_work_is_answered_in_words(model: SentenceTransformer) -> No
     plain = SentenceTransformer(modules=[model[0], Pooling(WIDTH)])
     with pytest.raises(InputError, match="none of genpool's modules"):
         DiversityLoss(plain, base)
-    one_head = SentenceTransformer(modules=[model[0], GeneralizedPooling(WIDTH, heads=1)])
+    single = PoolingModule(GeneralizedPooling(WIDTH, heads=1))
+    one_head = SentenceTransformer(modules=[model[0], single])
     with pytest.raises(InputError, match="one head, and so no pair"):
         DiversityLoss(one_head, base)
     cached = CachedMultipleNegativesRankingLoss(model, mini_batch_size=1)
@@ -166,7 +168,9 @@ def two_steps(model: SentenceTransformer, loss: nn.Module, folder: Path) -> list
 def test_their_trainer_trains_with_it(model: SentenceTransformer, tmp_path: Path) -> None:
     loss = DiversityLoss(model, CosineSimilarityLoss(model), "embedding", threshold=100.0)
     two_steps(model, loss, tmp_path / "run")
-    changed = lively_pooling().pooling.w2 - pooling_module(model).pooling.w2
+    changed = lively_pooling().pooling.get_parameter("w2") - pooling_module(
+        model
+    ).pooling.get_parameter("w2")
     assert changed.abs().max() > 1e-3 and torch.isfinite(changed).all()
 
 

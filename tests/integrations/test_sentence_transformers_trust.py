@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Router
 
 from genpool.errors import FolderError, InputError
-from genpool.integrations.sentence_transformers import GeneralizedPooling, load
+from genpool.integrations.sentence_transformers import PoolingModule, load
 from tests.integrations.tiny_bert import (
     SENTENCES,
     change_json,
@@ -20,7 +20,7 @@ from tests.integrations.tiny_bert import (
     tiny_transformer,
 )
 
-TYPE = "genpool.integrations.sentence_transformers.GeneralizedPooling"
+TYPE = "genpool.integrations.sentence_transformers.PoolingModule"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_module_of_a_stranger_is_refused_and_not_imported(folder: Path, tmp_pa
     mark = tmp_path / "was-run"
     (folder / "evil.py").write_text(f"open({str(mark)!r}, 'w')\nclass Module: pass\n", "utf-8")
     change_json(folder / "modules.json", lambda modules: modules[1].update(type="evil.Module"))
-    with pytest.raises(FolderError, match=r"type 'evil\.Module'; expected .*GeneralizedPooling"):
+    with pytest.raises(FolderError, match=r"type 'evil\.Module'; expected .*PoolingModule"):
         load(folder)
     assert not mark.exists()
 
@@ -48,7 +48,7 @@ def test_only_modules_of_sentence_transformers_are_taken_from_it(folder: Path, n
         load(folder)
 
 
-@pytest.mark.parametrize("place", ["../bert", "/", "1_GeneralizedPooling/../../bert"])
+@pytest.mark.parametrize("place", ["../bert", "/", "1_PoolingModule/../../bert"])
 def test_modules_stay_inside_the_folder(folder: Path, place: str) -> None:
     change_json(folder / "modules.json", lambda modules: modules[1].update(path=place))
     with pytest.raises(FolderError, match="which is outside of"):
@@ -62,7 +62,7 @@ def test_a_damaged_list_of_modules_is_refused(folder: Path, content: str) -> Non
         load(folder)
 
 
-@pytest.mark.parametrize("place", ["", "1_GeneralizedPooling"])
+@pytest.mark.parametrize("place", ["", "1_PoolingModule"])
 def test_a_pickle_is_refused(folder: Path, place: str) -> None:
     weights = folder / place / "model.safetensors"
     weights.rename(weights.with_name("pytorch_model.bin"))
@@ -70,7 +70,7 @@ def test_a_pickle_is_refused(folder: Path, place: str) -> None:
         load(folder)
     if place:  # the module alone refuses it too
         with pytest.raises(FolderError, match=r"has no model\.safetensors"):
-            GeneralizedPooling.load(str(folder), subfolder=place)
+            PoolingModule.load(str(folder), subfolder=place)
 
 
 def test_the_pickle_of_an_adapter_is_refused_and_other_files_are_not(folder: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_known_attention_is_no_reason_to_refuse(folder: Path) -> None:
 
 
 def test_a_decoy_beside_a_pickle_does_not_help_it(folder: Path) -> None:
-    weights = folder / "1_GeneralizedPooling" / "model.safetensors"
+    weights = folder / "1_PoolingModule" / "model.safetensors"
     weights.with_name("pytorch_model.bin").write_bytes(b"\x80\x04K\x01.")
     weights.rename(weights.with_name("model_decoy.safetensors"))
     with pytest.raises(FolderError, match=r"pytorch_model.bin is a pickle"):

@@ -84,12 +84,15 @@ def test_every_kind_of_column_is_read(sentence_encoder: SentenceEncoder, make) -
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ("one text", "got one string"),
-        (pd.DataFrame({"a": ["x"], "b": ["y"]}), r"shape \(1, 2\); expected one text per row"),
-        (np.array("one text"), "without dimensions"),
-        (["a", None], r"sentence 1: got None.*missing value"),
-        (pd.Series(["a", np.nan]), r"sentence 1: got nan.*fillna"),
-        ([1, 2], r"sentence 0: got 1 \(int\)"),
+        ("one text", "are one string"),
+        (
+            pd.DataFrame({"a": ["x"], "b": ["y"]}),
+            r"shape \(1, 2\).*columns 'a', 'b'",
+        ),
+        (np.array("one text"), r"shape \(\)"),
+        (["a", None], r"1 missing values \(rows 1\)"),
+        (pd.Series(["a", np.nan]), r"1 missing values \(rows 1\).*fillna"),
+        ([1, 2], r"row 0 is 1 \(int\)"),
         ({"text": ["a"]}, r"\(dict\); expected a list"),
     ],
 )
@@ -215,7 +218,7 @@ def test_a_dev_set_may_be_given(make_encoder) -> None:
         (TEXTS, [np.nan, *LABELS[1:]], "y has missing values"),
         (TEXTS, [None, *LABELS[1:]], "y has missing values"),
         (TEXTS, np.array([1, *LABELS[1:]], dtype=object), "labels of mixed types: int, str"),
-        ([None, *TEXTS[1:]], LABELS, "sentence 0: got None"),
+        ([None, *TEXTS[1:]], LABELS, r"1 missing values \(rows 0\)"),
         (pd.DataFrame({"a": TEXTS, "b": TEXTS}), LABELS, "name one column"),
     ],
 )

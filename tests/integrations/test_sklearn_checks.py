@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from genpool.integrations.sklearn import GenpoolClassifier, SentenceVectorizer
 from genpool.integrations.sklearn import classifier as classifier_module
 from genpool.integrations.sklearn import vectorizer as vectorizer_module
-from genpool.integrations.sklearn.texts import as_texts
+from genpool.text.validation import read_texts
 
 ENCODER = str(Path(__file__).parent.parent / "golden" / "v1-encoder")
 
@@ -24,14 +24,14 @@ ENCODER = str(Path(__file__).parent.parent / "golden" / "v1-encoder")
 def numbers_as_texts(X: Any) -> list[str]:  # noqa: N803
     """The texts of an array of numbers, a row each; anything else as it is."""
     if getattr(X, "dtype", None) is None or X.dtype.kind not in "fiub" or X.ndim != 2:
-        return as_texts(X)
+        return read_texts(X)
     return [" ".join(f"{value:.2f}" for value in row) for row in np.asarray(X)]
 
 
 @pytest.fixture(autouse=True)
 def texts_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (classifier_module, vectorizer_module):
-        monkeypatch.setattr(module, "as_texts", numbers_as_texts)
+        monkeypatch.setattr(module, "read_texts", numbers_as_texts)
 
 
 class NumberVectorizer(SentenceVectorizer):

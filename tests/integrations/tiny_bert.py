@@ -14,7 +14,8 @@ from sentence_transformers.base.modules import Normalize, Transformer
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from genpool.integrations.sentence_transformers import GeneralizedPooling
+from genpool.integrations.sentence_transformers import PoolingModule
+from genpool.pooling import GeneralizedPooling
 
 WIDTH = 16
 TEXT = "a man dog sleeps rests runs in the park red two not . , ##s query :"
@@ -40,9 +41,9 @@ def tiny_transformer(folder: Path) -> Transformer:
     return Transformer(str(folder))
 
 
-def lively_pooling(heads: int = 3, **options: Any) -> GeneralizedPooling:
+def lively_pooling(heads: int = 3, **options: Any) -> PoolingModule:
     """Weights large enough to tell right from wrong."""
-    pooling = GeneralizedPooling(WIDTH, heads, 5, **options)
+    pooling = PoolingModule(GeneralizedPooling(WIDTH, heads, 5), **options)
     random = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in pooling.parameters():

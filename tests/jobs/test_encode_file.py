@@ -104,7 +104,7 @@ def test_the_stream_is_never_in_memory_as_a_whole(
         return str(row["sentence"])
 
     monkeypatch.setattr("genpool.jobs.encode_file.read_rows", sentences)
-    monkeypatch.setattr("genpool.jobs.vector_files.json.dumps", written_row)
+    monkeypatch.setattr("genpool.jobs.encode_file.json.dumps", written_row)
     out = tmp_path / "vectors.jsonl"
     assert encode_file(sentence_encoder, "x", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
     assert written == 5 * WINDOW_BATCHES

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from genpool.errors import InputError, MissingExtraError
 from genpool.evaluation import Predictions, read_predictions
-from genpool.jobs.prediction_files import write_prediction_table
+from genpool.jobs.tables import TablePredictions
 
 PREDICTIONS = Predictions(
     ("7", "x, y"),
@@ -23,6 +23,12 @@ PREDICTIONS = Predictions(
 )
 TEXTS = {"text": ['A "fine"\tfilm,\nreally; 5 €', ""]}
 COLUMNS = ["id", "gold", "predicted", "text", "p:bad", "p:good"]
+
+
+def write_prediction_table(
+    path: Path, predictions: Predictions, texts: dict[str, list[str]]
+) -> None:
+    TablePredictions(predictions, [], texts=texts).write(path)
 
 
 def test_csv_keeps_every_character(tmp_path: Path) -> None:

@@ -15,12 +15,8 @@ from genpool.config import TextSettings
 from genpool.data import TableReader
 from genpool.errors import DataError, FolderError, InputError
 from genpool.evaluation import read_predictions
-from genpool.jobs.tables import (
-    evaluate_probe,
-    evaluate_similarity,
-    load_classifier,
-    predict_table,
-)
+from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
+from genpool.jobs.tables import load_classifier, predict_table
 
 WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two")
 PAIRS = [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import tokenizers
@@ -88,3 +90,13 @@ def test_words_and_labels_of_any_script_come_back(make_text, make_settings, tmp_
     assert loaded.labels == ("да", "no|n")
     assert loaded.text.vocabulary.words == text.vocabulary.words
     assert loaded.text.characters.characters == text.characters.characters
+
+
+def test_the_encoder_of_a_classifier_is_loaded_in_a_fresh_process(folder: Path) -> None:
+    code = (
+        "import sys\nfrom genpool.sentence_encoder import SentenceEncoder\n"
+        "print(SentenceEncoder.from_pretrained(sys.argv[1]).output_dim)"
+    )
+    command = [sys.executable, "-c", code, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == PairClassifier.from_pretrained(folder).encoder.output_dim

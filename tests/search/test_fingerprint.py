@@ -15,9 +15,6 @@ from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.search.index_card import fingerprint
 from tests.helpers.small_models import MakeEncoder
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-GOLDEN_FINGERPRINT = "sha256:fcc3abca6e69ba98d4921ba0ff9091f3c3c97561d60561ac2d8b01192f2c1d1a"
-
 
 def test_a_copy_has_the_fingerprint_of_the_model(
     sentence_encoder: SentenceEncoder, pair_classifier: PairClassifier, tmp_path: Path
@@ -74,12 +71,6 @@ def test_settings_that_change_vectors_but_no_weights_count(make_encoder: MakeEnc
     assert len(fingerprints | {expected}) == 4
     for settings in without_effect:
         assert fingerprint(make_encoder(embedding=settings)) == expected
-
-
-def test_the_fingerprint_of_a_model_is_that_of_earlier_versions() -> None:
-    """An index that was made before a setting existed must still accept its model."""
-    model = SentenceEncoder.from_pretrained(GOLDEN / "v1-encoder")
-    assert fingerprint(model) == GOLDEN_FINGERPRINT
 
 
 def test_what_has_no_weights_to_look_at_is_refused() -> None:

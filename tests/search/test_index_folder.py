@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
-from genpool.disk import mapped_array
+from genpool.disk.arrays import map_array
 from genpool.errors import DataError, FolderError, InputError
 from genpool.jobs.encode_file import EncodeOptions, encode_file
 from genpool.search import (
     IndexCard,
     ModelReference,
     SearchIndex,
-    index_files,
     index_writer,
     is_folder_name,
+    search,
 )
-from genpool.search.index_files import OWN_FILES
+from genpool.search.search import OWN_FILES
 from tests.helpers.small_indexes import NO_MODEL, random_vectors, write_index
 
 SENTENCES = [
@@ -128,7 +128,6 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
     """The sizes of all files are the same, so that only the reading can notice."""
     folder = write_index(tmp_path / "index", random_vectors(3, 4), ["old 0", "old 1", "old 2"])
     vectors = random_vectors(3, 4, seed=1)
-    map_array = mapped_array.map_array
     replacements = iter([lambda: write_index(folder, vectors, ["new 0", "new 1", "new 2"])])
 
     def replaced_after_the_first(path: Path, *expected: Any) -> np.ndarray:
@@ -137,7 +136,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
             replace()
         return array
 
-    monkeypatch.setattr(index_files, "map_array", replaced_after_the_first)
+    monkeypatch.setattr(search, "map_array", replaced_after_the_first)
     index = SearchIndex.open(folder)
     [hits] = index.search(vectors[2], top=1)
     assert hits[0].sentence == "new 2" and hits[0].score == pytest.approx(1)
@@ -257,23 +256,27 @@ def card_with(**changes: object) -> str:
         "dim": 4,
         "normalized": False,
         "model": {"fingerprint": "x", "path": None, "title": None},
+        "columns": [],
+        "id": None,
+        "lists": 0,
     }
     return json.dumps({**card, **changes})
 
 
 DAMAGE = [
     ("index.json", b"{", "is not JSON"),
-    ("index.json", b"\xff\xfe", "is not JSON"),
     ("index.json", b"[" * 100_000, "is not JSON"),
     ("index.json", b"[1]", "its format is 'list'; expected \"genpool-index\""),
     ("index.json", card_with(format="faiss"), "its format is 'faiss'"),
-    ("index.json", card_with(format_version=3), "format version 3; this genpool reads 1 to 2\\."),
+    ("index.json", card_with(format_version=2), "format version 2; this genpool reads 1\\."),
     ("index.json", card_with(format_version=True), "format version True"),
     ("index.json", card_with(rows=-1), "-1 rows of dimension 4 are impossible"),
     ("index.json", card_with(dim=0), "9 rows of dimension 0 are impossible"),
     ("index.json", card_with(rows=True), "'rows' is True; expected int"),
-    ("index.json", card_with(rows=9.0), "'rows' is 9.0; expected int"),
     ("index.json", card_with(normalized=1), "'normalized' is 1; expected bool"),
+    ("index.json", card_with(lists=10), "10 lists of 9 rows are impossible"),
+    ("index.json", card_with(columns=["a", "a"]), "expected different names"),
+    ("index.json", card_with(id="key"), "the column of ids, 'key', is not in 'columns'"),
     ("index.json", card_with(model=None), "'model' is None; expected dict"),
     ("index.json", card_with(model={}), "'fingerprint' is None; expected str"),
     (
@@ -289,8 +292,6 @@ DAMAGE = [
     ("vectors.npy", b"\x80\x04\x95 a pickle", "is not an .npy file"),
     ("vectors.npy", b"\x93NUMPY\x01\x00\x76\x00{'descr': (((", "is not an .npy file"),
     ("vectors.npy", b"\x93NUMPY\x01\x00\x04\x00'''\n", "is not an .npy file"),
-    ("vectors.npy", b"PK\x03\x04", "is not an .npy file"),
-    ("offsets.npy", b"x", "is not an .npy file"),
     ("sentences.utf8", None, "is incomplete: sentences.utf8 missing"),
     ("sentences.utf8", b"", "sentences.utf8 has 0 bytes; offsets.npy says 45"),
     ("sentences.utf8", b"x" * 46, "has 46 bytes; offsets.npy says 45"),

@@ -186,6 +186,6 @@ def test_ids_have_the_type_of_an_embeddings_input() -> None:
 
 
 def test_to_moves_every_tensor() -> None:
-    moved = replace(batched([["a", "zebra"]]), trees=torch.zeros(1, 2, 1)).to("meta")
+    moved = replace(batched([["a", "zebra"]]), annotations=torch.zeros(1, 2, 1)).to("meta")
     assert all(getattr(moved, field.name).is_meta for field in fields(Batch))
-    assert batched([["a"]]).to("meta").trees is None
+    assert batched([["a"]]).to("meta").annotations is None

@@ -7,13 +7,13 @@ import tracemalloc
 import pytest
 
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
-from genpool.text.limits import (
+from genpool.text.pipeline import (
     CHARACTERS_PER_TOKEN,
     GROUP_CHARACTERS,
-    MAX_WORD_CHARACTERS,
     TruncationReport,
     text_groups,
 )
+from genpool.text.vocabulary import MAX_WORD_CHARACTERS
 
 LONG = "x" * MAX_WORD_CHARACTERS
 

@@ -8,8 +8,7 @@ import pytest
 
 from genpool.errors import InputError
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer
-from genpool.text.ngrams import MAX_CHARACTERS, CharacterNgrams
-from genpool.text.vocabulary import SPECIAL_WORDS
+from genpool.text.vocabulary import MAX_NGRAM_CHARACTERS, SPECIAL_WORDS, CharacterNgrams
 
 
 def test_the_ngrams_of_a_word_by_hand() -> None:
@@ -35,7 +34,9 @@ def test_forms_of_one_word_have_the_same_ngrams() -> None:
 
 def test_a_very_long_word_is_cut() -> None:
     ngrams = CharacterNgrams(500)
-    assert ngrams.ids_of("x1" * MAX_CHARACTERS) == ngrams.ids_of(("x1" * MAX_CHARACTERS) + "y")
+    assert ngrams.ids_of("x1" * MAX_NGRAM_CHARACTERS) == ngrams.ids_of(
+        ("x1" * MAX_NGRAM_CHARACTERS) + "y"
+    )
 
 
 @pytest.mark.parametrize(("buckets", "sizes"), [(0, (3,)), (5, ()), (5, (0,))])

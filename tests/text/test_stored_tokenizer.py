@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from genpool.errors import ConfigError
-from genpool.text import WordTokenizer
-from genpool.text.stored_tokenizer import MAX_SPLITS, read_tokenizer
+from genpool.text import WordTokenizer, penn
+from genpool.text.stored_tokenizer import read_tokenizer
 
 WORDS = {"<pad>": 0, "<unk>": 1, "dog": 2}
 SPLIT: dict[str, Any] = {
     "type": "Split",
-    "pattern": {"String": "-"},
+    "pattern": {"Regex": penn.SPACES},
     "behavior": "Removed",
     "invert": False,
 }
@@ -29,24 +29,14 @@ def split_with(**changes: object) -> dict[str, Any]:
     return {**SPLIT, **changes}
 
 
-@pytest.mark.parametrize("rules", ["penn", "whitespace"])
+@pytest.mark.parametrize("rules", ["penn", "parts", "whitespace"])
 def test_what_genpool_writes_is_read(rules: str) -> None:
-    stored = read_tokenizer(content(rules))
-    assert stored.vocabulary == WORDS
-    assert WordTokenizer.from_pre_tokenizer(stored.pre_tokenizer).rules == rules
+    assert read_tokenizer(content(rules)) == (WORDS, rules)
 
 
-@pytest.mark.parametrize("behavior", ["Removed", "Isolated", "MergedWithPrevious", "Contiguous"])
-def test_a_text_to_split_at_is_read(behavior: str) -> None:
-    stored = read_tokenizer(content(pre_tokenizer=split_with(behavior=behavior)))
-    words = WordTokenizer.from_pre_tokenizer(stored.pre_tokenizer).words("a--b c")
-    expected = {
-        "Removed": ["a", "b c"],
-        "Isolated": ["a", "-", "-", "b c"],
-        "MergedWithPrevious": ["a-", "-", "b c"],
-        "Contiguous": ["a", "--", "b c"],
-    }
-    assert words == expected[behavior]
+def test_what_a_later_library_may_add_is_ignored() -> None:
+    stored = read_tokenizer(content(pre_tokenizer=split_with(added_by_the_library=3)))
+    assert stored.rules == "whitespace"
 
 
 @pytest.mark.parametrize(
@@ -54,21 +44,14 @@ def test_a_text_to_split_at_is_read(behavior: str) -> None:
     [
         # 28 seconds on 900 characters, had it been built
         {"pre_tokenizer": split_with(pattern={"Regex": "(a*)*b"})},
-        {"pre_tokenizer": split_with(pattern={"Regex": "["})},
-        {"pre_tokenizer": split_with(pattern={"String": ""})},
         {"pre_tokenizer": split_with(pattern={"String": "\ud800"})},
-        {"pre_tokenizer": split_with(pattern={"String": "a" * 1000})},
-        {"pre_tokenizer": split_with(pattern={"String": "a", "Regex": "b"})},
-        {"pre_tokenizer": split_with(pattern="a")},
-        {"pre_tokenizer": split_with(behavior="Shredded")},
         {"pre_tokenizer": split_with(behavior=["Removed"])},
         {"pre_tokenizer": split_with(invert=3)},
         # a panic of the library, which `except Exception` does not catch
         {"pre_tokenizer": {"type": "FixedLength", "length": 0}},
-        {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}},
         {"pre_tokenizer": {"type": "Sequence", "pretokenizers": []}},
-        {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [SPLIT] * (MAX_SPLITS + 1)}},
-        {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Sequence"}]}},
+        {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [SPLIT] * 2}},
+        {"pre_tokenizer": {"type": "Sequence", "pretokenizers": 3}},
         {"pre_tokenizer": "Split"},
         {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
         {"normalizer": {"type": "Lowercase"}},

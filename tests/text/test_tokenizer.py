@@ -10,13 +10,10 @@ import sys
 import time
 
 import pytest
-import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import models, pre_tokenizers
 
 from genpool.errors import ConfigError
-from genpool.text.stored_tokenizer import read_tokenizer
 from genpool.text.tokenizer import Token, WordTokenizer, canonical
 from tests.helpers.shared_data import shared_data
 
@@ -245,32 +242,6 @@ def test_penn_splits_no_plain_word_but_the_double_ones(words: list[str]) -> None
 
 def test_half_of_a_surrogate_pair_is_a_token_like_any_symbol() -> None:
     assert PENN.words("bad\ud83d text") == ["bad", "\ud83d", "text"]
-
-
-@BOTH
-def test_a_saved_tokenizer_splits_as_before(tokenizer: WordTokenizer) -> None:
-    saved = tokenizer.to_tokenizers({"<unk>": 0, "It": 1}, "<unk>").to_str()
-    loaded = WordTokenizer.from_pre_tokenizer(read_tokenizer(saved).pre_tokenizer)
-    assert loaded.rules == tokenizer.rules
-    for pairs in CASES.values():
-        for sentence, _ in pairs:
-            assert loaded.tokens(sentence) == tokenizer.tokens(sentence)
-    again = loaded.to_tokenizers({"<unk>": 0, "It": 1}, "<unk>")
-    assert again.to_str() == saved
-
-
-def test_a_stored_pre_tokenizer_keeps_its_meaning() -> None:
-    other = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
-    other.pre_tokenizer = pre_tokenizers.CharDelimiterSplit("|")
-    loaded = WordTokenizer.from_pre_tokenizer(other.pre_tokenizer)
-    assert loaded.rules == "stored"
-    assert loaded.tokens("it's|red.") == [Token("it's", 0, 4), Token("red.", 5, 9)]
-
-
-def test_tokens_keep_the_source_where_a_stored_pre_tokenizer_rewrites_it() -> None:
-    other = tokenizers.Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
-    other.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # é becomes Ã©
-    assert WordTokenizer.from_pre_tokenizer(other.pre_tokenizer).words("thé") == ["thé"]
 
 
 def test_the_saved_tokenizer_gives_the_same_tokens_and_the_vocabulary_s_numbers() -> None:

@@ -24,7 +24,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("confusion_picture", "learning_curve_picture"):
-        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *arguments: None)
+        monkeypatch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
 
 
 @pytest.fixture(scope="session")

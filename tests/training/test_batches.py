@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genpool.training.batches import count_epochs, count_steps, epoch_batches, process_share
+from genpool.training.dataset import count_epochs, count_steps, epoch_batches
 from genpool.training.settings import TrainingSettings
 
 BUFFER_BATCHES = TrainingSettings().buffer_batches
@@ -84,30 +84,6 @@ def test_short_and_long_batches_come_in_no_order_of_length() -> None:
     longest = [int(lengths[batch].max()) for batch in batches]
     rises = sum(after > before for before, after in pairwise(longest))
     assert 0.3 < rises / len(longest) < 0.7
-
-
-@given(count=st.integers(0, 50), processes=st.integers(1, 5))
-def test_the_shares_of_the_processes_make_up_the_batch(count: int, processes: int) -> None:
-    batch = np.random.default_rng(0).permutation(count)
-    shares = [process_share(batch, process, processes) for process in range(processes)]
-    assert sorted(np.concatenate(shares).tolist()) == list(range(count))
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
-
-
-def test_one_process_takes_the_whole_batch_in_its_order() -> None:
-    batch = np.array([4, 1, 7])
-    assert process_share(batch, 0, 1).tolist() == [4, 1, 7]
-
-
-@pytest.mark.parametrize("processes", [2, 3])
-def test_the_same_process_always_has_the_same_share(processes: int) -> None:
-    batch = np.arange(7)
-    for process in range(processes):
-        one, other = (
-            process_share(batch, process, processes),
-            process_share(batch, process, processes),
-        )
-        assert one.tolist() == other.tolist()
 
 
 # --- The rule of the released program ------------------------------------------------------------

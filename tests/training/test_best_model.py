@@ -15,8 +15,8 @@ from safetensors.torch import load_file
 
 from genpool.errors import Interrupted, TrainingError
 from genpool.saving import storage
+from genpool.saving.saved_model import SavedModel
 from genpool.training.run import Run
-from genpool.training.run_folder import RunFolder
 from genpool.training.state import trained_weights
 from tests.helpers.training_runs import outcome, run
 
@@ -49,13 +49,13 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models that are written during a run, by the names of their folders."""
     names: list[str] = []
-    save_model = RunFolder.save_model
+    save = SavedModel.save_pretrained
 
-    def counted(self: RunFolder, path: Path, *more: Any) -> None:
+    def counted(self: SavedModel, path: Path) -> None:
         names.append(path.name)
-        save_model(self, path, *more)
+        save(self, path)
 
-    monkeypatch.setattr(RunFolder, "save_model", counted)
+    monkeypatch.setattr(SavedModel, "save_pretrained", counted)
     return names
 
 
@@ -100,7 +100,7 @@ def test_it_is_written_once_in_a_while_and_at_the_end(
 ) -> None:
     monkeypatch.setattr("genpool.training.run.BEST_MODEL_SECONDS", seconds)
     run(tables, tmp_path / "run", "training.epochs=4")
-    assert written == ["best"] * count + ["last"]
+    assert written == ["best"] * count + ["last", "best"]
     assert len(evaluated) == 4 and has_weights(tmp_path / "run", evaluated[3])
 
 

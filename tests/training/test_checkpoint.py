@@ -10,11 +10,9 @@ import pytest
 import torch
 
 from genpool.errors import TrainingError
-from genpool.training import checkpoint
-from genpool.training.checkpoint import load_checkpoint, save_checkpoint
-from genpool.training.penalty import PenaltyMonitor
-from genpool.training.schedule import Schedule
-from genpool.training.state import RunState, Sums
+from genpool.training import state as state_module
+from genpool.training.heads import PenaltyMonitor
+from genpool.training.state import RunState, Schedule, Sums, load_checkpoint, save_checkpoint
 
 
 def tensors(seed: int) -> dict[str, torch.Tensor]:
@@ -63,7 +61,7 @@ def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
         step=41,
         metrics_length=1234,
         sums=Sums(loss=1 / 3, seconds=0.1),
-        watch=PenaltyMonitor(steps=2, term=0.3),  # its smallest distance is infinite
+        monitor=PenaltyMonitor(steps=2, term=0.3),  # its smallest distance is infinite
     )
     save_checkpoint(tmp_path, 41, asdict(state), tensors(0))
     loaded = load_checkpoint(tmp_path)
@@ -181,7 +179,7 @@ def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path: Path, monk
         Path(path).write_bytes(b"half a file")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
+    monkeypatch.setattr(state_module, "save_file", full)
     with pytest.raises(TrainingError, match=r"step 3 could not.*No space left.*--resume"):
         save_checkpoint(tmp_path, 3, {"step": 3}, tensors(3))
     monkeypatch.undo()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from genpool.training.contrastive import supervised_contrastive
+from genpool.training.objective import supervised_contrastive
 from tests.helpers.training_runs import metrics, run
 
 pytestmark = pytest.mark.usefixtures("no_pictures")

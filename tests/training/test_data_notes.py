@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from genpool.training.preparation import prepare
-from genpool.training.read_rows import FEW_ROWS_FOR_SCRATCH, data_notes
+from genpool.training.preparation import FEW_ROWS_FOR_SCRATCH, data_notes, prepare
 from tests.helpers.training_runs import settings, write_table
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from genpool.data import Example
-from genpool.text import Characters, Vocabulary, WordTable
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
 from genpool.text.vocabulary import BEGIN, END
 from genpool.training.dataset import Split, WordIds, read_split
 
@@ -19,6 +19,10 @@ WORDS = ("a", "dog", "Dog", "runs", "sleeps", ".", "naïve")
 LABELS = {"yes": 0, "no": 1, None: -1}
 
 sentence = st.lists(st.sampled_from(WORDS), max_size=5)
+
+
+def pipeline(sentence_ends: bool) -> TextPipeline:
+    return TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""), sentence_ends)
 
 
 def split_of(
@@ -127,7 +131,7 @@ def test_sentence_ends_are_around_every_sentence_and_nowhere_else(
 ) -> None:
     split, word_ids = split_of([Example("yes", " ".join(words)) for words in sentences])
     words = table()
-    marked = split.with_table(words, word_ids, sentence_ends=True)
+    marked = split.with_table(words, word_ids, pipeline(sentence_ends=True))
     for place, sentence in enumerate(sentences):
         expected = [words.begin, *(words.index_of(word) for word in sentence), words.end]
         assert marked.sentence(place).tolist() == expected
@@ -137,7 +141,7 @@ def test_sentence_ends_are_around_every_sentence_and_nowhere_else(
 def test_without_sentence_ends_only_the_numbers_change() -> None:
     split, word_ids = split_of(pairs_of(PAIRS))
     words = table()
-    plain = split.with_table(words, word_ids, sentence_ends=False)
+    plain = split.with_table(words, word_ids, pipeline(sentence_ends=False))
     assert plain.starts.tolist() == split.starts.tolist()
     assert [plain.sentence(place).tolist() for place in range(6)] == [
         [words.index_of(word) for word in side] for pair in PAIRS for side in pair
@@ -150,7 +154,7 @@ def test_a_batch_of_pairs_holds_all_first_sides_and_then_all_second_ones(
 ) -> None:
     split, word_ids = split_of(pairs_of(PAIRS))
     words = table()
-    batch = split.with_table(words, word_ids, sentence_ends).batch([2, 0], words)
+    batch = split.with_table(words, word_ids, pipeline(sentence_ends)).batch([2, 0], words)
     sides = [PAIRS[2][0], PAIRS[0][0], PAIRS[2][1], PAIRS[0][1]]
     ids = [[words.vocabulary.id(word) for word in side] for side in sides]
     if sentence_ends:

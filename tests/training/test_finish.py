@@ -158,7 +158,7 @@ def test_splits_without_labels_are_no_scores(multinli: Path) -> None:
 def test_a_system_that_counts_no_memory_is_no_obstacle(
     tables: Path, tmp_path: Path, no_pictures, monkeypatch
 ) -> None:
-    monkeypatch.setattr("genpool.training.tracking.resource", None)
+    monkeypatch.setattr("genpool.training.report.resource", None)
     run(tables, tmp_path / "run", "training.epochs=1")
     assert lines_of(tmp_path / "run")[0]["peak_memory_mb"] is None
     report = (tmp_path / "run" / "report.md").read_text()

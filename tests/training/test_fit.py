@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_the_same_rows_in_a_table_give_the_same_weights(
 
 
 def test_the_seed_decides_everything(fit: Any) -> None:
-    one, again, other = (fit(seed=seed).predict_proba(TEXTS) for seed in (4, 4, 5))
+    one, again, other = (fit(seed=seed).predict_proba(TEXTS) for seed in (4, np.int64(4), 5))
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other)
 
@@ -83,6 +84,17 @@ def test_a_folder_and_a_classifier_are_start_models_too(
     classifier = PairClassifier(sentence_encoder, ("x", "y"))
     for start in (tmp_path / "start", str(tmp_path / "start"), classifier):
         np.testing.assert_array_equal(fit(start=start).predict_proba(TEXTS), expected)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such name of a folder on Windows")
+@pytest.mark.parametrize("name", ["C:\\new", 'a "new" model', "\N{GRINNING FACE}"])
+def test_any_name_of_a_start_folder_reaches_the_settings_unchanged(
+    fit: Any, name: str, sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
+    sentence_encoder.save_pretrained(tmp_path / name)
+    fit(start=tmp_path / name, out=tmp_path / "run", epochs=1)
+    config = tomllib.loads((tmp_path / "run" / "config.toml").read_text(encoding="utf-8"))
+    assert config["start"]["model"] == str(tmp_path / name)
 
 
 def test_the_model_inside_the_package_is_the_default() -> None:
@@ -291,9 +303,8 @@ def test_only_a_model_of_scores_predicts_scores(text_classifier: TextClassifier)
 
 
 def test_a_notebook_shows_the_report_as_tables(fit: Any) -> None:
-    html = fit(labels=[label.replace("good", "<good>") for label in LABELS]).report._repr_html_()
-    assert html.count("<table>") == html.count("</table>") == 3
-    assert "<th>precision</th>" in html
-    assert "<td>&lt;good&gt;</td>" in html
-    assert "<good>" not in html
-    assert "54 training rows" in html
+    report = fit(labels=[label.replace("good", "<good>") for label in LABELS]).report
+    text = report._repr_markdown_()
+    assert text.count("\n|---") == 3
+    assert "| &lt;good> |" in text
+    assert "54 training rows" in text

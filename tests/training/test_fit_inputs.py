@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from genpool.data.example import Example
+from genpool.data.reader import Example
 from genpool.errors import InputError
 from genpool.training.fit_inputs import pair_examples, text_examples
 
@@ -56,17 +56,17 @@ def test_labels_are_text_as_in_a_table(labels: Any, expected: list[str]) -> None
     ("texts", "labels", "problem"),
     [
         ("One.", LABELS, "the training texts are one string; expected a list"),
-        ([], [], "the training texts are empty"),
-        (TEXTS, [], "the training labels are empty"),
-        (TEXTS, ["a", "b"], "2 training labels for 3 rows"),
+        ([], [], "there are no training rows"),
+        (TEXTS, [], "the training labels: 0 for 3 texts"),
+        (TEXTS, ["a", "b"], "the training labels: 2 for 3 texts"),
         (["One.", None, "Three."], LABELS, r"texts have 1 missing values \(rows 1\)"),
         (["One.", math.nan, pd.NA], LABELS, r"texts have 2 missing values \(rows 1, 2\)"),
-        (["One.", 2, "Three."], LABELS, "row 1 is a int, 2; expected a string"),
+        (["One.", 2, "Three."], LABELS, r"row 1 is 2 \(int\); expected a string"),
         (TEXTS, ["a", None, "a"], r"labels have 1 missing values \(rows 1\); leave these rows out"),
         (TEXTS, [1.0, np.nan, 2.0], r"labels have 1 missing values \(rows 1\)"),
         (TEXTS, ["a", 1, "a"], "mixed types, such as 'a' and 1"),
         (TEXTS, [True, 0, True], "mixed types"),
-        (TEXTS, [0.5, 1.0, 2.0], "contain 0.5, which is no whole number. To learn scores: task="),
+        (TEXTS, [0.5, 1.0, 2.0], "contain 0.5; expected whole numbers. To learn scores: task="),
         (TEXTS, ["a", " ", "a"], r"have 1 empty strings \(rows 1\)"),
         (TEXTS, [[1], [2], [3]], "are of the type list"),
         (np.zeros((3, 4)), LABELS, r"have the shape \(3, 4\)"),

@@ -20,11 +20,11 @@ from genpool.training.heads import (
     MAX_PADDED_TOKENS,
     SAMPLE_EXAMPLES,
     HeadDistances,
+    HeadPenalty,
     heads_report,
     penalty_gradient_share,
     sample_rows,
 )
-from genpool.training.penalty import HeadPenalty
 from genpool.training.preparation import prepare
 from genpool.training.settings import PenaltySettings
 from tests.helpers.small_models import LABELS, MakeEncoder, lively
@@ -181,7 +181,7 @@ def test_the_gradient_share_by_finite_differences(three_heads: PairClassifier, n
         with torch.no_grad():
             output = model(batch, weights=True)
             entropies = functional.cross_entropy(output.logits, labels, reduction="none")
-            term = sum(float(term.value) for term in penalty(model, output, entropies))
+            term = sum(float(term.value) for term in penalty(model, output, entropies, labels))
             entropy = entropies.mean()
         return np.array([term, float(entropy) + term])
 
@@ -202,12 +202,12 @@ def test_the_gradient_share_by_finite_differences(three_heads: PairClassifier, n
     )
 
 
-def test_a_sleeping_penalty_has_no_share_and_without_one_there_is_none(
+def test_an_inactive_penalty_has_no_share_and_without_one_there_is_none(
     three_heads: PairClassifier,
 ) -> None:
     batch, labels = three_heads.text.batch(SENTENCES), torch.tensor([2, 0])
-    asleep = HeadPenalty(PenaltySettings("parameter", threshold=1e-6))
-    assert penalty_gradient_share(three_heads, batch, labels, [asleep]) == 0
+    inactive = HeadPenalty(PenaltySettings("parameter", threshold=1e-6))
+    assert penalty_gradient_share(three_heads, batch, labels, [inactive]) == 0
     assert penalty_gradient_share(three_heads, batch, labels, []) is None
     assert all(parameter.grad is None for parameter in three_heads.parameters())
 

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from genpool import TextClassifier
 from genpool.errors import FolderError, Interrupted, Stopped, TrainingError
 from genpool.saving import storage
-from genpool.training import checkpoint
+from genpool.training import state
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
 from genpool.training.state import trained_weights
@@ -379,7 +379,7 @@ def test_killed_at_any_renaming_it_goes_on_to_the_same_end(
 
 def run_without_pictures(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path) -> None:
     for name in ("confusion_picture", "learning_curve_picture"):
-        monkeypatch.setattr(f"genpool.training.finish.{name}", lambda *arguments: None)
+        monkeypatch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
     run(tables, out, resume=True)
 
 
@@ -462,12 +462,12 @@ def test_a_full_disk_while_saving_a_checkpoint_can_be_continued_from(
             raise OSError(errno.ENOSPC, "No space left on device")
         save_file(tensors, path)
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
+    monkeypatch.setattr(state, "save_file", full)
     with pytest.raises(TrainingError, match=r"step 4 could not be written.*--resume"):
         run(tables, out, "training.save_minutes=0")
     monkeypatch.undo()
-    monkeypatch.setattr("genpool.training.finish.confusion_picture", lambda *arguments: None)
-    monkeypatch.setattr("genpool.training.finish.learning_curve_picture", lambda *arguments: None)
+    monkeypatch.setattr("genpool.training.report.confusion_picture", lambda *arguments: None)
+    monkeypatch.setattr("genpool.training.report.learning_curve_picture", lambda *arguments: None)
     run(tables, out, "training.save_minutes=0", resume=True)
     assert outcome(out) == outcome(finished)
 

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from genpool.model import Classified, Classifier
-from genpool.training.losses import BatchShare, EncoderLoss, LossTerm, step_loss
+from genpool.training.objective import BatchShare, EncoderLoss, LossTerm, step_loss
 from tests.helpers.training_runs import metrics, run, weights
 
 SENTENCES = [["the", "man"], ["dog"], ["a", "red", "dog"]]
@@ -26,7 +26,11 @@ class LogitNorm:
         self.weight, self.per_example, self.calls = weight, per_example, 0
 
     def __call__(
-        self, model: Classifier, output: Classified, losses: torch.Tensor
+        self,
+        model: Classifier,
+        output: Classified,
+        losses: torch.Tensor,
+        targets: torch.Tensor,
     ) -> list[LossTerm]:
         self.calls += 1
         value = self.weight * output.logits.square().sum(dim=1).mean()

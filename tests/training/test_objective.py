@@ -68,7 +68,7 @@ def test_a_target_is_a_distribution_whose_mean_is_the_score() -> None:
 def test_the_targets_of_labels_are_their_ids_and_those_of_scores_distributions() -> None:
     split = split_of([0, 2, 1], [1.0, 3.0, 2.5])
     rows = np.array([2, 0])
-    assert LabelObjective().targets(split, rows).tolist() == [1, 0]
+    assert LabelObjective("abc").targets(split, rows).tolist() == [1, 0]
     targets = ScoreObjective([1, 2, 3]).targets(split, rows)
     torch.testing.assert_close(targets, torch.tensor([[0, 0.5, 0.5], [1.0, 0, 0]]))
 
@@ -78,9 +78,7 @@ def test_the_correlations_of_dev_are_those_of_scipy() -> None:
     probabilities = chance.dirichlet(np.ones(4), 30).astype(np.float32)
     gold = chance.uniform(0, 3, 30)
     dev = split_of([0] * 30, gold.tolist())
-    metrics = ScoreObjective([0, 1, 2, 3]).dev_metrics(
-        dev, lambda rows: probabilities[list(rows)], (0, 1), lambda value: value
-    )
+    metrics = ScoreObjective([0, 1, 2, 3]).dev_metrics(dev, probabilities)
     expected = probabilities @ np.arange(4)
     assert metrics["dev_pearson"] == pytest.approx(stats.pearsonr(gold, expected)[0], abs=1e-5)
     assert metrics["dev_spearman"] == pytest.approx(stats.spearmanr(gold, expected)[0], abs=1e-5)
@@ -88,33 +86,20 @@ def test_the_correlations_of_dev_are_those_of_scipy() -> None:
 
 def test_a_model_that_predicts_one_score_has_no_correlation() -> None:
     same = np.full((3, 2), 0.5, dtype=np.float32)
-    report = ScoreObjective([0, 1]).report(split_of([0, 0, 0], [0.1, 0.5, 0.9]), same, ("0", "1"))
+    report = ScoreObjective([0, 1]).report(split_of([0, 0, 0], [0.1, 0.5, 0.9]), same)
     assert (report.pearson, report.spearman) == (0.0, 0.0)
 
 
-def test_every_process_adds_its_share_of_the_accuracy() -> None:
+def test_the_accuracy_of_dev_is_the_share_of_rows_that_are_right() -> None:
     dev = split_of([0, 1, 0, 1, 1])
-    right = np.eye(2, dtype=np.float32)[[0, 1, 1, 1, 0]]  # rows 2 and 4 are wrong
-    shares: list[float] = []
-
-    def add(value: float) -> float:
-        shares.append(value)
-        return 0.0
-
-    for process in (0, 1):
-        LabelObjective().dev_metrics(
-            dev,
-            lambda rows: right[list(rows)],
-            (process, 2),
-            add,
-        )
-    assert shares == [1.0, 2.0]
+    probabilities = np.eye(2, dtype=np.float32)[[0, 1, 1, 1, 0]]  # rows 2 and 4 are wrong
+    assert LabelObjective("ab").dev_metrics(dev, probabilities) == {"dev_accuracy": 0.6}
 
 
 def test_the_standard_errors_are_those_of_a_simulation() -> None:
     chance = np.random.default_rng(0)
     accuracies = chance.binomial(50, 0.8, 20_000) / 50
-    assert LabelObjective().standard_error(0.8, 50) == pytest.approx(accuracies.std(), rel=0.03)
+    assert LabelObjective([]).standard_error(0.8, 50) == pytest.approx(accuracies.std(), rel=0.03)
     first = chance.normal(size=(4000, 40))
     second = 0.8 * first + 0.6 * chance.normal(size=(4000, 40))
     pearson = [np.corrcoef(one, other)[0, 1] for one, other in zip(first, second, strict=True)]

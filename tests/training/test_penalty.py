@@ -1,4 +1,4 @@
-"""Which penalty a run adds to its loss, and the watch that tells whether it does anything."""
+"""Which penalty a run adds to its loss, and the monitor that tells whether it does anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from genpool.pooling import Pooled
 from genpool.pooling.penalties import Penalty
-from genpool.training.penalty import PenaltyMonitor, compute_penalties, needs_weights
+from genpool.training.heads import HeadPenalty, PenaltyMonitor, head_penalties
 from genpool.training.preparation import Prepared, prepare
 from genpool.training.settings import PenaltySettings
 from tests.helpers.training_runs import metrics, run
@@ -35,14 +35,15 @@ def terms(penalties: list[Penalty]) -> list[float]:
 
 
 def test_no_penalty_and_a_penalty_of_weight_zero_add_nothing(pair_classifier) -> None:
-    for settings in (PenaltySettings(), PenaltySettings("parameter", weight=0.0)):
-        assert compute_penalties(settings, pair_classifier, pooled()) == []
+    assert head_penalties(PenaltySettings(), pair_classifier.encoder, pooled(), 2) == []
+    assert not PenaltySettings().is_enabled
+    assert not PenaltySettings("parameter", weight=0.0).is_enabled
 
 
 def test_the_parameter_penalty_is_one_term_on_the_first_matrices(pair_classifier) -> None:
     w1 = pair_classifier.encoder.pooling.w1.detach().numpy()
     settings = PenaltySettings("parameter", weight=0.5, threshold=30.0)
-    (penalty,) = compute_penalties(settings, pair_classifier, pooled())
+    (penalty,) = head_penalties(settings, pair_classifier.encoder, pooled(), 2)
     assert float(penalty.term.detach()) == pytest.approx(0.5 * hinge(w1[0], w1[1], 30.0), rel=1e-5)
     penalty.term.backward()
     assert pair_classifier.encoder.pooling.w1.grad.abs().max() > 0
@@ -56,7 +57,7 @@ def test_the_terms_of_the_two_sides_of_pairs_are_added(pair_classifier) -> None:
         0.1 * np.mean([hinge(heads[row][0], heads[row][1], 2.0) for row in rows])
         for rows in ((0, 1), (2, 3))
     ]
-    assert terms(compute_penalties(settings, pair_classifier, output)) == pytest.approx(
+    assert terms(head_penalties(settings, pair_classifier.encoder, output, 2)) == pytest.approx(
         sides, rel=1e-5
     )
 
@@ -66,7 +67,7 @@ def test_single_sentences_have_one_term(text_classifier) -> None:
     heads = output.heads.numpy()
     settings = PenaltySettings("embedding", weight=1.0, threshold=2.0)
     expected = np.mean([hinge(row[0], row[1], 2.0) for row in heads])
-    penalties = compute_penalties(settings, text_classifier, output)
+    penalties = head_penalties(settings, text_classifier.encoder, output, 1)
     assert terms(penalties) == pytest.approx([expected], rel=1e-5)
 
 
@@ -78,13 +79,13 @@ def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(
     assert output.weights is not None
     weights = output.weights.numpy()
     distances = [float(((row[0] - row[1]) ** 2).sum()) for row in weights]
-    threshold = sorted(distances)[1]  # one hinge asleep, so that the two ways differ
+    threshold = sorted(distances)[1]  # one hinge inactive, so that the two ways differ
     per_sentence = float(np.mean([max(threshold - distance, 0.0) for distance in distances]))
     of_batch = max(threshold - float(np.mean(distances)), 0.0)
     assert per_sentence != pytest.approx(of_batch)
     settings = PenaltySettings("attention", 1.0, threshold, average)
     expected = per_sentence if average == "sentence" else of_batch
-    assert terms(compute_penalties(settings, text_classifier, output)) == pytest.approx(
+    assert terms(head_penalties(settings, text_classifier.encoder, output, 1)) == pytest.approx(
         [expected], rel=1e-4
     )
 
@@ -96,14 +97,14 @@ def test_lin_and_others_penalty_is_chosen_by_the_name_scalar(text_classifier) ->
     for row in output.weights[..., 0].numpy():
         total += ((row @ row.T - np.eye(2)) ** 2).sum() / 2
     settings = PenaltySettings("scalar", weight=0.3)
-    assert terms(compute_penalties(settings, text_classifier, output)) == pytest.approx(
+    assert terms(head_penalties(settings, text_classifier.encoder, output, 1)) == pytest.approx(
         [0.3 * total], rel=1e-5
     )
 
 
 def test_the_weights_are_asked_for_only_where_a_penalty_needs_them() -> None:
     needing = {
-        name: needs_weights(PenaltySettings(name))
+        name: HeadPenalty(PenaltySettings(name)).needs_weights
         for name in ("none", "parameter", "attention", "embedding", "scalar")
     }
     assert needing == {
@@ -113,20 +114,19 @@ def test_the_weights_are_asked_for_only_where_a_penalty_needs_them() -> None:
         "embedding": False,
         "scalar": True,
     }
-    assert not needs_weights(PenaltySettings("attention", weight=0.0))
 
 
 def penalty(term: float, distances: list[float], active: float) -> Penalty:
     return Penalty(torch.tensor(term), torch.tensor(distances), torch.tensor(active))
 
 
-def test_the_watch_gives_means_over_the_steps() -> None:
-    watch = PenaltyMonitor()
-    assert watch.report() == {}
-    assert not watch.asleep
-    watch.update([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
-    watch.update([penalty(3.0, [1.0, 3.0], 0.25)])
-    assert watch.report() == pytest.approx(
+def test_the_monitor_gives_means_over_the_steps() -> None:
+    monitor = PenaltyMonitor()
+    assert monitor.report() == {}
+    assert not monitor.is_inactive
+    monitor.update([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
+    monitor.update([penalty(3.0, [1.0, 3.0], 0.25)])
+    assert monitor.report() == pytest.approx(
         {
             "penalty": (3.0 + 3.0) / 2,
             "penalty_active": (0.75 + 0.25) / 2,
@@ -134,7 +134,7 @@ def test_the_watch_gives_means_over_the_steps() -> None:
             "penalty_distance_min": 1.0,
         }
     )
-    assert not watch.asleep
+    assert not monitor.is_inactive
 
 
 def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
@@ -148,18 +148,18 @@ def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
 
 
 def test_one_head_has_no_distances_and_no_smallest_one() -> None:
-    watch = PenaltyMonitor()
-    watch.update([penalty(0.0, [], 0.0)])
-    assert "penalty_distance_min" not in watch.report()
-    assert watch.asleep
+    monitor = PenaltyMonitor()
+    monitor.update([penalty(0.0, [], 0.0)])
+    assert "penalty_distance_min" not in monitor.report()
+    assert monitor.is_inactive
 
 
-def test_a_penalty_is_asleep_only_if_no_hinge_was_active_in_any_step() -> None:
-    watch = PenaltyMonitor()
-    watch.update([penalty(0.0, [9.0], 0.0)])
-    assert watch.asleep
-    watch.update([penalty(0.1, [0.5], 0.1)])
-    assert not watch.asleep
+def test_a_penalty_is_inactive_only_if_no_hinge_was_active_in_any_step() -> None:
+    monitor = PenaltyMonitor()
+    monitor.update([penalty(0.0, [9.0], 0.0)])
+    assert monitor.is_inactive
+    monitor.update([penalty(0.1, [0.5], 0.1)])
+    assert not monitor.is_inactive
 
 
 def wide_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ def test_a_parameter_penalty_that_sleeps_for_an_epoch_is_told(
     warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert len(warnings) == 2  # one for each epoch
     for warning in warnings:
-        assert "the parameter penalty was asleep" in warning
+        assert "the parameter penalty was inactive" in warning
         assert "threshold 1 " in warning
         assert "It has no effect." in warning
     line = metrics(tmp_path / "run")[0]

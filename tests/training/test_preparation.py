@@ -14,7 +14,6 @@ from genpool.data import RulesReader
 from genpool.errors import ConfigError, DataError
 from genpool.recipes import recipe_names, recipe_text
 from genpool.text.vocabulary import UNKNOWN
-from genpool.training.build_encoder import build_encoder
 from genpool.training.preparation import Prepared, prepare
 from genpool.training.settings import (
     RunSettings,
@@ -23,6 +22,7 @@ from genpool.training.settings import (
     read_settings,
     require_trainable,
 )
+from genpool.training.start_model import build_encoder
 from tests.helpers.training_runs import RECIPE, reviews, settings, write_table
 
 

@@ -94,7 +94,7 @@ def test_a_process_of_several_ends_without_finalizing_the_interpreter(
     join = f"'gloo', init_method='file://{tmp_path}/store', rank=0, world_size=1"
     program = f"""
 import atexit, torch
-from genpool.training.processes import end_process_group
+from genpool.training.loop import end_process_group
 if {joined}: torch.distributed.init_process_group({join})
 atexit.register(print, 'finalized')
 print('done')

@@ -17,8 +17,8 @@ from genpool.pooling import GeneralizedPooling
 from genpool.pooling.base import Pooled
 from genpool.recipes import recipe_text
 from genpool.text.vocabulary import BEGIN, END, UNKNOWN
-from genpool.training import RunSettings, finish, loop, read_settings, train
-from genpool.training.penalty import compute_penalties
+from genpool.training import RunSettings, loop, read_settings, report, train
+from genpool.training.heads import head_penalties
 from genpool.training.preparation import Prepared, prepare
 from tests.helpers.training_runs import metrics
 
@@ -115,8 +115,8 @@ def trained(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "epoch_batches", record)
-        patch.setattr(finish, "confusion_picture", lambda *arguments: None)
-        patch.setattr(finish, "learning_curve_picture", lambda *arguments: None)
+        patch.setattr(report, "confusion_picture", lambda *arguments: None)
+        patch.setattr(report, "learning_curve_picture", lambda *arguments: None)
         train(settings, data, out, show_progress=False)
     return out, batches
 
@@ -238,7 +238,7 @@ def test_the_penalty_is_a_hundredth_of_the_hinges_of_w1(
     distance = ((w1[0] - w1[1]) ** 2).sum()
     nothing = torch.zeros(0)
     pooled = Pooled(nothing, nothing, None)
-    (penalty,) = compute_penalties(settings.penalty, prepared.model, pooled)
+    (penalty,) = head_penalties(settings.penalty, prepared.model.encoder, pooled, 2)
     assert float(penalty.term.detach()) == pytest.approx(1e-2 * max(1 - distance, 0), rel=1e-6)
 
 

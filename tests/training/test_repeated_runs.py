@@ -1,4 +1,4 @@
-"""A sweep over a penalty that is asleep trains one model, and says so."""
+"""A sweep over a penalty that is inactive trains one model, and says so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.helpers.training_runs import RECIPE, metrics, run, weights
 ASLEEP = ("penalty.name=parameter", "penalty.threshold=1e-6", "training.epochs=1")
 
 
-def test_an_asleep_penalty_leaves_the_same_weights_whatever_its_weight(
+def test_an_inactive_penalty_leaves_the_same_weights_whatever_its_weight(
     tables: Path, tmp_path: Path, no_pictures
 ) -> None:
     for weight in ("1", "1e-3", "1e6"):
@@ -26,7 +26,7 @@ def test_an_asleep_penalty_leaves_the_same_weights_whatever_its_weight(
     assert weights(tmp_path / "awake") != weights(tmp_path / "1")
 
 
-def test_a_sweep_over_an_asleep_penalty_trains_one_model_and_says_so(
+def test_a_sweep_over_an_inactive_penalty_trains_one_model_and_says_so(
     tables: Path, tmp_path: Path, trained: list[str], capsys, no_pictures
 ) -> None:
     choice = select(
@@ -35,7 +35,7 @@ def test_a_sweep_over_an_asleep_penalty_trains_one_model_and_says_so(
     )
     assert trained == ["penalty.weight=1"]
     assert choice.values == {"penalty.weight": "1"}
-    reason = "not run: asleep at threshold 1e-06, same model as penalty.weight = 1"
+    reason = "not run: inactive at threshold 1e-06, same model as penalty.weight = 1"
     said = capsys.readouterr().err
     page = (tmp_path / "runs" / "selection.md").read_text()
     for weight in ("0.1", "0.01"):
@@ -45,7 +45,7 @@ def test_a_sweep_over_an_asleep_penalty_trains_one_model_and_says_so(
     assert (tmp_path / "runs" / "penalty.weight=1" / "predictions" / "test.tsv").is_file()
 
 
-def test_a_sweep_over_an_asleep_penalty_is_resumed_without_training(
+def test_a_sweep_over_an_inactive_penalty_is_resumed_without_training(
     tables: Path, tmp_path: Path, trained: list[str], no_pictures
 ) -> None:
     arguments = (RECIPE, ASLEEP, "penalty.weight=1,0.1", tables, tmp_path / "runs")
@@ -72,7 +72,7 @@ def test_only_thresholds_that_cannot_wake_it_are_left_out(
     select(RECIPE, ASLEEP, selection, tables, tmp_path / "runs", show_progress=False)
     assert trained == ["penalty.threshold=1e-6", "penalty.threshold=100"]
     page = (tmp_path / "runs" / "selection.md").read_text()
-    assert "| 2e-6 | - | not run: asleep at threshold 2e-06" in page
+    assert "| 2e-6 | - | not run: inactive at threshold 2e-06" in page
 
 
 def test_in_a_grid_sleep_is_noticed_for_every_combination_of_the_other_settings(
@@ -85,7 +85,7 @@ def test_in_a_grid_sleep_is_noticed_for_every_combination_of_the_other_settings(
     assert "same model as pooling.heads = 3, penalty.weight = 1" in page
 
 
-def test_a_penalty_that_is_off_is_trained_once_and_a_weight_of_zero_is_not_taken_for_asleep(
+def test_a_penalty_that_is_off_is_trained_once_and_a_weight_of_zero_is_not_taken_for_inactive(
     tables: Path, tmp_path: Path, trained: list[str], no_pictures
 ) -> None:
     selections = ["penalty.name=none,parameter", "penalty.weight=1,0"]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
-import tomli_w
 
-from genpool.distillation.settings import read_distillation
 from genpool.errors import DataError, TrainingError
 from genpool.training import read_settings
 from genpool.training.run_folder import RunFolder
@@ -68,39 +65,9 @@ def test_settings_that_only_one_side_has_are_named_and_many_are_counted(
     several = [f"training.{name}=1" for name in ("epochs", "seed", "halvings", "patience", "clip")]
     with pytest.raises(TrainingError, match=r"; and 1 more\)"):
         run(tables, folder.path, *several, "text.max_length=9")
-    for damaged in ("not TOML", "epochs = 3", "training = 3"):
-        folder.config.write_text(damaged, encoding="utf-8")
-        with pytest.raises(TrainingError, match=r"config\.toml differ\. Give"):
-            run(tables, folder.path)
-
-
-def test_a_run_from_before_a_setting_existed_is_resumed(
-    tables: Path, finished: Path, tmp_path: Path, no_pictures
-) -> None:
-    """An update adds settings: config.toml lacks them, and they had what is the default now."""
-    folder = RunFolder(tmp_path / "run")
-    folder.begin(settings(), {"data": str(tables), "versions": {}} | about())
-    sections = tomllib.loads(folder.config.read_text(encoding="utf-8"))
-    for key in ("ngram_buckets", "ngram_sizes", "hidden_words"):
-        del sections["embedding"][key]
-    del sections["training"]["tensorboard"], sections["text"]["folding"], sections["penalty"]
-    in_another_order = dict(reversed(sections.items()))
-    folder.config.write_text(tomli_w.dumps(in_another_order), encoding="utf-8")
-    with pytest.raises(TrainingError, match=r"hidden_words is 0\.0 there, 0\.5 here\)"):
-        run(tables, folder.path, "embedding.hidden_words=0.5", resume=True)
-    run(tables, folder.path, resume=True)
-    assert outcome(folder.path) == outcome(finished)
-
-
-def test_a_distillation_with_old_names_of_settings_is_the_same_run(tmp_path: Path) -> None:
-    recipe = "[teacher]\nmodel = 'teacher'\n[corpus]\nmin_words = 3"
-    folder = RunFolder(tmp_path)
-    folder.begin(read_distillation(recipe), {})
-    text = folder.config.read_text(encoding="utf-8")
-    folder.config.write_text(text.replace("min_words", "shortest"), encoding="utf-8")
-    folder.check_settings(read_distillation(recipe))
-    with pytest.raises(TrainingError, match=r"corpus\.min_words is 3 there, 4 here"):
-        folder.check_settings(read_distillation(recipe, ["corpus.min_words=4"]))
+    folder.config.write_text("not TOML", encoding="utf-8")
+    with pytest.raises(TrainingError, match=r"config\.toml differ\. Give"):
+        run(tables, folder.path)
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from genpool.disk.lock import HOLDER, LOCK, require_unheld
 from genpool.errors import TrainingError
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
-from genpool.training.run_folder import RunFolder
-from genpool.training.run_lock import HOLDER, LOCK, require_unlocked, run_lock
+from genpool.training.run_folder import RunFolder, run_lock
 from tests.helpers.training_runs import (
     SMALL_RULES,
     metrics,
@@ -90,7 +90,7 @@ def test_two_processes_in_one_folder(tmp_path: Path) -> None:
         first.communicate()
     # The killed process holds nothing any more: its folder can be used, and its lock was released.
     assert (out / HOLDER).is_file()
-    require_unlocked(out)
+    require_unheld(out)
     with run_lock(out):
         assert f'"process": {os.getpid()}' in (out / HOLDER).read_text()
 
@@ -132,7 +132,7 @@ def test_an_unknown_holder_is_another_process(tmp_path: Path) -> None:
         for text in ("", "{}", "[]", "not JSON"):
             (tmp_path / HOLDER).write_text(text)
             with pytest.raises(TrainingError, match="in use: another process is writing a run"):
-                require_unlocked(tmp_path)
+                RunFolder(tmp_path).check(settings(), resume=True)
 
 
 def test_temporary_files_of_a_killed_run_are_removed_and_no_others(

@@ -9,7 +9,7 @@ import torch
 
 from genpool import TextClassifier
 from genpool.evaluation import read_predictions
-from genpool.training.tracking import versions
+from genpool.training.report import versions
 from tests.helpers.training_runs import metrics, outcome, run
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from genpool.training.schedule import Decision, Schedule
 from genpool.training.settings import TrainingSettings
+from genpool.training.state import Decision, Schedule
 
 BEST = Decision(is_best=True)
 HALVE = Decision(is_best=False, restore=True)

@@ -185,7 +185,7 @@ def grid(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     selections = [f"{KEY}={','.join(RATES)}", f"pooling.heads={','.join(HEADS)}"]
     with pytest.MonkeyPatch.context() as patch:
         for name in ("confusion_picture", "learning_curve_picture"):
-            patch.setattr(f"genpool.training.finish.{name}", lambda *arguments: None)
+            patch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
         select(RECIPE, ["training.epochs=3"], selections, tables, out, show_progress=False)
     return out
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genpool.training.selection import select
-from genpool.training.selection_names import folder_name
+from genpool.training.selection import folder_name, select
 from tests.helpers.training_runs import RECIPE
 
 

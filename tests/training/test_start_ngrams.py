@@ -10,8 +10,7 @@ import torch
 from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, ModelSettings, Part
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer
-from genpool.text.ngrams import CharacterNgrams
-from genpool.text.vocabulary import SPECIAL_WORDS
+from genpool.text.vocabulary import SPECIAL_WORDS, CharacterNgrams
 from genpool.training.start_model import start_encoder
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from genpool.classifier.mlp import MLP
 from genpool.classifier.score_methods import ScoreMethods
 from genpool.classifier.temperature import fit_temperature
 from genpool.errors import InputError, unknown_name
+from genpool.text.validation import label_names, read_labels, read_pairs, read_texts
 
-#: named and not imported: the checks of `fit`, which is built on the classifiers
-INPUT_CHECKS = "genpool.training.fit_inputs"
 #: the note of a saved model that contains its temperature
 TEMPERATURE_NOTE = "temperature"
 
@@ -62,10 +60,11 @@ class CalibrationMethods(ScoreMethods):
             raise InputError(
                 "the model predicts scores; expected one that was trained to predict labels."
             )
-        check = import_module(INPUT_CHECKS).EXAMPLE_CHECKS[self.sentences_per_example]
-        rows = check(examples, labels, "label", "calibration")
-        gold = [self._index(row.label, number) for number, row in enumerate(rows)]
-        texts = [row.first if row.second is None else (row.first, row.second) for row in rows]
+        read: Callable[[Any, str], list[Any]]
+        read = read_texts if self.sentences_per_example == 1 else read_pairs
+        texts, name = read(examples, "the calibration examples"), "the calibration labels"
+        names = label_names(read_labels(labels, len(texts), name), name)
+        gold = [self._index(label, number) for number, label in enumerate(names)]
         probabilities = self.predict_proba(texts, batch_size, show_progress_bar)
         smallest = np.finfo(np.float32).tiny  # a probability that was rounded to 0 has no logarithm
         temperature = fit_temperature(np.log(np.maximum(probabilities, smallest)), gold)

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from genpool import __version__
 from genpool.cli import (
-    bench,
     demo,
     distil,
     encode,
@@ -52,8 +51,6 @@ app.command("export")(export.export)
 app.command("reproduce")(reproduce.reproduce)
 app.command("serve")(serve.serve)
 app.add_typer(recipes.app, name="recipes")
-# What it compares with is in the repository only.
-app.command("bench", hidden=not bench.has_clone())(bench.bench)
 app.command("demo")(demo.demo)
 
 

@@ -178,8 +178,9 @@ def encode(
     typer.echo(f"{counted(count, 'vector')} of {counted(dim, 'dimension')}: {output}")
     if encoder.text.cut:
         typer.echo(f"maximum length {encoder.text.max_length}: {encoder.text.cut}", err=True)
-    if encoder.text.tree_source is not None:
-        typer.echo(f"syntax trees: {encoder.text.tree_source.report}", err=True)
+    annotator = encoder.text.annotator
+    if annotator is not None:
+        typer.echo(f"{annotator.name}: {annotator.report()}", err=True)
 
 
 def _other_output(output: str, options: EncodeOptions) -> OpenOutput | None:

@@ -145,6 +145,6 @@ def _engine(name: EngineName, workers: int | None, address: str | None) -> Engin
         from genpool.integrations.ray import RayEngine
 
         return RayEngine(workers, address)
-    from genpool.jobs.bulk.local import LocalEngine
+    from genpool.jobs.bulk.engines import LocalEngine
 
     return LocalEngine(workers or 1)

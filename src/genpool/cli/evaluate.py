@@ -26,7 +26,7 @@ from genpool.cli.table_options import (
     report_without_text,
 )
 from genpool.cli.terminal import plain_tables
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def evaluate(
             table_options["empty_texts"] = True
         data = open_data(paths[-1], reader, True, bad_rows, settings, model, **table_options)
         try:
-            from genpool.data.base import SCORED_SPLITS
+            from genpool.data.reader import SCORED_SPLITS
 
             split = data.choose_split(split, SCORED_SPLITS)
             data.check(split)  # before the model is loaded, which takes longer
@@ -150,7 +150,7 @@ def _short_names(a: Path, b: Path) -> tuple[str, str]:
 
 
 def _check_output(output: Path | None, predicts: bool) -> None:
-    from genpool.jobs.prediction_files import require_prediction_suffix
+    from genpool.jobs.tables import require_prediction_suffix
 
     if output is not None:
         if not predicts:
@@ -178,13 +178,13 @@ def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) 
 def _reports(model: str | None, data: Reader, split: str, folds: int | None) -> list[Report]:
     """Returns the reports on sentence vectors: similarity, or with a number of folds a probe."""
     from genpool import SentenceEncoder
-    from genpool.jobs import tables
+    from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
 
     encoder = SentenceEncoder.from_pretrained(model)
     if folds is not None:
-        probed = tables.evaluate_probe(encoder, data, folds, split)
+        probed = evaluate_probe(encoder, data, folds, split)
         return [({"probe": probed.to_dict()}, probed.to_markdown())]
-    cosine, regression = tables.evaluate_similarity(encoder, data, split)
+    cosine, regression = evaluate_similarity(encoder, data, split)
     reports = [({"similarity": cosine.to_dict()}, cosine.to_markdown())]
     if regression is not None:
         reports.append(({"regression": regression.to_dict()}, regression.to_markdown()))

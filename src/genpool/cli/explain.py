@@ -44,7 +44,7 @@ def explain(
     sentences = [sentence] if second is None else [sentence, second]
     for text in sentences:
         require_sentence(text)
-    from genpool.disk.atomic_file import atomic_file
+    from genpool.disk.atomic import atomic_file
 
     explanation = _explained(sentences, model, nli)
     typer.echo(str(explanation))
@@ -53,7 +53,7 @@ def explain(
             temporary.write_text(explanation.to_html(), encoding="utf-8", newline="\n")
         typer.echo(f"page: {html}")
     if heatmap is not None:
-        from genpool.evaluation.heatmaps import HeatmapPanel, heatmap_picture
+        from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture
 
         panels = [
             HeatmapPanel(title, [token.text for token in side.tokens], side.weights)

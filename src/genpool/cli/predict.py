@@ -87,7 +87,7 @@ def predict(
         _print_labels(model, inputs)
         return
     if output is not None:
-        from genpool.jobs.prediction_files import require_prediction_suffix
+        from genpool.jobs.tables import require_prediction_suffix
 
         require_prediction_suffix(output)
     columns = {"first": first, "second": second, "label": label, "encoding": encoding}
@@ -111,8 +111,9 @@ def predict(
     report_without_text(table)
     if classifier.text.cut:
         typer.echo(f"maximum length {classifier.text.max_length}: {classifier.text.cut}", err=True)
-    if classifier.text.tree_source is not None:
-        typer.echo(f"syntax trees: {classifier.text.tree_source.report}", err=True)
+    annotator = classifier.text.annotator
+    if annotator is not None:
+        typer.echo(f"{annotator.name}: {annotator.report()}", err=True)
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:

@@ -44,17 +44,16 @@ def reproduce(
 
     Example: genpool reproduce table1 --scale tiny --out reproduction
     """
-    from genpool.experiments import Reproduction
-    from genpool.experiments import reproduce as run
-    from genpool.experiments.report import write_report
-    from genpool.experiments.status import status_text
+    from genpool.reproduction.report import write_report
+    from genpool.reproduction.reproduction import Reproduction
+    from genpool.reproduction.reproduction import reproduce as run
 
     if what[0] in ("status", "report"):
         if len(what) != 2:
             raise InputError(f"got {' '.join(what)!r}; expected: genpool reproduce {what[0]} DIR.")
         reproduction = Reproduction(what[1])
         if what[0] == "status":
-            typer.echo(status_text(reproduction))
+            typer.echo(reproduction.status())
         else:
             typer.echo(f"report: {write_report(reproduction, sentence)}")
         return

@@ -11,7 +11,7 @@ import typer
 from genpool.errors import ConfigError
 
 if TYPE_CHECKING:
-    from genpool.data.base import Reader
+    from genpool.data.reader import Reader
     from genpool.jobs.tables import TablePredictions
 
 
@@ -99,8 +99,8 @@ def open_data(
         model: the folder of a model, whose columns a table may have too. Default None.
         **columns: options of tables; None and False are not passed on.
     """
+    from genpool.data.columns import read_trained_columns
     from genpool.data.readers import open_reader, reader_options
-    from genpool.data.trained_columns import read_trained_columns
 
     known = reader_options(reader)
     options: dict[str, Any] = {name: value for name, value in columns.items() if value}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -80,7 +79,7 @@ def train(
     from genpool.training import read_settings
     from genpool.training import train as train_run
     from genpool.training.fitting import start_recipe
-    from genpool.training.processes import end_process_group
+    from genpool.training.loop import end_process_group
     from genpool.training.report import score_text
     from genpool.training.selection import select as select_run
 
@@ -96,16 +95,17 @@ def train(
         "reader.encoding": encoding,
         "reader.bad_rows": bad_rows,
     }
-    overrides = list(set_ or [])
-    overrides += [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
+    values = {key: value for key, value in options.items() if value}
+    overrides = set_ or []
     folder = out or Path("runs") / Path(recipe).stem
     if select:
-        choice = select_run(text, overrides, select, data, folder, resume, not quiet, not no_test)
+        choice = select_run(
+            text, overrides, select, data, folder, resume, not quiet, not no_test, values
+        )
         results, model, report = choice.results, choice.model, "selection.md"
-        values = ", ".join(f"{key} = {value}" for key, value in choice.values.items())
-        chosen = f" ({values})"
+        chosen = f" ({', '.join(f'{key} = {value}' for key, value in choice.values.items())})"
     else:
-        settings = read_settings(text, overrides, recipe)
+        settings = read_settings(text, overrides, recipe, values)
         results = train_run(settings, data, folder, resume, not quiet, not no_test)
         model, report, chosen = folder / "best", "report.md", ""
     for split, scores in results.items():

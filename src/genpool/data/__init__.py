@@ -1,32 +1,36 @@
-"""Readers of data sets: official files, tables and the hub, as a stream of examples."""
+"""Readers of data sets: official files, tables and the hub, as a stream of examples.
 
-from genpool.data.base import Reader
-from genpool.data.example import Example
-from genpool.data.hub import HubReader
-from genpool.data.lines import LinesReader
-from genpool.data.multinli import MultiNliReader, write_submission
-from genpool.data.pan import PanReader
-from genpool.data.readers import READERS, open_reader
-from genpool.data.rules.reader import RulesReader
-from genpool.data.snli import SnliReader
+A reader of one's own is registered under a name, which recipes then select:
+`genpool.data.register("mine", MyReader)`.
+"""
+
+from genpool.data.nli import MultiNliReader, SnliReader, write_submission
+from genpool.data.reader import Example, Reader
+from genpool.data.readers import READERS, open_reader, register
+from genpool.data.rows import BadRow, Record
+from genpool.data.rules.generate import RulesReader
+from genpool.data.sentences import LinesReader
 from genpool.data.splits import draw_parts, seeded_order, stratified_share
-from genpool.data.table import TableReader
-from genpool.data.yelp import YelpReader
+from genpool.data.table import HubReader, TableReader
+from genpool.data.yelp_pan import PanReader, YelpReader
 
 __all__ = [
     "READERS",
+    "BadRow",
     "Example",
     "HubReader",
     "LinesReader",
     "MultiNliReader",
     "PanReader",
     "Reader",
+    "Record",
     "RulesReader",
     "SnliReader",
     "TableReader",
     "YelpReader",
     "draw_parts",
     "open_reader",
+    "register",
     "seeded_order",
     "stratified_share",
     "write_submission",

@@ -2,7 +2,8 @@
 
 Each function streams one file and calls `choose(names, path, line)` once, as soon as it knows the
 names of the columns: it returns those that will be used, or raises DataError for one that is
-missing. A row that cannot be read becomes a record that holds a BadRow, and reading goes on.
+missing. A row that cannot be read becomes a record that holds a BadRow, and reading goes on. The
+argument `lines` has the lines to read; None, the default, is all of the file.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import csv
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 
-from genpool.data.encodings import Encoding
 from genpool.data.rows import BadRow, Record
+from genpool.data.text_files import UTF8_TEXT, TextEncoding
 from genpool.disk.files import RawLine
 from genpool.errors import DataError
 
 Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
+Lines = Iterable[RawLine] | None
 
 #: longest field of a CSV file; a quote that is never closed is noticed here, not at the file's end
 MAX_FIELD_CHARACTERS = 2**24
@@ -28,66 +31,59 @@ MAX_FIELD_CHARACTERS = 2**24
 JSON_HEADER_LINES = 100
 #: what may separate the fields of a CSV file, the usual one first
 DELIMITERS = ",;\t|"
-UTF8_TEXT = Encoding()
 _field_limit_lock = threading.Lock()
 
 
 def tsv_records(
     path: Path,
     choose: Choose,
+    encoding: TextEncoding = UTF8_TEXT,
     delimiter: str = "\t",
     short_rows: bool = False,
-    encoding: Encoding = UTF8_TEXT,
+    lines: Lines = None,
 ) -> Iterator[Record]:
     """Yields rows without quoting: a quote is a character like any other.
 
-    Empty lines are skipped, except between the rows of a table with one column, where they are
-    empty cells. With `short_rows`, empty fields at the end of a row may be left out with their
-    tabs, as long as the columns that are used are there.
+    With `short_rows`, empty fields at the end of a row may be left out with their tabs, as long as
+    the columns that are used are there.
     """
-    header: list[str] = []
-    empty_lines: list[int] = []
-    min_fields = 0
-    for line in encoding.lines(path):
-        if not line.data:
-            empty_lines.append(line.number)
-            continue
-        yield from _empty_cells(path, header, empty_lines)
+
+    def split(line: RawLine) -> list[str] | BadRow:
         try:
-            fields = encoding.decode(line).split(delimiter)
+            return encoding.decode(line).split(delimiter) if line.data else []
         except BadRow as bad:
-            if not header:
-                raise DataError(bad.problem, path, line.number) from None
-            yield Record(path, line.number, bad)
-            continue
-        if not header:
-            header = fields
-            used = choose(header, path, line.number)
-            min_fields = len(header)
-            if short_rows:
-                min_fields = 1 + max((header.index(name) for name in used), default=0)
-        else:
-            yield Record(path, line.number, _by_name(header, fields, min_fields))
-    _require_header(header, path)
+            return bad
+
+    rows = ((line, split(line)) for line in lines or encoding.lines(path))
+    return _by_name(path, rows, choose, short_rows)
 
 
 def csv_records(
     path: Path,
     choose: Choose,
+    encoding: TextEncoding = UTF8_TEXT,
     delimiter: str | None = None,
-    encoding: Encoding = UTF8_TEXT,
+    lines: Lines = None,
 ) -> Iterator[Record]:
     """Yields rows with quoting as in RFC 4180: quoted fields may hold delimiters and line breaks.
 
-    The line of a record is the one it begins on. Empty lines are skipped as in `tsv_records`. If
-    the delimiter is None, it is the one that the header has most often.
+    The line of a record is the one it begins on. If the delimiter is None, it is the one that the
+    header has most often.
     """
+    rows = _csv_rows(iter(lines or encoding.lines(path)), encoding, delimiter)
+    return _by_name(path, rows, choose)
+
+
+def _csv_rows(
+    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None
+) -> Iterator[tuple[RawLine, list[str] | BadRow]]:
+    """Yields the fields of each row and the line that it begins on; an empty line has no fields."""
     damage: list[BadRow] = []
-    taken: list[int] = []  # the lines of the row that is parsed
+    taken: list[RawLine] = []  # the lines of the row that is parsed
 
     def text_lines() -> Iterator[str]:
-        for line in encoding.lines(path):
-            taken.append(line.number)
+        for line in chain(first_lines, lines):
+            taken.append(line)
             try:
                 yield encoding.decode(line) + "\n"
             except BadRow as bad:
@@ -95,36 +91,67 @@ def csv_records(
                 damage.append(bad)
                 yield line.data.decode("utf-8", "replace") + "\n"
 
-    header: list[str] = []
-    empty_lines: list[int] = []
-    delimiter = delimiter or find_delimiter(_first_line(path, encoding))
-    rows = csv.reader(text_lines(), delimiter=delimiter, strict=True)
+    first_lines: list[RawLine] = []
+    for line in lines:  # up to the header
+        first_lines.append(line)
+        if line.data:
+            with suppress(BadRow):  # which is reported where the line is parsed
+                delimiter = delimiter or find_delimiter(encoding.decode(line))
+            break
+    rows = csv.reader(text_lines(), delimiter=delimiter or ",", strict=True)
     while True:
         taken.clear()
         damage.clear()
-        values: Mapping[str, object] | BadRow
+        fields: list[str] | BadRow | None
         try:
             fields = _next_row(rows)
         except csv.Error as error:
-            fields, values = [], _csv_fault(error)
-        else:
-            if fields is None:
-                break
-            if not fields:
-                empty_lines.append(taken[0])
-                continue
-            values = _by_name(header or fields, fields, len(header))
-        start = taken[0]
-        yield from _empty_cells(path, header, empty_lines)
-        values = damage[0] if damage else values
-        if header:
-            yield Record(path, start, values)
-        elif isinstance(values, BadRow):
-            raise DataError(values.problem, path, start)
-        else:
+            fields = _csv_fault(error)
+        if fields is None:
+            return
+        yield taken[0], damage[0] if damage else fields
+
+
+def _by_name(
+    path: Path,
+    rows: Iterable[tuple[RawLine, list[str] | BadRow]],
+    choose: Choose,
+    short_rows: bool = False,
+) -> Iterator[Record]:
+    """Yields rows with the names of the header, which is the first of them.
+
+    Empty lines are skipped, except between the rows of a table with one column, where they are
+    empty cells.
+    """
+    header: list[str] = []
+    empty_lines: list[RawLine] = []
+    min_fields = 0
+    for line, fields in rows:
+        if not fields:
+            empty_lines.append(line)
+            continue
+        if len(header) == 1:
+            for empty in empty_lines:
+                yield Record(path, empty.number, {header[0]: ""}, empty.offset)
+        empty_lines.clear()
+        if isinstance(fields, BadRow):
+            if not header:
+                raise DataError(fields.problem, path, line.number)
+            yield Record(path, line.number, fields, line.offset)
+        elif not header:
             header = fields
-            choose(header, path, start)
-    _require_header(header, path)
+            used = choose(header, path, line.number)
+            min_fields = len(header)
+            if short_rows:
+                min_fields = 1 + max((header.index(name) for name in used), default=0)
+        else:
+            values: Mapping[str, object] | BadRow = dict(zip(header, fields, strict=False))
+            if not min_fields <= len(fields) <= len(header):
+                problem = f"has {len(fields)} fields; expected {len(header)}, as in the header"
+                values = BadRow("wrong number of fields", problem)
+            yield Record(path, line.number, values, line.offset)
+    if not header:
+        raise DataError("is empty; expected a header line with the names of the columns", path)
 
 
 def find_delimiter(header: str) -> str:
@@ -134,22 +161,6 @@ def find_delimiter(header: str) -> str:
     """
     unquoted = re.sub(r'"[^"]*"', "", header)
     return max(DELIMITERS, key=unquoted.count)  # of equal counts the first, the comma
-
-
-def _first_line(path: Path, encoding: Encoding) -> str:
-    """Returns the first line that is not empty; no text if there is none, or it is unreadable."""
-    lines = (line for line in encoding.lines(path) if line.data)
-    try:
-        return next((encoding.decode(line) for line in lines), "")
-    except BadRow:  # which is reported where the file is read
-        return ""
-
-
-def _empty_cells(path: Path, header: list[str], empty_lines: list[int]) -> Iterator[Record]:
-    """Yields the empty lines before a row; only with one column are they rows themselves."""
-    if len(header) == 1:
-        yield from (Record(path, number, {header[0]: ""}) for number in empty_lines)
-    empty_lines.clear()
 
 
 def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
@@ -172,11 +183,13 @@ def _csv_fault(error: csv.Error) -> BadRow:
     return BadRow("bad quoting", problem)
 
 
-def json_records(path: Path, choose: Choose, encoding: Encoding = UTF8_TEXT) -> Iterator[Record]:
+def json_records(
+    path: Path, choose: Choose, encoding: TextEncoding = UTF8_TEXT, lines: Lines = None
+) -> Iterator[Record]:
     """Yields one JSON object per line; the fields of the first lines together are the columns."""
     records = (
-        Record(path, line.number, json_values(line, encoding))
-        for line in encoding.lines(path)
+        Record(path, line.number, json_values(line, encoding), line.offset)
+        for line in lines or encoding.lines(path)
         if line.data.strip()
     )
     first = list(islice(records, JSON_HEADER_LINES))
@@ -197,7 +210,7 @@ def _fields(record: Record) -> list[str]:
     return [] if isinstance(record.values, BadRow) else list(record.values)
 
 
-def json_values(line: RawLine, encoding: Encoding = UTF8_TEXT) -> Mapping[str, object] | BadRow:
+def json_values(line: RawLine, encoding: TextEncoding = UTF8_TEXT) -> Mapping[str, object] | BadRow:
     """Returns the JSON object of a line, or what is wrong with it."""
     try:
         value = json.loads(encoding.decode(line))
@@ -211,17 +224,3 @@ def json_values(line: RawLine, encoding: Encoding = UTF8_TEXT) -> Mapping[str, o
         return value
     kind = type(value).__name__
     return BadRow("invalid JSON", f"holds a JSON {kind}; expected one object per line, {{...}}")
-
-
-def _by_name(
-    header: list[str], fields: list[str], min_fields: int
-) -> Mapping[str, object] | BadRow:
-    if min_fields <= len(fields) <= len(header):
-        return dict(zip(header, fields, strict=False))
-    problem = f"has {len(fields)} fields; expected {len(header)}, as in the header"
-    return BadRow("wrong number of fields", problem)
-
-
-def _require_header(header: list[str], path: Path) -> None:
-    if not header:
-        raise DataError("is empty; expected a header line with the names of the columns", path)

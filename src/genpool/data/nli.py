@@ -1,39 +1,30 @@
-"""What the official files of SNLI and MultiNLI share: their labels, columns and parses."""
+"""The official files of SNLI (Bowman et al. 2015) and MultiNLI (Williams et al. 2018)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from genpool.data.base import Reader, require_choice
-from genpool.data.example import Example
-from genpool.data.folders import find_split_files
 from genpool.data.formats import json_records, tsv_records
-from genpool.data.head_rules import constituency_dependencies
-from genpool.data.parses import parse_tree
+from genpool.data.reader import Example, Reader, SubmissionWriter, require_choice
 from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
+from genpool.data.text_files import find_split_files
+from genpool.disk.atomic import atomic_file
 from genpool.disk.files import uncompressed_name
-from genpool.errors import DataError, unknown_name
-from genpool.trees import Tree
+from genpool.errors import DataError, InputError, unknown_name
 
 LABELS = ("entailment", "neutral", "contradiction")
 _NO_GOLD_LABEL = "-"
+#: the test sets of MultiNLI, whose labels were never published
+_TESTS = ("test_matched", "test_mismatched")
 # In a parse a bracket of the sentence is spelled out, since brackets are the tree's own characters.
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _COLUMNS = {
     "parse": ("sentence1_binary_parse", "sentence2_binary_parse"),
     "raw": ("sentence1", "sentence2"),
-}
-#: the columns of parses, by the kind of tree that is read from them
-_PARSES = {
-    "binary": ("sentence1_binary_parse", "sentence2_binary_parse"),
-    "dependency": ("sentence1_parse", "sentence2_parse"),
-}
-_READ_PARSE: dict[str, Callable[[str], Tree] | None] = {
-    "binary": None,
-    "dependency": lambda parse: constituency_dependencies(parse)[1],
 }
 
 
@@ -52,6 +43,8 @@ class NliReader(Reader):
         DataError: the folder holds none of the official files.
     """
 
+    labels = LABELS
+    is_pair = True
     file_names: ClassVar[Mapping[str, Sequence[str]]]
     #: splits whose labels were never published
     unlabelled: ClassVar[frozenset[str]] = frozenset()
@@ -64,27 +57,11 @@ class NliReader(Reader):
         labelled: bool = True,
         bad_rows: str = "error",
     ) -> None:
-        super().__init__(bad_rows=bad_rows)
+        super().__init__(path, bad_rows=bad_rows)
         self._tokenized = require_choice("tokens", tokens, _COLUMNS) == "parse"
         self._sides = _COLUMNS[tokens]
         self._labelled = labelled
-        self._place = Path(path)
         self._files = find_split_files(path, self.file_names)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels: entailment, neutral, contradiction."""
-        return LABELS
-
-    @property
-    def is_pair(self) -> bool:
-        """Always True: a premise and a hypothesis."""
-        return True
-
-    @property
-    def place(self) -> Path:
-        """The folder or the file."""
-        return self._place
 
     def splits(self) -> list[str]:
         """Returns the splits whose files are present, in the official order."""
@@ -94,7 +71,7 @@ class NliReader(Reader):
         expected = " and ".join(self.file_names.get(split, ()))
         return super()._absent(split) + (f" Looked for {expected}." if expected else "")
 
-    def _records(self, split: str) -> Iterator[Record]:
+    def records(self, split: str) -> Iterator[Record]:
         path = self._files[split]
         choose = partial(self._choose, split)
         if uncompressed_name(path).endswith(".jsonl"):
@@ -110,11 +87,11 @@ class NliReader(Reader):
                 if self._tokenized and name in self._sides:
                     hint = " To read the raw sentences: --set reader.tokens=raw."
                 raise DataError(unknown_name("column", name, names) + hint, path, line)
-        parses = _PARSES[self._tree_kind] if self._tree_kind else ()
-        others = ("pairID", "genre", *(name for name in parses if name not in needed))
-        return [*needed, *(name for name in others if name in names)]
+        extra = self._annotation_columns(_COLUMNS["raw"], names)
+        others = [name for name in ("pairID", "genre", *extra) if name in names]
+        return list(dict.fromkeys([*needed, *others]))
 
-    def _example(self, values: Mapping[str, object], split: str) -> Example:
+    def example(self, values: Mapping[str, object], split: str) -> Example:
         label = self._label(values, split)  # first: a pair that is dropped anyway may be damaged
         first, second = (self._sentence(values, column) for column in self._sides)
         return Example(
@@ -124,15 +101,8 @@ class NliReader(Reader):
             genre=to_text(values.get("genre")),
             id=to_text(values.get("pairID")),
             tokenized=self._tokenized,
-            trees=self._trees(values),
+            annotations=self._annotations(_COLUMNS["raw"], values),
         )
-
-    def _trees(self, values: Mapping[str, object]) -> tuple[dict[str, Tree], ...]:
-        kind = self._tree_kind
-        if kind is None:
-            return ()
-        read = _READ_PARSE[kind]
-        return tuple(parse_tree(values, column, kind, read) for column in _PARSES[kind])
 
     def _label(self, values: Mapping[str, object], split: str) -> str | None:
         if split in self.unlabelled:
@@ -156,3 +126,98 @@ class NliReader(Reader):
 def leaves(parse: str) -> list[str]:
     """Returns the words of a bracketed parse: A, man, sleeps for "( ( A man ) sleeps )"."""
     return [_BRACKETS.get(token, token) for token in parse.split() if token not in ("(", ")")]
+
+
+class SnliReader(NliReader):
+    """Reads SNLI: 549,367 / 9,842 / 9,824 pairs once those without a gold label are dropped.
+
+    The splits are train, dev and test.
+
+    Args:
+        path: the folder `snli_1.0`, or one of its files.
+        tokens: "parse" (default) or "raw"; see `NliReader`.
+        labelled: True (default) drops pairs without a gold label; see `NliReader`.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        DataError: the folder holds none of the official files.
+
+    Example:
+        >>> reader = SnliReader("snli_1.0")
+        >>> for example in reader.read("train"):
+        ...     example.label, example.first, example.second
+        >>> reader.skipped
+        Counter({'no gold label': 785})
+    """
+
+    file_names: ClassVar[Mapping[str, Sequence[str]]] = {
+        split: (f"snli_1.0_{split}.jsonl", f"snli_1.0_{split}.txt")
+        for split in ("train", "dev", "test")
+    }
+
+
+def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]) -> int:
+    """Writes the file that the MultiNLI competition accepts: columns pairID and gold_label.
+
+    Args:
+        path: the .csv file; an existing one is replaced only when the new one is complete.
+        answers: (pairID, predicted label) of every pair of a test set.
+
+    Returns:
+        The number of pairs.
+
+    Raises:
+        InputError: an answer has no pairID, repeats one, or has a label that is not MultiNLI's.
+        DataError: the file cannot be written.
+
+    Example:
+        >>> write_submission("test_matched.csv", [("31193", "neutral"), ("92164", "entailment")])
+        2
+    """
+    seen: set[str] = set()
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("pairID", "gold_label"))
+        for pair, label in answers:
+            if not pair or pair in seen:
+                problem = "has no pairID" if not pair else f"repeats the pairID {pair!r}"
+                raise InputError(f"answer {len(seen) + 1} {problem}; each pair is answered once")
+            if label not in LABELS:
+                raise InputError(f"pair {pair!r}: {unknown_name('label', label, LABELS)}")
+            seen.add(pair)
+            rows.writerow((pair, label))
+    return len(seen)
+
+
+class MultiNliReader(NliReader):
+    """Reads MultiNLI, with the genre of each pair, and its pairID as the id of the example.
+
+    The splits are train, dev_matched, dev_mismatched, and test_matched and test_mismatched, whose
+    labels ("hidden" in the files) were never published: their examples have the label None. The
+    answers to these are what `MultiNliReader.write_submission` writes.
+
+    Args:
+        path: the folder `multinli_1.0`, or one of its files.
+        tokens: "parse" (default) or "raw"; see `NliReader`.
+        labelled: True (default) drops pairs without a gold label; see `NliReader`.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        DataError: the folder holds none of the official files.
+
+    Example:
+        >>> reader = MultiNliReader("multinli_1.0")
+        >>> next(reader.read("dev_matched")).genre
+        'slate'
+    """
+
+    # The test sets were published once, before version 1.0, and keep the old number.
+    file_names: ClassVar[Mapping[str, Sequence[str]]] = {
+        split: (f"multinli_{stem}.jsonl", f"multinli_{stem}.txt")
+        for split, stem in {
+            **{split: f"1.0_{split}" for split in ("train", "dev_matched", "dev_mismatched")},
+            **{split: f"0.9_{split}_unlabeled" for split in _TESTS},
+        }.items()
+    }
+    unlabelled: ClassVar[frozenset[str]] = frozenset(_TESTS)
+    write_submission: ClassVar[SubmissionWriter | None] = staticmethod(write_submission)

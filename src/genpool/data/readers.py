@@ -1,4 +1,4 @@
-"""All readers by name: a new one is a file of its own and a line here."""
+"""All readers by name: a new one is a class and a line here, or registered by a plugin."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from genpool.data.base import Reader
-from genpool.data.hub import HubReader
-from genpool.data.multinli import MultiNliReader
-from genpool.data.pan import PanReader
-from genpool.data.rules.reader import RulesReader
-from genpool.data.snli import SnliReader
-from genpool.data.table import TableReader
-from genpool.data.yelp import YelpReader
+from genpool.data.nli import MultiNliReader, SnliReader
+from genpool.data.reader import Reader
+from genpool.data.rules.generate import RulesReader
+from genpool.data.table import HubReader, TableReader
+from genpool.data.yelp_pan import PanReader, YelpReader
 from genpool.errors import ConfigError, unknown_name
+from genpool.registry import Registry
 
-READERS: dict[str, type[Reader]] = {
-    "snli": SnliReader,
-    "multinli": MultiNliReader,
-    "yelp": YelpReader,
-    "age": PanReader,
-    "table": TableReader,
-    "hub": HubReader,
-    "rules": RulesReader,
-}
+READERS: Registry[Reader] = Registry(
+    "reader",
+    Reader,  # type: ignore[type-abstract]
+    {
+        "snli": SnliReader,
+        "multinli": MultiNliReader,
+        "yelp": YelpReader,
+        "age": PanReader,
+        "table": TableReader,
+        "hub": HubReader,
+        "rules": RulesReader,
+    },
+)
+register = READERS.register
 
 
 def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **options: Any) -> Reader:
@@ -45,13 +48,12 @@ def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **option
     Example:
         >>> reader = open_reader("table", "pairs.tsv", bad_rows="skip")
     """
-    if name not in READERS:
-        raise ConfigError(unknown_name("reader", name, READERS))
+    reader = READERS.require(name)
     known = reader_options(name)
     wrong = [unknown_name(f"{name} option", key, known) for key in options if key not in known]
     if wrong:
         raise ConfigError(wrong)
-    return cast(Callable[..., Reader], READERS[name])(path, **options)
+    return cast(Callable[..., Reader], reader)(path, **options)
 
 
 def reader_options(name: str) -> list[str]:

@@ -6,21 +6,22 @@ are then found at once; a compressed file, UTF-16 text and Excel are read from t
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from genpool.data.encodings import Encoding, TableEncoding
-from genpool.data.excel import excel_records
-from genpool.data.formats import csv_records, json_records, tsv_records
-from genpool.data.parquet import parquet_records
+from genpool.data.formats import Choose, Lines
 from genpool.data.rows import BadRow, Record
-from genpool.data.sentences import parquet_rows
-from genpool.data.table_files import table_format
-from genpool.disk.files import COMPRESSED, RawLine, raw_lines
+from genpool.data.table_files import (
+    JSON_SUFFIXES,
+    count_parquet_rows,
+    parquet_records,
+    table_format,
+    table_records,
+)
+from genpool.data.text_files import TextEncoding
+from genpool.disk.files import COMPRESSED, raw_lines
 from genpool.errors import DataError, unknown_name
 
 #: the only column of a file with one text per line
@@ -43,19 +44,12 @@ class Start(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True)
-class RowScan:
-    """What a pass over a file found.
+class RowScan(NamedTuple):
+    """What a pass over a file found: its rows, the lines of its header, where slices begin."""
 
-    Attributes:
-        rows: the number of rows.
-        head_lines: lines before the first row: the header.
-        starts: where each slice begins.
-    """
-
-    rows: int = 0
-    head_lines: int = 0
-    starts: list[Start] = field(default_factory=list)
+    rows: int
+    head_lines: int
+    starts: list[Start]
 
 
 class RowFile:
@@ -70,9 +64,9 @@ class RowFile:
     def __init__(
         self, path: str | Path, columns: Sequence[str], encoding: str | None = None
     ) -> None:
-        self.path, self.columns = Path(path), tuple(columns)
+        self.path, self.columns = Path(path), tuple(dict.fromkeys(columns))
         self.kind = table_format(self.path)
-        self._encoding = TableEncoding(encoding)
+        self._encoding = TextEncoding(encoding)
         compressed = self.path.suffix.lower() in COMPRESSED
         self._can_seek = not compressed and not self._encoding.is_wide
 
@@ -82,20 +76,20 @@ class RowFile:
         Raises:
             DataError: the file cannot be read, or lacks a column.
         """
-        first = next(self._records(self._encoding, self._choose), None)
+        first = next(self._records(self._choose), None)
         if first is None:
-            return RowScan()
+            return RowScan(0, 0, [])
         if self.kind == ".parquet" and self._can_seek:
-            rows = parquet_rows(self.path)
+            rows = count_parquet_rows(self.path)
             starts = [Start(row, row + 1, NO_OFFSET) for row in range(0, rows, slice_rows)]
             return RowScan(rows, 0, starts)
-        head_lines = 0 if self.kind in (None, ".jsonl", ".ndjson") else first.line - 1
+        has_header = self.kind is not None and self.kind not in JSON_SUFFIXES
         rows, starts = 0, []
-        for line, offset in self._places():
+        for line, offset in self._places(has_header):
             if rows % slice_rows == 0:
                 starts.append(Start(rows, line, offset if self._can_seek else NO_OFFSET))
             rows += 1
-        return RowScan(rows, head_lines, starts)
+        return RowScan(rows, first.line - 1 if has_header else 0, starts)
 
     def read(self, start: Start, rows: int, head_lines: int) -> Iterator[Record]:
         """Yields `rows` rows from a start that `scan` found; unusable ones hold a BadRow.
@@ -106,92 +100,38 @@ class RowFile:
         if self.kind == ".parquet" and self._can_seek:
             return islice(parquet_records(self.path, self._choose, start.row), rows)
         if start.offset == NO_OFFSET:
-            records = self._records(self._encoding, self._choose)
-            return islice(records, start.row, start.row + rows)
-        lines = _LinesFrom(self._encoding, start, head_lines)
-        return islice(self._records(lines, self._choose_any), rows)
+            return islice(self._records(self._choose), start.row, start.row + rows)
+        head = islice(self._encoding.lines(self.path), head_lines)
+        lines = chain(head, raw_lines(self.path, first=start.line, offset=start.offset))
+        # A few lines of JSON may lack a column, so the columns are not looked up again.
+        return islice(self._records(lambda *_: self.columns, lines), rows)
 
-    def _records(
-        self, encoding: Encoding, choose: Callable[..., Sequence[str]]
-    ) -> Iterator[Record]:
-        path = self.path
-        if self.kind == ".parquet":
-            return parquet_records(path, choose)
-        if self.kind in (".xlsx", ".xlsm"):
-            return excel_records(path, choose)
-        if self.kind == ".csv":
-            return csv_records(path, choose, encoding=encoding)
-        if self.kind == ".tsv":
-            return tsv_records(path, choose, encoding=encoding)
+    def _records(self, choose: Choose, lines: Lines = None) -> Iterator[Record]:
         if self.kind is not None:
-            return json_records(path, choose, encoding)
-        choose([LINE_COLUMN], path, None)
-        return _line_records(path, encoding)
+            return table_records(self.path, choose, self._encoding, lines=lines)
+        choose([LINE_COLUMN], self.path, None)
+        return self._line_records(lines or self._encoding.lines(self.path))
 
-    def _places(self) -> Iterator[tuple[int, int]]:
+    def _line_records(self, lines: Lines) -> Iterator[Record]:
+        for line in lines or ():
+            try:
+                yield Record(self.path, line.number, {LINE_COLUMN: self._encoding.decode(line)})
+            except BadRow as bad:
+                yield Record(self.path, line.number, bad)
+
+    def _places(self, has_header: bool) -> Iterator[tuple[int, int]]:
         """Yields line and offset of every row."""
-        if self.kind in (None, ".jsonl", ".ndjson"):  # every line is a row: nothing is parsed
-            for line in self._encoding.lines(self.path):
-                if self.kind is None or line.data.strip():
-                    yield line.number, line.offset
+        if has_header:
+            yield from ((record.line, record.offset) for record in self._records(self._choose))
             return
-        watched = _WatchedLines(self._encoding)
-        for record in self._records(watched, self._choose):
-            yield record.line, watched.offset_of(record.line)
+        for line in self._encoding.lines(self.path):  # every line is a row: nothing is parsed
+            if self.kind is None or line.data.strip():
+                yield line.number, line.offset
 
-    def _choose(self, names: Sequence[str], path: Path, line: int | None) -> list[str]:
-        wanted = list(dict.fromkeys(self.columns))
-        for name in wanted:
+    def _choose(self, names: Sequence[str], path: Path, line: int | None) -> Sequence[str]:
+        for name in self.columns:
             if name not in names:
                 raise DataError(unknown_name("column", name, names), path, line)
             if names.count(name) > 1:
                 raise DataError(f"has {names.count(name)} columns named {name!r}", path, line)
-        return wanted
-
-    def _choose_any(self, names: Sequence[str], path: Path, line: int | None) -> list[str]:
-        return list(dict.fromkeys(self.columns))  # a few lines of JSON may lack a column
-
-
-def _line_records(path: Path, encoding: Encoding) -> Iterator[Record]:
-    for line in encoding.lines(path):
-        try:
-            yield Record(path, line.number, {LINE_COLUMN: encoding.decode(line)})
-        except BadRow as bad:
-            yield Record(path, line.number, bad)
-
-
-class _WatchedLines(Encoding):
-    """Lines whose offsets are kept until the row that begins there is known."""
-
-    def __init__(self, encoding: Encoding) -> None:
-        self._encoding = encoding
-        self._passed: deque[RawLine] = deque()
-
-    def lines(self, path: Path) -> Iterator[RawLine]:
-        self._passed.clear()
-        for line in self._encoding.lines(path):
-            self._passed.append(RawLine(line.number, line.offset, b""))
-            yield line
-
-    def decode(self, line: RawLine) -> str:
-        return self._encoding.decode(line)
-
-    def offset_of(self, number: int) -> int:
-        """Returns the offset of a line; earlier ones are forgotten."""
-        while self._passed and self._passed[0].number < number:
-            self._passed.popleft()
-        return self._passed[0].offset if self._passed else NO_OFFSET
-
-
-class _LinesFrom(Encoding):
-    """The lines of the header, then those from a start on, with the numbers that they have."""
-
-    def __init__(self, encoding: Encoding, start: Start, head_lines: int) -> None:
-        self._encoding, self._start, self._head_lines = encoding, start, head_lines
-
-    def lines(self, path: Path) -> Iterator[RawLine]:
-        yield from islice(self._encoding.lines(path), self._head_lines)
-        yield from raw_lines(path, first=self._start.line, offset=self._start.offset)
-
-    def decode(self, line: RawLine) -> str:
-        return self._encoding.decode(line)
+        return self.columns

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from genpool.disk.files import SAVE_AS_UTF8, RawLine
 from genpool.errors import unknown_name
 
 #: a value that is quoted in a message is cut to this many characters
@@ -31,26 +30,19 @@ class DroppedRow(BadRow):
 
 
 class Record(NamedTuple):
-    """One row of a file: its columns by name, or what is wrong with it."""
+    """One row of a file: its columns by name, or what is wrong with it.
+
+    Attributes:
+        path: the file, for messages.
+        line: the line on which the row begins, from 1.
+        values: the columns by name, or a `BadRow`.
+        offset: the offset of that line in the file; -1 where it is not known.
+    """
 
     path: Path | str
     line: int
     values: Mapping[str, object] | BadRow
-
-
-def decode_line(line: RawLine) -> str:
-    """Returns the line as text; raises BadRow with the position of bytes that are not UTF-8."""
-    try:
-        return line.data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8: {locate_bad_byte(line, error)}; {SAVE_AS_UTF8}"
-        raise BadRow("bad UTF-8", problem) from None
-
-
-def locate_bad_byte(line: RawLine, error: UnicodeDecodeError) -> str:
-    """Returns which byte of a line, and of its file, cannot be decoded."""
-    byte = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
-    return f"{byte} of the file, byte {error.start + 1} of the line"
+    offset: int = -1
 
 
 def parse_text(values: Mapping[str, object], column: str, may_be_empty: bool = False) -> str:

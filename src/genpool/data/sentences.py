@@ -1,17 +1,20 @@
-"""Sentences of a file: one per line, or a column of a table; and how many they are."""
+"""Sentences of a file, one per line or a column of a table: read, counted, as examples."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from genpool.data.reader import Example, Reader
+from genpool.data.rows import BadRow, Record
 from genpool.data.table import TableReader
-from genpool.data.table_files import table_format
+from genpool.data.table_files import count_parquet_rows
+from genpool.data.text_files import require_existing
 from genpool.disk.files import SAVE_AS_UTF8, is_file, open_bytes, raw_lines, refuse_utf16
-from genpool.errors import DataError, InputError, require_extra
+from genpool.errors import DataError, InputError, counted
 
 STANDARD_INPUT = "standard input"
 READ_BYTES = 1 << 20
@@ -22,11 +25,6 @@ class SentenceRow(NamedTuple):
 
     sentence: str
     kept: tuple[object, ...] = ()
-
-
-def is_table(source: str | Path) -> bool:
-    """Returns whether a file is a table, by its name."""
-    return table_format(Path(source)) is not None
 
 
 def column_reader(
@@ -137,25 +135,63 @@ def count_sentences(source: str | Path | TableReader) -> int | None:
             return None
         if path.suffix.lower() == ".parquet" and source.bad_rows == "error":
             with suppress(Exception):  # a damaged file is reported where it is read
-                return parquet_rows(path)
+                return count_parquet_rows(path)
         return sum(1 for _ in read_sentences(source))
     if str(source) == "-" or not is_file(source):
         return None
-    return _count_lines(Path(source))
-
-
-def parquet_rows(path: Path) -> int:
-    """Returns the number of rows that a Parquet file says it has."""
-    with require_extra("reading Parquet", "parquet"):
-        from pyarrow import parquet
-    rows: int = parquet.read_metadata(path).num_rows
-    return rows
-
-
-def _count_lines(path: Path) -> int:
     lines, last = 0, b"\n"
-    with open_bytes(path) as stream:
+    with open_bytes(Path(source)) as stream:
         while block := stream.read(READ_BYTES):
             lines += block.count(b"\n")
             last = block[-1:]
     return lines + (last != b"\n")  # the last line may have no end
+
+
+class LinesReader(Reader):
+    """Reads one example per line; an empty line is a text without words.
+
+    Args:
+        source: a text file, or "-" for standard input.
+        is_pair: True if a line holds two sentences with a tab between them. Default False.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        DataError: there is no such file.
+
+    Example:
+        >>> [example.first for example in LinesReader("reviews.txt").read("all")]
+        ['I love this film.', 'What a waste of time.']
+    """
+
+    def __init__(
+        self, source: str | Path, *, is_pair: bool = False, bad_rows: str = "error"
+    ) -> None:
+        super().__init__(STANDARD_INPUT if str(source) == "-" else Path(source), bad_rows=bad_rows)
+        self._source = source if str(source) == "-" else require_existing(source)
+        self._is_pair = is_pair
+
+    @property
+    def is_pair(self) -> bool:
+        return self._is_pair
+
+    def splits(self) -> list[str]:
+        """Returns the only split, "all"."""
+        return ["all"]
+
+    def check(self, split: str | None = None) -> None:
+        """Raises DataError if a split is absent; nothing is read: input can be read only once."""
+        self._require_split(split or "all")
+
+    def records(self, split: str) -> Iterator[Record]:
+        for number, line in enumerate(read_sentences(self._source), start=1):
+            yield Record(str(self.place), number, {"line": line})
+
+    def example(self, values: Mapping[str, object], split: str) -> Example:
+        line = str(values["line"])
+        if not self._is_pair:
+            return Example(None, line)
+        sides = line.split("\t")
+        if len(sides) != 2:
+            problem = f"has {counted(len(sides), 'sentence')}; expected two with a tab between them"
+            raise BadRow("wrong number of fields", problem)
+        return Example(None, sides[0], sides[1])

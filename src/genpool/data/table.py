@@ -1,23 +1,137 @@
-"""Any table: TSV, CSV, JSON Lines, Parquet or Excel, plain or compressed, columns by name."""
+"""Tables of sentences with columns by name: files of any kind, and data sets of the hub."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
-from genpool.data.column_reader import ColumnOptions, ColumnReader
-from genpool.data.encodings import TableEncoding
-from genpool.data.excel import excel_records
-from genpool.data.folders import require_existing
-from genpool.data.formats import csv_records, json_records, tsv_records
-from genpool.data.parquet import parquet_records
-from genpool.data.rows import Record
-from genpool.data.table_files import TABLE_SUFFIXES, require_table, table_format, tables_of_folder
-from genpool.errors import ConfigError
+from genpool.data.columns import USES, check_uses, find_columns
+from genpool.data.reader import Example, Reader
+from genpool.data.rows import DroppedRow, Record, parse_label, parse_score, parse_text, to_text
+from genpool.data.splits import PARTS
+from genpool.data.table_files import (
+    TABLE_SUFFIXES,
+    require_table,
+    table_records,
+    tables_of_folder,
+)
+from genpool.data.text_files import TextEncoding, require_existing
+from genpool.errors import ConfigError, DataError, require_extra, unknown_name
 
-_ORDER = ("train", "dev", "test")
+# The hub's name for a dev set; SNLI has "validation", MultiNLI "validation_matched".
+_HUB_DEV, _DEV = "validation", "dev"
+
+
+class ColumnReader(Reader):
+    """A reader of rows with named columns.
+
+    Args:
+        label: the column of labels. Like the other columns, it is found by its usual names
+            ("label", "gold_label") if None, the default.
+        first: the column of sentences, or of first sentences of pairs.
+        second: the column of second sentences of pairs; needs `first`.
+        score: the column of similarity scores.
+        genre: the column of genres.
+        id: the column of identifiers.
+        preferred: columns by their use, such as {"first": "body", "label": "stars"}: they are taken
+            where a table has them and no other was named. Default None.
+        labels: the labels that are allowed, in their order. None (default) allows any.
+        labelled: True (default) requires a column of labels or scores; False reads tables without
+            one too, to predict them.
+        tokenized: True if the texts are tokens joined by single spaces. Default False.
+        empty_texts: True reads an empty text as a sentence without tokens; False (default) takes
+            it for a bad row.
+        keep: names of columns whose values are kept as they are, in `Example.kept`. Default: none.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        label: str | None = None,
+        first: str | None = None,
+        second: str | None = None,
+        score: str | None = None,
+        genre: str | None = None,
+        id: str | None = None,
+        preferred: Mapping[str, str] | None = None,
+        labels: Sequence[str] | None = None,
+        labelled: bool = True,
+        tokenized: bool = False,
+        empty_texts: bool = False,
+        keep: Sequence[str] = (),
+        bad_rows: str = "error",
+    ) -> None:
+        super().__init__(path, bad_rows=bad_rows)
+        named = zip(USES, (label, first, second, score, genre, id), strict=True)
+        self._wanted = check_uses({use: name for use, name in named if name is not None})
+        self._preferred = check_uses(preferred or {})
+        # Per split: the test table of a competition has no column of labels.
+        self._columns: dict[str, dict[str, str]] = {}
+        #: the columns whose values are in `Example.kept`
+        self.kept = tuple(keep)
+        self._labels = None if labels is None else tuple(labels)
+        self._labelled, self._tokenized, self._empty_texts = labelled, tokenized, empty_texts
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The option `labels`; None if the training data decides."""
+        return self._labels
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether the first split has a column for a second sentence."""
+        if "first" in self._wanted:
+            return "second" in self._wanted
+        return "second" in self.columns(self.splits()[0])
+
+    def columns(self, split: str) -> dict[str, str]:
+        if split not in self._columns:
+            self.check(split)
+        return dict(self._columns.get(split, {}))
+
+    def _choose(
+        self, split: str, names: Sequence[str], path: Path | str, line: int | None
+    ) -> list[str]:
+        """Finds the columns of a split and returns the names of those that are used."""
+        columns = find_columns(self._wanted, self._preferred, names, path, line, self._labelled)
+        self._columns[split] = columns
+        for name in self.kept:
+            if name not in names:
+                raise DataError(unknown_name("column", name, names), path, line)
+            if names.count(name) > 1:
+                problem = f"column {name!r} appears {names.count(name)} times"
+                raise DataError(problem, path, line)
+        extra = self._annotation_columns((columns["first"], columns.get("second")), names)
+        return [*dict.fromkeys([*columns.values(), *filter(None, extra), *self.kept])]
+
+    def example(self, values: Mapping[str, object], split: str) -> Example:
+        columns = self._columns[split]
+
+        def is_given(use: str) -> bool:  # without `labelled`, a label may be empty
+            column = columns.get(use)
+            if column is None:
+                return False
+            return self._labelled or to_text(values.get(column)) is not None
+
+        texts = columns["first"], columns.get("second")
+        label = parse_label(values, columns["label"], self.labels) if is_given("label") else None
+        score = parse_score(values, columns["score"]) if is_given("score") else None
+        return Example(
+            label=label,
+            first=parse_text(values, texts[0], self._empty_texts),
+            second=None if texts[1] is None else parse_text(values, texts[1], self._empty_texts),
+            genre=to_text(values.get(columns.get("genre", ""))),
+            id=to_text(values.get(columns.get("id", ""))),
+            score=score,
+            tokenized=self._tokenized,
+            annotations=self._annotations(texts, values),
+            # A line of JSON may lack a field: its value is empty.
+            kept=tuple(values.get(name) for name in self.kept),
+        )
 
 
 class TableReader(ColumnReader):
@@ -45,6 +159,8 @@ class TableReader(ColumnReader):
         >>> TableReader({"train": "a.csv", "dev": "b.parquet"})
     """
 
+    place: Path | None
+
     def __init__(
         self,
         path: str | Path | Mapping[str, str | Path],
@@ -53,28 +169,20 @@ class TableReader(ColumnReader):
         delimiter: str | None = None,
         encoding: str | None = None,
         sheet: str | None = None,
-        **options: Unpack[ColumnOptions],
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         if delimiter is not None and len(delimiter) != 1:
             raise ConfigError(f"delimiter is {delimiter!r}; expected one character")
         self._quotes, self._delimiter, self._sheet = quotes, delimiter, sheet
-        self._encoding = TableEncoding(encoding)
+        self._encoding = TextEncoding(encoding)
         if isinstance(path, Mapping):
-            self._place = None
             self._files = {split: require_existing(file) for split, file in path.items()}
         else:
-            self._place = require_existing(path)
-            self._files = (
-                tables_of_folder(self._place) if self._place.is_dir() else {"all": self._place}
-            )
+            self.place = place = require_existing(path)
+            self._files = tables_of_folder(place) if place.is_dir() else {"all": place}
         for file in self._files.values():
             require_table(file)
-
-    @property
-    def place(self) -> Path | None:
-        """The folder or the file."""
-        return self._place
 
     @property
     def skipped_advice(self) -> str | None:
@@ -83,29 +191,112 @@ class TableReader(ColumnReader):
 
     def splits(self) -> list[str]:
         """Returns train, dev and test where present, then all other tables by name."""
-        return sorted(self._files, key=lambda split: (split not in _ORDER, _rank(split), split))
+        others = sorted(split for split in self._files if split not in PARTS)
+        return [*(split for split in PARTS if split in self._files), *others]
 
     def _absent(self, split: str) -> str:
         names = ", ".join(split + suffix for suffix in TABLE_SUFFIXES)
         return f"{super()._absent(split)} Looked for {names}."
 
-    def _records(self, split: str) -> Iterator[Record]:
-        path = self._files[split]
-        choose = partial(self._choose, split)
-        kind = table_format(path)
-        if kind == ".parquet":
-            return parquet_records(path, choose)
-        if kind in (".xlsx", ".xlsm"):
-            return excel_records(path, choose, self._sheet)
-        if kind not in (".tsv", ".csv"):
-            return json_records(path, choose, self._encoding)
-        quoted = kind == ".csv" if self._quotes is None else self._quotes
-        delimiter = self._delimiter or ("\t" if kind == ".tsv" else None)
-        if quoted:
-            return csv_records(path, choose, delimiter, self._encoding)
-        delimiter = delimiter or ","
-        return tsv_records(path, choose, delimiter, encoding=self._encoding)
+    def records(self, split: str) -> Iterator[Record]:
+        return table_records(
+            self._files[split],
+            partial(self._choose, split),
+            self._encoding,
+            quotes=self._quotes,
+            delimiter=self._delimiter,
+            sheet=self._sheet,
+        )
 
 
-def _rank(split: str) -> int:
-    return _ORDER.index(split) if split in _ORDER else 0
+class HubReader(ColumnReader):
+    """Reads a data set by its name on the Hugging Face hub, streamed.
+
+    A split that the hub calls "validation" is "dev" here. A column of numbered classes is read as
+    the names of the classes, and rows whose class is -1 (no gold label) are dropped and counted.
+    In messages the line of a record is the number of its row.
+
+    Args:
+        name: the name of the data set on the hub.
+        config: the configuration of the data set; None (default) if it has only one.
+        revision: a branch, tag or commit of the data set; None (default) for the newest.
+        **options: the options of `ColumnReader`.
+
+    Raises:
+        MissingExtraError: the extra `datasets` is not installed.
+        DataError: the hub cannot be reached, or has no such data set.
+
+    Example:
+        >>> reader = HubReader("nyu-mll/glue", config="sst2")
+        >>> reader.splits()
+        ['train', 'dev', 'test']
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        config: str | None = None,
+        revision: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, **options)
+        with require_extra("reading data sets of the hub", "datasets"):
+            import datasets
+        self._hub: Any = datasets
+        self._name, self._config, self._revision = name, config, revision
+        self._classes: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The option `labels`, or else the classes that the data set declares."""
+        if self._labels is not None:
+            return self._labels
+        if not self._classes:
+            next(self.records(self.splits()[0]), None)
+        return next(iter(self._classes.values()), None) or None
+
+    def splits(self) -> list[str]:
+        """Returns the splits that the hub lists, in its order."""
+        return list(self._hub_splits)
+
+    @cached_property
+    def _hub_splits(self) -> dict[str, str]:
+        names = self._ask(self._hub.get_dataset_split_names)
+        return {name.replace(_HUB_DEV, _DEV): name for name in names}
+
+    def _ask(self, function: Any, **options: Any) -> Any:
+        try:
+            return function(self._name, self._config, revision=self._revision, **options)
+        except (OSError, ValueError) as error:
+            # No network, no such data set, or a config that must be named: the user can fix each.
+            raise DataError(f"cannot be read from the hub: {error}", self._name) from error
+
+    def records(self, split: str) -> Iterator[Record]:
+        rows = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
+        features = rows.features
+        for row, values in enumerate(self._fetch(rows), start=1):
+            if row == 1:
+                self._choose(split, list(values), self._name, None)
+                column = self._columns[split].get("label")
+                names = getattr((features or {}).get(column), "names", None)
+                self._classes[split] = tuple(names or ())
+            yield Record(self._name, row, values)
+
+    def _fetch(self, rows: Any) -> Iterator[Mapping[str, object]]:
+        try:
+            yield from rows
+        except OSError as error:
+            raise DataError(f"the connection to the hub was lost: {error}", self._name) from error
+
+    def example(self, values: Mapping[str, object], split: str) -> Example:
+        column, names = self._columns[split].get("label"), self._classes[split]
+        if column is not None and names:
+            number = values[column]
+            if number is None or number == -1:
+                if self._labelled:
+                    raise DroppedRow("no gold label", "the class is -1")
+                return super().example({**values, column: None}, split)
+            if isinstance(number, int) and 0 <= number < len(names):
+                values = {**values, column: names[number]}
+        return super().example(values, split)

@@ -1,19 +1,30 @@
-"""Which files are tables, by their names, and the tables of a folder."""
+"""Which files are tables, by their names, and the rows of any of them: text, Parquet or Excel."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
-from genpool.data.excel import OTHER_SPREADSHEETS, SAVE_AS
-from genpool.data.folders import list_names
+from genpool.data.formats import Choose, Lines, csv_records, json_records, tsv_records
+from genpool.data.rows import BadRow, Record
+from genpool.data.text_files import TextEncoding, list_names, open_seekable
 from genpool.disk.files import COMPRESSED, uncompressed_name
-from genpool.errors import DataError
+from genpool.errors import DataError, GenpoolError, require_extra, unknown_name
 
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
+#: tables without a header, in which every line is a row
+JSON_SUFFIXES = (".jsonl", ".ndjson")
+#: spreadsheets that are not read
+_OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+_SAVE_AS = "open it in a spreadsheet program and save it as .xlsx or as .csv"
 #: names that a dev set may have instead
 _OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
 #: how names of files begin that are no data: hidden ones, and the locks of open Excel files
 _NO_DATA = (".", "~$")
+_BATCH_ROWS = 1024
 
 
 def table_format(path: Path) -> str | None:
@@ -26,8 +37,8 @@ def require_table(file: Path) -> None:
     """Raises DataError if a file is not a table by its name."""
     if table_format(file) is not None:
         return
-    if Path(uncompressed_name(file)).suffix.lower() in OTHER_SPREADSHEETS:
-        raise DataError(f"is a spreadsheet of a kind that is not read; {SAVE_AS}", file)
+    if Path(uncompressed_name(file)).suffix.lower() in _OTHER_SPREADSHEETS:
+        raise DataError(f"is a spreadsheet of a kind that is not read; {_SAVE_AS}", file)
     kinds = f"{', '.join(TABLE_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
     raise DataError(
         f"is not a table by its name; expected {kinds}. If it is one, rename it; lines of text "
@@ -57,3 +68,132 @@ def tables_of_folder(folder: Path) -> dict[str, Path]:
         problem = f"looked for tables such as {expected}, but it holds: {list_names(folder)}"
         raise DataError(problem, folder)
     return files
+
+
+def table_records(
+    path: Path,
+    choose: Choose,
+    encoding: TextEncoding,
+    *,
+    quotes: bool | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+    lines: Lines = None,
+) -> Iterator[Record]:
+    """Yields the rows of a table, as its name says how; see `genpool.data.formats`.
+
+    `quotes`, `delimiter` and `sheet` are options of `TableReader`. `lines` are the lines of a text
+    file to read; None, the default, is all of them.
+    """
+    kind = table_format(path)
+    if kind == ".parquet":
+        return parquet_records(path, choose)
+    if kind in (".xlsx", ".xlsm"):
+        return excel_records(path, choose, sheet)
+    if kind in JSON_SUFFIXES:
+        return json_records(path, choose, encoding, lines)
+    if kind == ".tsv":
+        delimiter = delimiter or "\t"
+    if quotes or (quotes is None and kind == ".csv"):
+        return csv_records(path, choose, encoding, delimiter, lines)
+    return tsv_records(path, choose, encoding, delimiter or ",", lines=lines)
+
+
+# --- Parquet -------------------------------------------------------------------------------------
+
+
+def parquet_records(path: Path, choose: Choose, skip: int = 0) -> Iterator[Record]:
+    """Yields the chosen columns of rows, with a batch in memory; the line is the row, from 1.
+
+    The first `skip` rows are left out; row groups that hold no others are not read.
+    """
+    with require_extra("reading Parquet", "parquet"):
+        import pyarrow
+        from pyarrow import parquet
+
+    with open_seekable(path) as stream:
+        try:
+            file = parquet.ParquetFile(stream)
+            columns = list(choose(file.schema_arrow.names, path, None))
+            sizes = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
+            first = 0
+            while first < len(sizes) and sum(sizes[: first + 1]) <= skip:
+                first += 1
+            before, groups = sum(sizes[:first]), list(range(first, len(sizes)))
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns):
+                skipped = max(skip - before, 0)
+                for at, values in enumerate(_parquet_rows(batch.slice(skipped)), start=1):
+                    yield Record(path, before + skipped + at, values)
+                before += batch.num_rows
+        except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the columns' names
+            raise DataError(f"is not a Parquet file that can be read: {error}", path) from error
+
+
+def _parquet_rows(batch: Any) -> list[Mapping[str, object] | BadRow]:
+    try:
+        rows: list[Mapping[str, object] | BadRow] = batch.to_pylist()
+    except UnicodeDecodeError as error:
+        if batch.num_rows > 1:
+            rows = [_parquet_rows(batch.slice(at, 1))[0] for at in range(batch.num_rows)]
+        else:
+            rows = [BadRow("bad UTF-8", f"is not UTF-8: {error}")]
+    return rows
+
+
+def count_parquet_rows(path: Path) -> int:
+    """Returns the number of rows that a Parquet file says it has."""
+    with require_extra("reading Parquet", "parquet"):
+        from pyarrow import parquet
+    rows: int = parquet.read_metadata(path).num_rows
+    return rows
+
+
+# --- Excel ---------------------------------------------------------------------------------------
+
+
+def excel_records(path: Path, choose: Choose, sheet: str | None = None) -> Iterator[Record]:
+    """Yields the rows of a sheet, the first unless another is named; its first row is the header.
+
+    The line of a record is its row in the sheet. Empty rows at the end are left out; others are
+    rows with empty cells.
+    """
+    with require_extra(f"reading Excel files (or {_SAVE_AS})", "excel"):
+        import openpyxl
+
+    with open_seekable(path) as stream:
+        try:
+            # Values as the program that saved the file computed them, one row in memory at a time.
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+            with closing(book):
+                if sheet is not None and sheet not in book.sheetnames:
+                    raise DataError(unknown_name("sheet", sheet, book.sheetnames), path)
+                chosen = book.worksheets[0] if sheet is None else book[sheet]
+                yield from _sheet_records(path, choose, chosen)
+        except GenpoolError:
+            raise
+        except Exception as error:  # the library raises whatever a damaged part leads to
+            text = str(error) or type(error).__name__
+            problem = f"is not an Excel file that can be read: {text}; {_SAVE_AS}"
+            raise DataError(problem, path) from None
+
+
+def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
+    header: list[str] = []
+    empty_rows: list[Record] = []
+    for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+        is_empty = all(cell is None for cell in cells)
+        if not header:
+            if not is_empty:
+                header = ["" if cell is None else str(cell).strip() for cell in cells]
+                choose([name for name in header if name], path, number)
+            continue
+        # Rows may end early: cells that were never filled are not in the file.
+        record = Record(path, number, dict(zip_longest(header, cells[: len(header)])))
+        if is_empty:
+            empty_rows.append(record)
+            continue
+        yield from empty_rows
+        empty_rows.clear()
+        yield record
+    if not header:
+        raise DataError("is empty; expected a first row with the names of the columns", path)

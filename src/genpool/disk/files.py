@@ -9,7 +9,9 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import io
 import lzma
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,47 +20,34 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from genpool.disk.expansion import limit_expansion
-from genpool.errors import DataError
+from genpool.errors import ConfigError, DataError
 
-COMPRESSED = (".gz", ".xz", ".bz2", ".zip")
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+COMPRESSED = (*_OPENERS, ".zip")
 # Everything the decompressors raise for a file that is damaged, truncated or locked.
 _DAMAGE = (EOFError, OSError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 #: how to fix a file of another encoding, for messages
 SAVE_AS_UTF8 = "save it as UTF-8"
 #: longest line that is read: the next line end may be many gigabytes away in a file that is no text
 MAX_LINE_BYTES = 2**30
+#: a compressed file may expand to this, or to MAX_EXPANSION times its own size if that is more;
+#: text compresses 3 to 50 times, and a few kilobytes can hold many gigabytes of zeros
+FREE_BYTES, MAX_EXPANSION = 64 * 2**20, 200
+#: environment variable that sets another factor; 0 removes the limit
+EXPANSION_VARIABLE = "GENPOOL_MAX_EXPANSION"
+BUFFER_BYTES = 2**16
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+#: for any name: `Path.is_file` raises OSError where a name is too long, as a sentence may be
+is_file, is_folder = os.path.isfile, os.path.isdir
 
 
 class RawLine(NamedTuple):
-    """A line as bytes, without its line end.
-
-    Attributes:
-        number: its number, from 1.
-        offset: the offset of its first byte in the decompressed file.
-        data: its bytes.
-    """
+    """A line as bytes, without its line end, and the offset of its first byte when decompressed."""
 
     number: int
     offset: int
     data: bytes
-
-
-def is_file(path: str | Path) -> bool:
-    """Returns whether a file exists; no name is too long to ask, as a sentence may be."""
-    try:
-        return Path(path).is_file()
-    except OSError:
-        return False
-
-
-def is_folder(path: str | Path) -> bool:
-    """Returns whether a folder exists, for any name."""
-    try:
-        return Path(path).is_dir()
-    except OSError:
-        return False
 
 
 def uncompressed_name(path: Path) -> str:
@@ -68,14 +57,10 @@ def uncompressed_name(path: Path) -> str:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a file, decompressed by its suffix.
-
-    Raises:
-        DataError: the file is missing, damaged or truncated.
-    """
+    """Opens a file, decompressed by its suffix; DataError if it is missing or damaged."""
     try:
-        with _open(path) as stream:
-            yield stream
+        with ExitStack() as stack:
+            yield _open(path, stack)
     except FileNotFoundError:
         raise DataError("there is no such file", path) from None
     except _DAMAGE as error:
@@ -89,13 +74,10 @@ def raw_lines(
     """Yields the lines of a file, with one in memory at a time.
 
     Args:
-        path: the file.
+        path: the file. DataError if it cannot be read, or is not text in UTF-8.
         fix: what the error for UTF-16 text advises. Default: to save the file as UTF-8.
         first: the number of the line to begin with. Default: 1.
         offset: the offset of its first byte, as an earlier pass found it. Default: 0.
-
-    Raises:
-        DataError: the file cannot be read, or is not text in UTF-8.
     """
     with open_bytes(path) as stream:
         if offset:
@@ -123,40 +105,67 @@ def refuse_utf16(first_line: bytes, path: Path | str, fix: str = SAVE_AS_UTF8) -
         raise DataError(f"is UTF-16 text; {fix}", path)
 
 
-@contextmanager
-def _open(path: Path) -> Iterator[IO[bytes]]:
+def _open(path: Path, stack: ExitStack) -> IO[bytes]:
     suffix = path.suffix.lower()
+    if suffix not in COMPRESSED:
+        return stack.enter_context(path.open("rb"))
     if suffix == ".zip":
-        with ExitStack() as stack:
-            yield limit_expansion(_open_member(path, stack), path)
-        return
-    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-    opener = openers.get(suffix, open)
-    if suffix in openers and path.is_file() and not path.stat().st_size:
-        raise EOFError("it is empty")  # which gzip alone takes for no data
-    with opener(path, "rb") as stream:
-        yield limit_expansion(stream, path) if suffix in openers else stream
+        stream = _open_member(path, stack)
+    else:
+        if path.is_file() and not path.stat().st_size:
+            raise EOFError("it is empty")  # which gzip alone takes for no data
+        stream = stack.enter_context(_OPENERS[suffix](path, "rb"))
+    return io.BufferedReader(_LimitedStream(stream, path), BUFFER_BYTES)
 
 
 def _open_member(path: Path, stack: ExitStack) -> IO[bytes]:
-    """Opens the only file of an archive; the stack closes both."""
+    """Opens the only file of an archive."""
     try:
         archive = stack.enter_context(zipfile.ZipFile(path))
-        return stack.enter_context(archive.open(_only_member(archive, path)))
+        # macOS adds folders and hidden files to every archive.
+        members = [
+            member
+            for member in archive.infolist()
+            if member.filename
+            and not member.is_dir()
+            and not member.filename.startswith("__MACOSX/")
+            and not Path(member.filename).name.startswith(".")
+        ]
+        if len(members) != 1:
+            raise DataError(f"contains {len(members)} files; expected one: unpack it first", path)
+        return stack.enter_context(archive.open(members[0]))
     except UnicodeDecodeError as error:  # of a name
         raise zipfile.BadZipFile(str(error)) from error
 
 
-def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
-    members = [
-        member
-        for member in archive.infolist()
-        # macOS adds folders and hidden files to every archive.
-        if member.filename
-        and not member.is_dir()
-        and not member.filename.startswith("__MACOSX/")
-        and not Path(member.filename).name.startswith(".")
-    ]
-    if len(members) != 1:
-        raise DataError(f"contains {len(members)} files; expected one: unpack it first", path)
-    return members[0]
+class _LimitedStream(io.RawIOBase):
+    """The decompressed bytes of a file, up to a limit that follows its size."""
+
+    def __init__(self, stream: IO[bytes], path: Path) -> None:
+        factor = os.environ.get(EXPANSION_VARIABLE, str(MAX_EXPANSION)).strip()
+        if not factor.isascii() or not factor.isdigit():
+            raise ConfigError(
+                f"the environment variable {EXPANSION_VARIABLE} is {factor!r}; expected a whole "
+                "number: the times its size that a compressed file may expand to (default "
+                f"{MAX_EXPANSION}), or 0 for no limit"
+            )
+        self._stream, self._path, self._count = stream, path, 0
+        times = int(factor)
+        self._allowed = max(FREE_BYTES, times * path.stat().st_size) if times else float("inf")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._stream.read(len(buffer))
+        self._count += len(data)
+        if self._count > self._allowed:
+            raise DataError(
+                f"expands to more than {self._allowed:,} bytes, too many for a compressed file of "
+                "its size: it may have been made to exhaust memory. If you trust it, decompress it "
+                f"first, or set the environment variable {EXPANSION_VARIABLE} to a larger factor "
+                f"than {MAX_EXPANSION} (0: no limit)",
+                self._path,
+            )
+        buffer[: len(data)] = data
+        return len(data)

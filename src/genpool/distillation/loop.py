@@ -12,7 +12,7 @@ from genpool.distillation.settings import DistillationSettings, require_trainabl
 from genpool.distillation.targets import Targets
 from genpool.distillation.teacher import teacher_vectors
 from genpool.progress import progress
-from genpool.training.interrupt import catch_interrupts
+from genpool.training.loop import catch_interrupts
 from genpool.training.run_folder import RunFolder
 
 

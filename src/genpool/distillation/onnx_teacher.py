@@ -11,7 +11,7 @@ import tokenizers
 import torch
 from numpy.typing import NDArray
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import ConfigError, DataError, require_extra
 
 TOKENIZER, GRAPHS = "tokenizer.json", ("onnx/model.onnx", "model.onnx")

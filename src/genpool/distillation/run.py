@@ -22,12 +22,12 @@ from genpool.distillation.settings import DistillationLoopSettings, Distillation
 from genpool.distillation.student import prepare_student
 from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import DataError, TrainingError
-from genpool.jobs.tables import evaluate_similarity
+from genpool.jobs.evaluate import evaluate_similarity
 from genpool.model import SentenceEncoder
 from genpool.saving.quantization import is_table
-from genpool.training.resumable import ResumableRun
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (
+    ResumableRun,
     SavedState,
     restore_weights,
     trainable_parameters,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from genpool.config import (
     EmbeddingSettings,
@@ -102,13 +102,6 @@ class DistillationLoopSettings:
 class DistillationSettings:
     """Everything that decides the outcome of a distillation, except the path of the data."""
 
-    #: names that settings had in genpool 0.1, which recipes may still use, and the new ones
-    renamed: ClassVar[Mapping[str, str]] = {
-        "corpus.left_out": "corpus.exclude",
-        "corpus.shortest": "corpus.min_words",
-        "corpus.longest": "corpus.max_words",
-    }
-
     teacher: TeacherSettings = TeacherSettings()
     corpus: CorpusSettings = CorpusSettings()
     vocabulary: VocabularySettings = VocabularySettings()
@@ -145,8 +138,7 @@ def read_distillation(
     """
     if "reader" in read_toml(text, source):
         raise ConfigError("this recipe has no teacher: run it with genpool train", source)
-    renamed = DistillationSettings.renamed
-    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source, renamed)
+    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source)
 
 
 def _missing(settings: DistillationSettings) -> list[str]:

@@ -16,7 +16,7 @@ from genpool.distillation.vector_cache import HalfVectors
 from genpool.errors import ConfigError
 from genpool.model import SentenceEncoder
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
-from genpool.training.build_encoder import build_encoder
+from genpool.training.start_model import build_encoder
 
 #: sentences from which the axes of an earlier student are computed
 ALIGNED_SENTENCES = 20_000

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.tensors.annotations import Annotator
 from genpool.tensors.masks import boolean_mask
 from genpool.tensors.packing import Packing
+
+if TYPE_CHECKING:
+    from genpool.encoder.lstm import LSTMDirection
 
 #: more layers are a mistake of a recipe, or malice of a file
 MAX_LAYERS = 1000
@@ -36,7 +41,10 @@ class Encoder(nn.Module):
     Call an encoder as `encoder(inputs, mask)`. A sentence has the same states in any batch, with
     any padding on either side.
 
-    To add an encoder, subclass this class, write `encode_rows`, and add a line to `ENCODERS`.
+    To add an encoder, subclass this class, write `encode_rows`, and register it by a name:
+    `genpool.encoder.register("mine", MyEncoder)`. Keep the arguments of the constructor as
+    attributes of the same names, by which a model is saved.
+
     `encode_rows` sees packed rows only: no padding ever reaches a layer, so that the states of a
     sentence cannot depend on its batch.
 
@@ -64,9 +72,9 @@ class Encoder(nn.Module):
     bidirectional: ClassVar[bool] = False
     #: whether `gates=True` is possible, which gated pooling needs
     has_gates: ClassVar[bool] = False
-    #: the kind of syntax trees that `encode_rows` reads from `packing.trees`, a name of
-    #: `genpool.trees.TREE_KINDS`; None: it reads none
-    tree_kind: ClassVar[str | None] = None
+    #: the kind of integers per token that `encode_rows` reads from `packing.annotations`; None:
+    #: it reads none
+    annotator_class: ClassVar[type[Annotator] | None] = None
     #: whether states are drawn at random in training mode, beside dropout
     stochastic: ClassVar[bool] = False
     #: whether training adds a term of the encoder to the loss (see `extra_loss`)
@@ -79,7 +87,7 @@ class Encoder(nn.Module):
         self.output_dim = output_dim
 
     def forward(
-        self, inputs: Tensor, mask: Tensor, gates: bool = False, trees: Tensor | None = None
+        self, inputs: Tensor, mask: Tensor, gates: bool = False, annotations: Tensor | None = None
     ) -> Encoded:
         """Encodes a batch of sentences.
 
@@ -88,8 +96,8 @@ class Encoder(nn.Module):
             mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
             gates: also return the input gates of the top layer, for gated pooling; only for
                 encoders with `has_gates`. Default: False.
-            trees: syntax trees (batch, time, columns) as integers per token, for encoders with a
-                `tree_kind`. Default: None, balanced trees.
+            annotations: integers per token (batch, time, columns), for encoders with an
+                `annotator_class`. Default: None.
 
         Returns:
             States (batch, time, output_dim), zeros at padding, and the gates or None.
@@ -116,7 +124,7 @@ class Encoder(nn.Module):
             raise InputError(
                 f"{type(self).__name__} has no input gates; gated pooling needs an LSTM encoder."
             )
-        packing = Packing.from_mask(mask, trees)
+        packing = Packing.from_mask(mask, annotations)
         states, gate_rows = self.encode_rows(packing.pack(inputs), packing, gates)
         return Encoded(
             packing.unpack(states), None if gate_rows is None else packing.unpack(gate_rows)
@@ -137,15 +145,38 @@ class Encoder(nn.Module):
         """
         raise NotImplementedError
 
-    def binary_trees(self, rows: Tensor, packing: Packing) -> Tensor | None:
-        """Returns the binary trees that the states are made by, for explanations.
+    def padded_states(
+        self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]
+    ) -> Tensor:
+        """Encodes padded sentences in operations that an exported graph can contain.
+
+        An encoder that can be exported writes it without a loop over tokens and without shapes
+        that depend on values; the LSTM and GRU encoders are exported without it.
 
         Args:
-            rows: vectors of the real tokens, (rows, input_dim).
-            packing: where the rows belong.
+            tokens: token vectors (batch, time, input_dim), zeros at padding.
+            mask: (batch, time), True at real tokens; every sentence starts at 0.
+            lstm: returns the states (batch, time, hidden) of a layer for its input.
 
         Returns:
-            Trees of `genpool.trees.BinaryTrees`, (rows, 1); None if the encoder makes no such tree.
+            States (batch, time, output_dim), of any value at padding.
+        """
+        raise NotImplementedError
+
+    def make_annotator(self) -> Annotator | None:
+        """Returns an annotator of `annotator_class`, with the options of this encoder."""
+        return None if self.annotator_class is None else self.annotator_class()
+
+    def tree(self, words: Sequence[str], rows: Tensor, packing: Packing) -> str | None:
+        """Returns the tree that the states of one sentence are made by, for explanations.
+
+        Args:
+            words: its tokens.
+            rows: their vectors, (tokens, input_dim).
+            packing: of this sentence alone.
+
+        Returns:
+            The words with brackets, or None for an encoder without trees.
         """
         return None
 

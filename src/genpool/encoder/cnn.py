@@ -57,3 +57,6 @@ class CNNEncoder(Encoder):
             return rows.new_zeros(0, self.output_dim), None
         states = self.convolve(packing.align(rows)).flatten(0, 1)  # (batch * longest, output_dim)
         return states.index_select(0, packing.aligned_index()), None
+
+    def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
+        return self.convolve(tokens)

@@ -102,16 +102,10 @@ def lstm_library(
     weights = [torch_gate_order(weight) for weight in (w, u, b)]
     weights.append(torch.zeros_like(b))  # torch has a second bias
     start = rows.new_zeros(1, sizes[0], u.shape[1])
+    # cuDNN differentiates only a call that is marked as training, whichever tensor is trained.
+    trains = torch.is_grad_enabled() and any(t.requires_grad for t in (rows, w, u, b))
     states: Tensor = torch.lstm(
-        inputs,
-        torch.tensor(sizes),
-        (start, start),
-        weights,
-        True,
-        1,
-        0.0,
-        rows.requires_grad,
-        False,
+        inputs, torch.tensor(sizes), (start, start), weights, True, 1, 0.0, trains, False
     )[0]
     return states if reversal is None else states[reversal]
 

@@ -4,39 +4,37 @@ Works on lists of labels, arrays of vectors and any callable that encodes senten
 model.
 """
 
-from genpool.evaluation.accuracy import AccuracyReport, ClassScore, GenreScore, accuracy_report
-from genpool.evaluation.calibration import CalibrationScores, calibration_scores
-from genpool.evaluation.pictures import confusion_picture, learning_curve_picture
+from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
 from genpool.evaluation.predictions import Predictions, read_predictions, write_predictions
 from genpool.evaluation.probes import ProbeReport, probe, probe_cross_validated
-from genpool.evaluation.relatedness import RelatednessReport, relatedness_report
 from genpool.evaluation.significance import Comparison, compare_predictions
-from genpool.evaluation.similarity import SimilarityReport, cosine_pairs, similarity_report
-from genpool.evaluation.tables import LabelledVectors, ScoredPairs, labelled_vectors, scored_pairs
-from genpool.evaluation.vectors import Encode, encode_sentences, pair_features
+from genpool.evaluation.similarity import (
+    RelatednessReport,
+    ScoreReport,
+    SimilarityReport,
+    relatedness_report,
+    similarity_report,
+)
+from genpool.evaluation.vectors import (
+    LabelledVectors,
+    ScoredPairs,
+    labelled_vectors,
+    scored_pairs,
+)
 
 __all__ = [
     "AccuracyReport",
-    "CalibrationScores",
-    "ClassScore",
     "Comparison",
-    "Encode",
-    "GenreScore",
     "LabelledVectors",
     "Predictions",
     "ProbeReport",
     "RelatednessReport",
+    "ScoreReport",
     "ScoredPairs",
     "SimilarityReport",
     "accuracy_report",
-    "calibration_scores",
     "compare_predictions",
-    "confusion_picture",
-    "cosine_pairs",
-    "encode_sentences",
     "labelled_vectors",
-    "learning_curve_picture",
-    "pair_features",
     "probe",
     "probe_cross_validated",
     "read_predictions",

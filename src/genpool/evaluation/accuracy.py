@@ -1,4 +1,4 @@
-"""Accuracy with its confidence interval: overall, per class, per genre, and the confusion matrix.
+"""Accuracy with its confidence interval: overall, per class and genre; confusion, calibration.
 
 The tables of the paper have one accuracy per data set; the interval shows how far a second test set
 of the same size would move it (about ±0.7 points on SNLI's 9,824 pairs).
@@ -8,47 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from genpool.disk.markdown import markdown_table, percent, percent_interval
 from genpool.errors import InputError, require_extra, unknown_name
-from genpool.evaluation.calibration import BINS, calibration_scores
 
 CONFIDENCE = 0.95
+#: bins of the expected calibration error
+BINS = 15
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """Precision, recall and F1 of one label.
-
-    A score whose denominator is zero (a label that was never predicted) is 0.
-
-    Args:
-        label: the label.
-        precision: the share of the rows predicted as this label that have it.
-        recall: the share of the rows with this label that were predicted as such.
-        f1: the harmonic mean of the two.
-        support: the number of rows with this label.
-    """
+    """Precision, recall and F1 of one label; 0 where a denominator is zero."""
 
     label: str
-    precision: float
-    recall: float
-    f1: float
-    support: int
+    precision: float  # the share of the rows predicted as this label that have it
+    recall: float  # the share of the rows with this label that were predicted as such
+    f1: float  # the harmonic mean of the two
+    support: int  # the number of rows with this label
 
 
 @dataclass(frozen=True)
 class GenreScore:
-    """The accuracy on the rows of one genre.
-
-    Args:
-        genre: the genre.
-        correct: the number of rows that were predicted correctly.
-        total: the number of rows.
-        accuracy: correct / total.
-        interval: Wilson's 95 % interval of the accuracy.
-    """
+    """The accuracy on the rows of one genre, with Wilson's 95 % interval."""
 
     genre: str
     correct: int
@@ -71,8 +57,8 @@ class AccuracyReport:
         genres: the accuracy of each genre; empty if no genres are known.
         confusion: `confusion[i][j]` counts the rows whose gold label is `labels[i]` and whose
             predicted label is `labels[j]`.
-        calibration_error: the expected calibration error, 0 to 1; see `calibration_scores`.
-            Default: None, the probabilities are not known.
+        calibration_error: the expected calibration error, 0 to 1. Default: None, the probabilities
+            are not known.
         mean_confidence: the mean probability of the predicted labels. Default: None, as above.
     """
 
@@ -88,62 +74,37 @@ class AccuracyReport:
     mean_confidence: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the report as lists, strings and numbers, ready for JSON."""
-        return {
-            "correct": self.correct,
-            "total": self.total,
-            "accuracy": self.accuracy,
-            "interval": list(self.interval),
-            "labels": list(self.labels),
-            "classes": [asdict(score) for score in self.classes],
-            "genres": [
-                {**asdict(score), "interval": list(score.interval)} for score in self.genres
-            ],
-            "confusion": [list(row) for row in self.confusion],
-            "calibration_error": self.calibration_error,
-            "mean_confidence": self.mean_confidence,
-        }
+        """Returns the report as tuples, strings and numbers, ready for JSON."""
+        return asdict(self)
 
     def to_markdown(self) -> str:
         """Returns Markdown: the accuracy, then tables of classes, genres and errors."""
         parts = [
             f"Accuracy **{percent(self.accuracy)}** ({self.correct:,} of {self.total:,}; "
-            f"95 % interval {percent_interval(self.interval)})",
-            *self._calibration_lines(),
-            markdown_table(
-                ["class", "precision", "recall", "F1", "rows"],
-                [
-                    [
-                        c.label,
-                        percent(c.precision),
-                        percent(c.recall),
-                        percent(c.f1),
-                        f"{c.support:,}",
-                    ]
-                    for c in self.classes
-                ],
-            ),
+            f"95 % interval {percent_interval(self.interval)})"
         ]
+        if self.calibration_error is not None and self.mean_confidence is not None:
+            parts.append(
+                f"Mean confidence {percent(self.mean_confidence)}, expected calibration error "
+                f"{percent(self.calibration_error)} ({BINS} bins)"
+            )
+        classes = [
+            [c.label, percent(c.precision), percent(c.recall), percent(c.f1), f"{c.support:,}"]
+            for c in self.classes
+        ]
+        parts.append(markdown_table(["class", "precision", "recall", "F1", "rows"], classes))
         if self.genres:
-            rows = [
+            genres = [
                 [g.genre, percent(g.accuracy), percent_interval(g.interval), f"{g.total:,}"]
                 for g in self.genres
             ]
-            parts.append(markdown_table(["genre", "accuracy", "95 % interval", "rows"], rows))
+            parts.append(markdown_table(["genre", "accuracy", "95 % interval", "rows"], genres))
         confusion = [
             [label, *(f"{count:,}" for count in counts)]
             for label, counts in zip(self.labels, self.confusion, strict=True)
         ]
         parts.append(markdown_table(["gold \\ predicted", *self.labels], confusion))
         return "\n\n".join(parts) + "\n"
-
-    def _calibration_lines(self) -> list[str]:
-        if self.calibration_error is None or self.mean_confidence is None:
-            return []
-        return [
-            f"Mean confidence {percent(self.mean_confidence)}, expected calibration error "
-            f"{percent(self.calibration_error)} ({BINS} bins)"
-        ]
 
 
 def accuracy_report(
@@ -177,9 +138,21 @@ def accuracy_report(
         >>> report.accuracy
         0.5
     """
-    names = _check_labels(labels)
+    names = tuple(labels)
+    if len(names) < 2:
+        raise InputError(f"labels must name at least 2 classes, not {len(names)}: {names!r}")
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"labels holds {name!r} {names.count(name)} times; name it once")
+    columns = {"predicted labels": predicted, "genres": genres, "confidences": confidences}
+    for name, values in columns.items():
+        if values is not None and len(values) != len(gold):
+            raise InputError(
+                f"{len(gold)} gold labels and {len(values)} {name}; expected one of each per row"
+            )
+    if not gold:
+        raise InputError("no rows: the accuracy of nothing is not defined")
     index = {label: at for at, label in enumerate(names)}
-    _check_lengths(gold, predicted, genres, confidences)
     gold_indices = _indices("gold", gold, index)
     predicted_indices = _indices("predicted", predicted, index)
     with require_extra("An accuracy report", "train"):
@@ -192,7 +165,7 @@ def accuracy_report(
     )
     confusion = confusion_matrix(gold_indices, predicted_indices, labels=all_indices)
     hits = [g == p for g, p in zip(gold_indices, predicted_indices, strict=True)]
-    scores = None if confidences is None else calibration_scores(confidences, hits)
+    calibration = None if confidences is None else calibration_scores(confidences, hits)
     return AccuracyReport(
         correct=sum(hits),
         total=len(hits),
@@ -205,8 +178,8 @@ def accuracy_report(
         ),
         genres=() if genres is None else _genre_scores(hits, genres),
         confusion=tuple(tuple(int(count) for count in row) for row in confusion),
-        calibration_error=scores.error if scores else None,
-        mean_confidence=scores.mean_confidence if scores else None,
+        calibration_error=calibration.error if calibration else None,
+        mean_confidence=calibration.mean_confidence if calibration else None,
     )
 
 
@@ -215,57 +188,20 @@ def _genre_scores(hits: Sequence[bool], genres: Sequence[str | None]) -> tuple[G
     for hit, genre in zip(hits, genres, strict=True):
         if genre is not None:
             by_genre.setdefault(genre, []).append(hit)
+    counts = [(genre, sum(rows), len(rows)) for genre, rows in sorted(by_genre.items())]
     return tuple(
-        GenreScore(genre, sum(rows), len(rows), sum(rows) / len(rows), _wilson(rows))
-        for genre, rows in sorted(by_genre.items())
+        GenreScore(genre, correct, total, correct / total, accuracy_interval(correct, total))
+        for genre, correct, total in counts
     )
 
 
-def _wilson(hits: Sequence[bool]) -> tuple[float, float]:
-    return accuracy_interval(sum(hits), len(hits))
-
-
 def accuracy_interval(correct: int, total: int) -> tuple[float, float]:
-    """Returns Wilson's 95 % interval of the accuracy correct / total.
-
-    Args:
-        correct: the number of rows that were predicted correctly.
-        total: the number of rows.
-
-    Raises:
-        MissingExtraError: the extra `train` is not installed.
-    """
+    """Returns Wilson's 95 % interval of the accuracy correct / total."""
     with require_extra("A confidence interval", "train"):
         from scipy.stats import binomtest
 
     limits = binomtest(correct, total).proportion_ci(CONFIDENCE, method="wilson")
     return float(limits.low), float(limits.high)
-
-
-def _check_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(labels)
-    if len(names) < 2:
-        raise InputError(f"labels must name at least 2 classes, not {len(names)}: {names!r}")
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"labels holds {name!r} {names.count(name)} times; name it once")
-    return names
-
-
-def _check_lengths(
-    gold: Sequence[str],
-    predicted: Sequence[str],
-    genres: Sequence[str | None] | None,
-    confidences: Sequence[float] | None,
-) -> None:
-    columns = {"predicted labels": predicted, "genres": genres, "confidences": confidences}
-    for name, values in columns.items():
-        if values is not None and len(values) != len(gold):
-            raise InputError(
-                f"{len(gold)} gold labels and {len(values)} {name}; expected one of each per row"
-            )
-    if not gold:
-        raise InputError("no rows: the accuracy of nothing is not defined")
 
 
 def _indices(side: str, labels: Sequence[str], index: dict[str, int]) -> list[int]:
@@ -275,3 +211,37 @@ def _indices(side: str, labels: Sequence[str], index: dict[str, int]) -> list[in
                 f"{side} label of row {row + 1}: {unknown_name('label', label, index)}"
             )
     return [index[label] for label in labels]
+
+
+class CalibrationScores(NamedTuple):
+    """How sure a classifier is, and how far that is from how often it is right."""
+
+    error: float  # the expected calibration error, 0 to 1; 0 is best
+    mean_confidence: float  # the mean probability of the predicted labels
+
+
+def calibration_scores(
+    confidences: ArrayLike, correct: ArrayLike, bins: int = BINS
+) -> CalibrationScores:
+    """Compares the probabilities of predicted labels (rows,) with whether they are right (rows,).
+
+    Of the rows predicted with 80 %, 80 % should be right. The expected calibration error is the
+    mean distance between the two, over bins of equal width of the probability (Guo et al., On
+    Calibration of Modern Neural Networks, ICML 2017). Bin i of n has the probabilities above i / n,
+    up to and with (i + 1) / n.
+    """
+    sure, right = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
+    if sure.ndim != 1 or sure.shape != right.shape:
+        raise InputError(
+            f"confidences have the shape {sure.shape} and correct {right.shape}; expected one of "
+            "each per row."
+        )
+    if not len(sure):
+        raise InputError("no rows: the calibration of nothing is not defined")
+    if not ((sure >= 0) & (sure <= 1)).all():  # also refuses NaN
+        raise InputError("a confidence is not within 0 to 1")
+    limits = np.arange(1, bins) / bins  # the inner limits of the bins
+    places = np.searchsorted(limits, sure, side="left")  # (rows,)
+    # The number of rows cancels: share of a bin times the distance of its two means.
+    distances = np.bincount(places, weights=right - sure, minlength=bins)  # (bins,)
+    return CalibrationScores(float(np.abs(distances).sum() / len(sure)), float(sure.mean()))

@@ -1,4 +1,4 @@
-"""Two pictures of a run: the confusion matrix and the learning curve.
+"""Pictures: the confusion matrix, the learning curve, and what every head looks at.
 
 Drawn on separate `Figure` objects, without pyplot: no window system, no global state, and the
 figures that a user has open are not affected.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, require_extra, unknown_name
 from genpool.evaluation.accuracy import AccuracyReport
 
@@ -22,32 +24,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
-MAX_NAME_CHARACTERS = 24
+#: of a label, and of a token
+MAX_LABEL_CHARACTERS, MAX_TOKEN_CHARACTERS = 24, 18
 #: usual width of a character in inches, for each point of text size
 CHARACTER_INCHES = 0.0085
 #: with more classes a cell is too small for its count
 MAX_NUMBERED_CLASSES = 20
+#: inches of a token's row and of a head's column
+ROW_HEIGHT, HEAD_WIDTH = 0.19, 2.3
+#: the colour scale leaves this share of the weights out at either end: single peaks would flatten
+#: everything else
+OUTLIERS = 0.005
 LOSS, ACCURACY, RATE = "#b5482a", "#1f5f8b", "#6b6b6b"
 
 
 def confusion_picture(report: AccuracyReport, path: str | Path) -> None:
     """Draws the confusion matrix of a report: shaded by share, with the number of rows.
 
-    Args:
-        report: the report; a cell is shaded by its share of the rows of its gold label.
-        path: the file to write; its suffix (.png, .svg or .pdf) decides the format.
-
-    Raises:
-        InputError: the suffix is of another format.
-        DataError: the file cannot be written.
-        MissingExtraError: the extra `train` is not installed.
-
-    Example:
-        >>> confusion_picture(report, "confusion.png")
+    A cell is shaded by its share of the rows of its gold label. The suffix of the path (.png, .svg
+    or .pdf) decides the format.
     """
     counts = np.array(report.confusion)  # (gold, predicted)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    names = [_short(label) for label in report.labels]
+    names = [_short(label, MAX_LABEL_CHARACTERS) for label in report.labels]
     cell, text_size = _cell_and_text(len(names))
     longest = max(len(name) for name in names) * CHARACTER_INCHES * text_size  # inches
     figure = new_figure(len(names) * cell + longest + 1.5, len(names) * cell + longest + 1.0)
@@ -97,22 +96,11 @@ def learning_curve_picture(
     """Draws loss, dev accuracy and, if it changes, the learning rate over the steps of a run.
 
     Args:
-        rows: the evaluations, each with the keys step, train_loss and dev_accuracy, and
-            optionally epoch and learning_rate. A value that is None or not finite is left out of
-            its curve.
+        rows: the evaluations, each with the keys step, train_loss and `metric`, and optionally
+            epoch and learning_rate. A value that is None or not finite is left out of its curve.
         path: the file to write; its suffix (.png, .svg or .pdf) decides the format.
-        metric: the key of the score on dev, at most 1. Default: "dev_accuracy".
-        title: its name in the picture. Default: "accuracy".
-
-    Raises:
-        InputError: there are no rows, a row lacks a key, or the suffix is of another format.
-        DataError: the file cannot be written.
-        MissingExtraError: the extra `train` is not installed.
-
-    Example:
-        >>> learning_curve_picture(
-        ...     [{"step": 100, "train_loss": 0.9, "dev_accuracy": 0.6}], "curve.png"
-        ... )
+        metric: the key of the score on dev, at most 1.
+        title: its name in the picture.
     """
     _check_rows(rows, metric)
     rates = {row["learning_rate"] for row in rows if _known(row, "learning_rate")} - {0}
@@ -198,9 +186,9 @@ def _check_rows(rows: Sequence[Mapping[str, Any]], metric: str) -> None:
                 raise InputError(f"evaluation {number} has no {key!r}; it holds {keys}")
 
 
-def _short(name: str) -> str:
+def _short(name: str, longest: int) -> str:
     flat = " ".join(name.split())
-    return flat if len(flat) <= MAX_NAME_CHARACTERS else flat[: MAX_NAME_CHARACTERS - 1] + "…"
+    return flat if len(flat) <= longest else flat[: longest - 1] + "…"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -217,3 +205,61 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     with atomic_file(path) as temporary:
         # "tight": the frame includes the names, however long, instead of cutting them.
         figure.savefig(temporary, format=kind, dpi=150, bbox_inches="tight", pad_inches=0.15)
+
+
+@dataclass(frozen=True)
+class HeatmapPanel:
+    """The heads of one model on one sentence."""
+
+    title: str
+    tokens: Sequence[str]  # from the top to the bottom
+    weights: NDArray[np.float32]  # (heads, tokens, dimensions), or (heads, tokens, 1) if scalar
+
+
+def heatmap_picture(panels: Sequence[HeatmapPanel], path: str | Path) -> None:
+    """Draws the heads of one model beside each other, and several models below each other.
+
+    All panels share one colour scale (the paper's figure 3).
+    """
+    if not panels or any(not panel.weights.size for panel in panels):
+        raise InputError("there is nothing to draw; expected a sentence with one word or more.")
+    heads = max(len(panel.weights) for panel in panels)
+    heights = [max(1.0, ROW_HEIGHT * len(panel.tokens)) for panel in panels]
+    figure = new_figure(1.6 + HEAD_WIDTH * heads, sum(heights) + 0.9 * len(panels))
+    grid = figure.subplots(len(panels), heads, squeeze=False, height_ratios=heights)
+    low, high = colour_limits(panels)
+    image = None
+    for row, panel in zip(grid, panels, strict=True):
+        for number, axes in enumerate(row):
+            if number >= len(panel.weights):
+                axes.set_visible(False)
+                continue
+            image = axes.imshow(
+                panel.weights[number],
+                aspect="auto",
+                cmap="magma_r",
+                vmin=low,
+                vmax=high,
+                interpolation="nearest",
+            )
+            axes.set_title(f"head {number + 1}", fontsize=9)
+            axes.tick_params(length=0, labelsize=7)
+            tokens = panel.tokens if number == 0 else []
+            names = [_short(token, MAX_TOKEN_CHARACTERS) for token in tokens]
+            axes.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
+            axes.set_xticks([0, panel.weights.shape[2] - 1], ["1", str(panel.weights.shape[2])])
+        row[0].set_ylabel(panel.title, fontsize=9)
+        row[len(panel.weights) // 2].set_xlabel("dimension", fontsize=8)
+    if image is not None:
+        bar = figure.colorbar(image, ax=grid, fraction=0.015, pad=0.01)
+        bar.set_label("attention weight", fontsize=8)
+        bar.ax.tick_params(labelsize=7)
+        bar.outline.set_visible(False)
+    save_figure(figure, path)
+
+
+def colour_limits(panels: Sequence[HeatmapPanel]) -> tuple[float, float]:
+    """Returns the weights at the two ends of the colour scale that all panels share."""
+    weights = np.concatenate([panel.weights.ravel() for panel in panels])
+    low, high = np.quantile(weights, [OUTLIERS, 1 - OUTLIERS])
+    return float(low), max(float(high), float(low) + 1e-9)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.disk.files import SAVE_AS_UTF8
 from genpool.errors import DataError, InputError, unknown_name
 

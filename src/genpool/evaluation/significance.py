@@ -99,15 +99,7 @@ def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
 
 
 def compare_correct(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) -> Comparison:
-    """Tests whether A is better than B from which rows each has right.
-
-    Args:
-        right_a: 1 where A is right, 0 where it is wrong, (rows,).
-        right_b: the same for B.
-
-    Raises:
-        InputError: fewer than two rows, or different numbers of them.
-    """
+    """Tests whether A is better than B from which rows each has right: 1 or 0, (rows,)."""
     if len(right_a) != len(right_b) or len(right_a) < 2:
         raise InputError(
             f"a comparison needs at least 2 rows, as many of A as of B; got {len(right_a)} and "
@@ -139,13 +131,8 @@ def compare_correct(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) 
 def paired_p_value(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) -> float:
     """Returns the p-value of the one-tailed paired t-test: small if A is better than B.
 
-    Args:
-        right_a: 1 where A is right, 0 where it is wrong, (rows,); or the share of several models,
-            such as one of each seed, that are right.
-        right_b: the same for B.
-
-    Raises:
-        MissingExtraError: the extra `train` is not installed.
+    Both are 1 where a model is right and 0 where it is wrong, (rows,), or the share of several
+    models, such as one of each seed, that are right.
     """
     return _t_test(right_a, right_b)[1]
 

@@ -1,7 +1,17 @@
-"""Whether the cosine of two sentence vectors agrees with the scores of people (STS, SICK)."""
+"""Correlation with the scores of people (STS, SICK): of cosines, of a regression, of a model.
+
+The regression on top of frozen vectors describes a pair by [|a−b|; a∗b], standardised; the strength
+of its regularisation is chosen by leave-one-out on the training pairs, so that the test pairs are
+used once.
+
+    train = scored_pairs(encode, train_scores, train_a, train_b)
+    test = scored_pairs(encode, test_scores, test_a, test_b)
+    print(relatedness_report(train, test).to_markdown())
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,16 +20,18 @@ from numpy.typing import ArrayLike
 
 from genpool.disk.markdown import markdown_table
 from genpool.errors import InputError, require_extra
-from genpool.evaluation.vectors import FloatArray, as_pairs, as_scores
+from genpool.evaluation.vectors import FloatArray, ScoredPairs, as_pairs, as_scores
 from genpool.tensors.unit_rows import unit_rows
+
+ALPHAS = (1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5)
 
 
 @dataclass(frozen=True)
-class SimilarityReport:
-    """The correlation of cosines and gold scores.
+class ScoreReport:
+    """The correlation of predicted and gold scores.
 
     Args:
-        total: the number of pairs.
+        total: the number of rows.
         pearson: Pearson's correlation.
         spearman: Spearman's correlation.
     """
@@ -28,14 +40,54 @@ class SimilarityReport:
     pearson: float
     spearman: float
 
+    @classmethod
+    def from_scores(cls, gold: FloatArray, predicted: FloatArray) -> ScoreReport:
+        """Returns the report on the scores of the same rows; 0 where a side does not vary."""
+        if len(gold) < 2 or _is_constant(gold) or _is_constant(predicted):
+            return cls(len(gold), 0.0, 0.0)
+        return cls(len(gold), *correlations(gold, predicted, "predicted scores"))
+
     def to_dict(self) -> dict[str, Any]:
-        """Returns the three values, ready for JSON."""
+        """Returns the values, ready for JSON."""
         return asdict(self)
 
     def to_markdown(self) -> str:
-        """Returns the three values as a Markdown table of one row."""
+        """Returns the values as a Markdown table of one row."""
+        row = [f"{self.total:,}", f"{self.pearson:.4f}", f"{self.spearman:.4f}"]
+        return markdown_table(["rows", "Pearson", "Spearman"], [row]) + "\n"
+
+    def __str__(self) -> str:
+        return f"Pearson {self.pearson:.4f}, Spearman {self.spearman:.4f}"
+
+
+@dataclass(frozen=True)
+class SimilarityReport(ScoreReport):
+    """The correlation of the cosines of pairs with their gold scores."""
+
+    def to_markdown(self) -> str:
+        """Returns the values as a Markdown table of one row."""
         row = ["cosine", f"{self.total:,}", f"{self.pearson:.4f}", f"{self.spearman:.4f}"]
         return markdown_table(["score", "pairs", "Pearson", "Spearman"], [row]) + "\n"
+
+
+@dataclass(frozen=True)
+class RelatednessReport(ScoreReport):
+    """How well the regression predicts the scores of the test pairs.
+
+    Args:
+        mse: the mean squared error.
+        alpha: the chosen strength of the regularisation.
+    """
+
+    mse: float
+    alpha: float
+
+    def to_markdown(self) -> str:
+        """Returns the values as a Markdown table of one row."""
+        measures = (self.pearson, self.spearman, self.mse)
+        row = ["regression", f"{self.total:,}", *(f"{m:.4f}" for m in measures), f"{self.alpha:g}"]
+        header = ["score", "pairs", "Pearson", "Spearman", "MSE", "alpha"]
+        return markdown_table(header, [row]) + "\n"
 
 
 def similarity_report(
@@ -63,32 +115,76 @@ def similarity_report(
 
 
 def cosine_pairs(a: ArrayLike, b: ArrayLike) -> FloatArray:
-    """Returns the cosine of each row of `a` with the same row of `b`.
+    """Returns the cosine of each row of `a` (pairs, dim) with the same row of `b`, (pairs,).
 
-    Args:
-        a: vectors, shape (pairs, dim).
-        b: vectors, shape (pairs, dim).
-
-    Returns:
-        The cosines, between -1 and 1, shape (pairs,). The cosine of a zero vector, as a sentence
-        without tokens has, is 0.
-
-    Raises:
-        InputError: the shapes differ, or a value is not finite.
-
-    Example:
-        >>> cosine_pairs([[1.0, 0.0]], [[1.0, 1.0]])
-        array([0.70710678])
+    The cosine of a zero vector, as a sentence without tokens has, is 0.
     """
     first, second = as_pairs(a, b)
     cosines: FloatArray = np.sum(unit_rows(first) * unit_rows(second), axis=1)  # (pairs,)
     return np.clip(cosines, -1.0, 1.0)  # rounding may exceed 1 slightly
 
 
+def relatedness_report(
+    train: ScoredPairs, test: ScoredPairs, alphas: Sequence[float] = ALPHAS
+) -> RelatednessReport:
+    """Fits a ridge regression on `train` and scores it on `test`.
+
+    Args:
+        train: the training pairs, at least 3.
+        test: the pairs to score.
+        alphas: the strengths of regularisation to choose from, on `train`. Default: 0.1 to 1e5.
+
+    Raises:
+        InputError: the pairs have different dimensions or are too few, or an alpha is not
+            positive.
+        MissingExtraError: the extra `train` is not installed.
+
+    Example:
+        >>> relatedness_report(scored_pairs(encode, scores, a, b), test).pearson
+        0.83
+    """
+    if train.a.shape[1] != test.a.shape[1]:
+        raise InputError(
+            f"train vectors have {train.a.shape[1]} dimensions and test vectors {test.a.shape[1]}"
+        )
+    if len(train.scores) < 3:
+        raise InputError(f"a regression needs at least 3 training pairs, not {len(train.scores)}")
+    if not alphas or min(alphas) <= 0:
+        raise InputError(f"alphas is {list(alphas)}; expected positive numbers")
+    with require_extra("A relatedness report", "train"):
+        from sklearn.linear_model import RidgeCV
+        from sklearn.metrics import mean_squared_error
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+    regression = make_pipeline(StandardScaler(), RidgeCV(alphas=alphas))
+    regression.fit(_relatedness_features(train), train.scores)
+    predicted = regression.predict(_relatedness_features(test))  # (test pairs,)
+    pearson, spearman = correlations(test.scores, predicted, "predicted scores")
+    return RelatednessReport(
+        total=len(predicted),
+        pearson=pearson,
+        spearman=spearman,
+        mse=float(mean_squared_error(test.scores, predicted)),
+        alpha=float(regression[-1].alpha_),
+    )
+
+
+def _relatedness_features(pairs: ScoredPairs) -> FloatArray:
+    """Returns [|a−b|; a∗b], (pairs, 2 × dim), which is symmetric in a and b, as relatedness is."""
+    return np.concatenate([np.abs(pairs.a - pairs.b), pairs.a * pairs.b], axis=1)
+
+
 def correlations(gold: FloatArray, predicted: FloatArray, name: str) -> tuple[float, float]:
     """Returns Pearson's and Spearman's correlation; `name` is what `predicted` is in messages."""
-    _check_varies(gold, "gold scores")
-    _check_varies(predicted, name)
+    for values, side in ((gold, "gold scores"), (predicted, name)):
+        if len(values) < 2:
+            raise InputError(f"a correlation needs at least 2 pairs, not {len(values)}")
+        if _is_constant(values):
+            raise InputError(
+                f"all {len(values)} {side} are {values[0]:.6g}: a correlation with them is not "
+                "defined"
+            )
     with require_extra("A correlation", "train"):
         from scipy.stats import pearsonr, spearmanr
 
@@ -96,11 +192,6 @@ def correlations(gold: FloatArray, predicted: FloatArray, name: str) -> tuple[fl
     return float(pearson.statistic), float(spearman.statistic)
 
 
-def _check_varies(values: FloatArray, name: str) -> None:
-    if len(values) < 2:
-        raise InputError(f"a correlation needs at least 2 pairs, not {len(values)}")
+def _is_constant(values: FloatArray) -> bool:
     # Values that differ by rounding only are constant too: their correlation would be noise.
-    if np.ptp(values) <= 1e-12 * np.abs(values).max():
-        raise InputError(
-            f"all {len(values)} {name} are {values[0]:.6g}: a correlation with them is not defined"
-        )
+    return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())

@@ -80,7 +80,7 @@ class Explanation:
         truncated: whether tokens beyond the maximum length of the model were left out.
         prediction: the label and what decides it, from `TextClassifier.explain`; else None.
         tree: the binary tree of the tokens, with brackets, where the encoder chose or read one
-            (`encoder.binary_trees`); else None.
+            (`Encoder.tree`); else None.
 
     Example:
         >>> explanation = model.explain("A man sleeps.")

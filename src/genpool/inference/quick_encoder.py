@@ -26,9 +26,9 @@ from genpool.inference.int8_pooling import int8_pooling
 from genpool.inference.quick_bilstm import ProjectedStack
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.pooling import Pooled, Pooling
+from genpool.tensors.annotations import pad_annotations
 from genpool.tensors.packing import Packing
 from genpool.text import TextPipeline, WordTable
-from genpool.trees import pad_trees
 
 Places = NDArray[np.int32]
 
@@ -135,11 +135,11 @@ class QuickEncoder(SentenceVectors):
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (batch, time)
         places = torch.zeros(mask.shape, dtype=torch.long)
         places[mask] = torch.from_numpy(np.concatenate(rows)).long()
-        trees = self.text.trees(sentences)
-        padded = None if trees is None else torch.from_numpy(pad_trees(trees, mask.shape[1]))
-        packing = Packing.from_mask(
-            mask.to(self.device), None if padded is None else padded.to(self.device)
-        )
+        annotations = self.text.annotations(sentences)
+        padded = None
+        if annotations is not None:
+            padded = torch.from_numpy(pad_annotations(annotations, mask.shape[1])).to(self.device)
+        packing = Packing.from_mask(mask.to(self.device), padded)
         index = places.to(self.device).flatten().index_select(0, packing.index)  # (rows,)
         if self._stack is not None:
             with torch.no_grad():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, Literal, Protocol, cast, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 import torch
@@ -16,11 +15,10 @@ from genpool.errors import InputError
 from genpool.inference.batching import SORT_BATCHES, map_by_length
 from genpool.progress import progress
 from genpool.text import TextPipeline
-from genpool.text.limits import text_groups
+from genpool.text.pipeline import text_groups
+from genpool.text.validation import require_iterable, require_texts
 
 Vectors = NDArray[np.float32]
-#: types of what pandas and polars have for a missing value: None, NaN and NA
-_MISSING = ("NoneType", "float", "NAType")
 
 
 def ignore_progress(count: int) -> None:
@@ -174,7 +172,7 @@ class SentenceVectors:
         Raises:
             InputError: one of them is not a string, or batch_size is below 1.
         """
-        texts = require_texts(require_iterable(sentences))
+        texts = require_texts(sentences)
         words = self._split(texts, SORT_BATCHES * batch_size)
         return map_by_length(words, len, self.encode_tokenized, batch_size, done, self.threads)
 
@@ -249,46 +247,6 @@ class SentenceVectors:
                 "fewer dimensions."
             )
         return vectors
-
-
-def require_iterable(sentences: Any) -> Iterable[Any]:
-    """Returns the sentences, or pairs of them; raises InputError for what cannot be a list of them.
-
-    A column of pandas, polars or Arrow is a list of sentences. A data frame is not: iterating one
-    would take the names of its columns for sentences.
-    """
-    kind = type(sentences).__name__
-    names = getattr(sentences, "column_names", None) or getattr(sentences, "columns", None)
-    if names is not None:
-        # What pandas, polars, Arrow and the hub's data sets have, none of which is imported here.
-        names = list(map(str, names))
-        column = next((name for name in names if name.lower() in ("text", "sentence")), "text")
-        raise InputError(
-            f"got a {kind} with the columns {', '.join(map(repr, names)) or 'none'}; expected "
-            f"sentences: name one of its columns, such as frame[{column!r}], or for pairs "
-            "list(zip(frame[FIRST], frame[SECOND]))."
-        )
-    if isinstance(sentences, Mapping) or not isinstance(sentences, Iterable):
-        raise InputError(f"got {reprlib.repr(sentences)} ({kind}); expected a list of sentences.")
-    to_list = getattr(sentences, "to_pylist", None)  # an Arrow column
-    return sentences if to_list is None else cast(Iterable[Any], to_list())
-
-
-def require_text(sentence: object, place: str = "") -> str:
-    """Returns the sentence; raises InputError for anything else, with its place among many."""
-    if not isinstance(sentence, str):
-        kind = type(sentence).__name__
-        hint = ""
-        if kind in _MISSING:
-            hint = ' A missing value can be an empty sentence, "" (pandas: .fillna("")).'
-        raise InputError(f"{place}got {sentence!r} ({kind}); expected a sentence (str).{hint}")
-    return sentence
-
-
-def require_texts(sentences: Iterable[object]) -> Iterator[str]:
-    """Yields the sentences; raises InputError at the first that is not a string."""
-    for number, sentence in enumerate(sentences):
-        yield require_text(sentence, f"sentence {number}: ")
 
 
 def resolve_truncate_dim(encoder: SentenceVectors, truncate_dim: int | None) -> int:

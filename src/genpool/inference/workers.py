@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -32,13 +32,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.disk.temporary import temporary_path
+from genpool.disk.atomic import temporary_path
 from genpool.errors import GenpoolError, InputError
 from genpool.inference.batching import WINDOW_BATCHES, require_batch_size
 from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
-from genpool.inference.sentence_vectors import ignore_progress, require_iterable, require_texts
+from genpool.inference.sentence_vectors import ignore_progress
 from genpool.text import TruncationReport
-from genpool.text.tree_source import TreeReport
+from genpool.text.validation import require_texts
 
 Vectors = NDArray[np.float32]
 
@@ -55,12 +55,12 @@ class WorkerResult(NamedTuple):
     Attributes:
         vectors: (sentences, output_dim).
         cut: how much the limits have cut off.
-        trees: where the syntax trees came from; None for a model that reads none.
+        annotated: where the annotations of sentences came from (`Annotator.counts`).
     """
 
     vectors: Vectors
     cut: TruncationReport
-    trees: TreeReport | None
+    annotated: Counter[str]
 
 
 class SavedEncoder(EncoderParts, Protocol):
@@ -98,12 +98,14 @@ class WorkerPool:
         if workers < 1:
             raise InputError(f"workers is {workers}; expected 1 or more.")
         self.output_dim, self.workers = model.output_dim, workers
-        self._cut, self._trees = model.text.cut, model.text.tree_source
+        self._cut, self._annotator = model.text.cut, model.text.annotator
         # A fresh interpreter: a fork could have locks of threads that it does not have.
         context = get_context("spawn")
         with ExitStack() as resources:
             folder = resources.enter_context(model_folder())
             model.save_pretrained(folder)
+            # With a class, a process receives the module that registers it: a plugin is loaded.
+            parts = type(model.encoder), type(model.pooling)
             stop_receiver, self._stop_sender = context.Pipe(duplex=False)
             resources.callback(stop_receiver.close)
             resources.callback(self._stop_sender.close)
@@ -111,7 +113,7 @@ class WorkerPool:
                 workers,
                 mp_context=context,
                 initializer=_start_worker,
-                initargs=(type(model), str(folder), int8, stop_receiver),
+                initargs=(type(model), str(folder), int8, stop_receiver, parts),
             )
             resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             self._resources = resources.pop_all()
@@ -154,7 +156,7 @@ class WorkerPool:
             GenpoolError: a worker process ended before its work was done.
         """
         require_batch_size(batch_size)
-        texts = require_texts(require_iterable(sentences))
+        texts = require_texts(sentences)
         waiting: deque[Future[WorkerResult]] = deque()
         try:
             while task := list(islice(texts, TASK_BATCHES * batch_size)):
@@ -176,8 +178,8 @@ class WorkerPool:
                 "or out of memory?). Try fewer workers, or smaller batches."
             ) from error
         self._cut += result.cut
-        if self._trees is not None and result.trees is not None:
-            self._trees.report.add(result.trees)
+        if self._annotator is not None:
+            self._annotator.counts.update(result.annotated)
         done(len(result.vectors))
         return torch.from_numpy(result.vectors)
 
@@ -206,7 +208,11 @@ def model_folder() -> AbstractContextManager[Path]:
 
 
 def _start_worker(
-    model_class: type[SavedEncoder], folder: str, int8: bool, stop_receiver: Connection
+    model_class: type[SavedEncoder],
+    folder: str,
+    int8: bool,
+    stop_receiver: Connection,
+    parts: tuple[type, type],
 ) -> None:
     global _encoder
     torch.set_num_threads(1)
@@ -251,9 +257,9 @@ def _exit_with_parent(stop_receiver: Connection, folder: str) -> None:
 
 
 def _encode(sentences: list[str], batch_size: int) -> WorkerResult:
-    before, source = replace(_encoder.text.cut), _encoder.text.tree_source
-    if source is not None:
-        source.report = TreeReport()
+    before, annotator = replace(_encoder.text.cut), _encoder.text.annotator
+    if annotator is not None:
+        annotator.counts.clear()
     vectors = _encoder.encode(sentences, batch_size)
-    trees = None if source is None else source.report
-    return WorkerResult(vectors, _encoder.text.cut - before, trees)
+    annotated: Counter[str] = Counter() if annotator is None else annotator.counts
+    return WorkerResult(vectors, _encoder.text.cut - before, annotated)

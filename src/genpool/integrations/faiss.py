@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, require_extra
-from genpool.search.index_files import read_index
+from genpool.search import SearchIndex
 from genpool.tensors.unit_rows import unit_rows
 
 __all__ = ["to_faiss", "write_faiss"]
@@ -41,7 +41,7 @@ def to_faiss(source: str | Path, factory: str = "Flat") -> Any:
     if Path(source).suffix == ".npy":
         vectors = np.load(source, mmap_mode="r")
     else:
-        vectors = read_index(source).vectors
+        vectors = SearchIndex.open(source).vectors
     if vectors.ndim != 2:
         raise InputError(f"{source} has the shape {vectors.shape}; expected (rows, dim).")
     index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from genpool.disk.temporary import temporary_path
+from genpool.disk.atomic import temporary_path
 from genpool.errors import DataError, require_extra
 from genpool.integrations.lancedb import GenpoolFunction
-from genpool.jobs.vector_files import SENTENCE, VECTOR, file_writer
+from genpool.jobs.encode_file import SENTENCE, VECTOR, file_writer
 from genpool.search.index_folder import Write
 
 with require_extra("a table of LanceDB", "lancedb"):

@@ -10,7 +10,7 @@ from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import PairClassifier, SentenceEncoder, TextClassifier, load_model
 
 if TYPE_CHECKING:
-    from genpool.integrations.sentence_transformers.sentence_vectors import (
+    from genpool.integrations.sentence_transformers.encoder import (
         SentenceTransformerEncoder,
     )
 
@@ -74,7 +74,7 @@ def _is_sentence_transformers(path: str | Path) -> bool:
 
 
 def _load_sentence_transformer(path: str | Path) -> SentenceTransformerEncoder:
-    from genpool.integrations.sentence_transformers.sentence_vectors import (
+    from genpool.integrations.sentence_transformers.encoder import (
         SentenceTransformerEncoder,
     )
 

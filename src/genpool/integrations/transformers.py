@@ -42,8 +42,8 @@ def pool(model_output: Any, attention_mask: Tensor, pooling: nn.Module) -> Poole
         model_output: what the model returned: an output with `last_hidden_state`, a tuple that
             starts with it (return_dict=False), or the states (batch, time, dim) themselves.
         attention_mask: (batch, time), 1 at real tokens, as the tokenizer returned it.
-        pooling: a pooling of `genpool.pooling`, or a module of
-            `genpool.integrations.sentence_transformers` that contains one.
+        pooling: a pooling of `genpool.pooling`, or the `PoolingModule` of
+            `genpool.integrations.sentence_transformers`.
 
     Returns:
         `Pooled`: vector (batch, output_dim), heads (batch, heads, dim), and weights or None.
@@ -75,14 +75,7 @@ def pool(model_output: Any, attention_mask: Tensor, pooling: nn.Module) -> Poole
 def core_pooling(pooling: nn.Module) -> Pooling:
     """Returns the pooling of `genpool.pooling` that a module is or contains.
 
-    The two classes called GeneralizedPooling can so be given for one another.
-
-    Args:
-        pooling: a `genpool.pooling.Pooling`, or a module whose attribute `pooling` is one, as that
-            of `genpool.integrations.sentence_transformers`.
-
-    Raises:
-        InputError: it is something else, or needs the gates of an LSTM.
+    Raises InputError if it is something else, or needs the gates of an LSTM.
     """
     inner = pooling if isinstance(pooling, Pooling) else getattr(pooling, "pooling", None)
     if not isinstance(inner, Pooling) or inner.needs_gates:

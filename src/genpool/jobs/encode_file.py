@@ -1,27 +1,37 @@
-"""Vectors of a file: sentences stream in, vectors stream out, in order."""
+"""Vectors of a file: sentences stream in, vectors stream out, in order: .npy, .parquet, .jsonl."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from genpool.data import TableReader
-from genpool.data.sentences import SentenceRow, count_sentences, is_table, read_rows
-from genpool.errors import GenpoolError, InputError
+from genpool.data.sentences import SentenceRow, count_sentences, read_rows
+from genpool.data.table_files import count_parquet_rows, table_format
+from genpool.disk.arrays import growing_array
+from genpool.disk.atomic import atomic_file
+from genpool.disk.files import raw_lines
+from genpool.errors import GenpoolError, InputError, require_extra
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
-from genpool.jobs.vector_files import FORMATS, Chunk, file_writer
 from genpool.progress import progress
 from genpool.search import IndexCard, ModelReference, index_writer, is_folder_name
-from genpool.search.index_folder import Write
+from genpool.search.index_folder import Write, require_finite, to_scalar
 
+Vectors = NDArray[np.float32]
+Values = Sequence[Sequence[object]]
 #: opens an output for vectors of a dimension, and columns of a table
 OpenOutput = Callable[[int, Sequence[str], Path | None], AbstractContextManager[Write]]
+SENTENCE, VECTOR = "sentence", "vector"
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ def encode_file(
     """
     options = options or EncodeOptions()
     dim = resolve_truncate_dim(encoder, options.truncate_dim)
-    if not isinstance(source, TableReader) and is_table(source):
+    if not isinstance(source, TableReader) and table_format(Path(source)):
         raise InputError(f"{source} is a table; say which column holds the sentences: --column.")
     finished, total = 0, None
     try:
@@ -152,7 +162,7 @@ def _writer(
     return file_writer(path, dim, columns, place)
 
 
-def finish_vectors(vectors: Tensor, dim: int, normalize: bool) -> Chunk:
+def finish_vectors(vectors: Tensor, dim: int, normalize: bool) -> Vectors:
     """Returns vectors (n, dim) as they are written: cut to the first dimensions, then scaled."""
     vectors = vectors[:, :dim]
     vectors = functional.normalize(vectors, dim=1) if normalize else vectors
@@ -175,10 +185,118 @@ def describe_earlier_output(output: str | Path) -> str | None:
     rows = None
     # Whatever stands in a file of that name: it is replaced, and only its rows stay unknown.
     with suppress(Exception):
-        rows = FORMATS[path.suffix].rows(path)
+        rows = FORMATS[path.suffix][1](path)
     return _describe(rows, path)
 
 
 def _describe(rows: int | None, path: Path) -> str:
     date = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
     return f"{'unknown' if rows is None else format(rows, ',')} rows, {date}"
+
+
+@contextmanager
+def file_writer(
+    path: Path, dim: int, columns: Sequence[str] = (), table: Path | None = None
+) -> Iterator[Write]:
+    """Yields a function that writes sentences and vectors (n, dim); the file appears at the end.
+
+    The suffix of `path` says what is written. The values of `columns` are written too; those of a
+    `table` that is Parquet keep their types.
+    """
+    if columns and path.suffix == ".npy":
+        raise InputError(
+            f"{path} holds an array only; columns are kept in .parquet, .jsonl and FOLDER/."
+        )
+    if {SENTENCE, VECTOR}.intersection(columns):
+        raise InputError(
+            f"the columns {SENTENCE} and {VECTOR} of {path} are written by genpool; leave them out "
+            f"of the columns that are kept: {', '.join(columns)}."
+        )
+    rows, open_file = 0, FORMATS[path.suffix][0]
+    with (
+        atomic_file(path) as temporary,
+        open_file(temporary, dim, columns, table) as write_rows,
+    ):
+
+        def write(sentences: list[str], vectors: Vectors, values: Values = (), /) -> None:
+            nonlocal rows
+            require_finite(vectors, rows)
+            write_rows(sentences, vectors, values)
+            rows += len(vectors)
+
+        yield write
+
+
+@contextmanager
+def _npy(path: Path, dim: int, columns: Sequence[str], table: Path | None) -> Iterator[Write]:
+    """An array (sentences, dim)."""
+    with growing_array(path, "<f4", (dim,)) as append:
+        yield lambda sentences, vectors, values=(), /: append(vectors)
+
+
+@contextmanager
+def _jsonl(path: Path, dim: int, columns: Sequence[str], table: Path | None) -> Iterator[Write]:
+    """A JSON object per line: the columns that are kept, sentence and vector."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+
+        def write(sentences: list[str], vectors: Vectors, values: Values = (), /) -> None:
+            for place, (sentence, vector) in enumerate(zip(sentences, vectors, strict=True)):
+                kept = map(to_scalar, values[place]) if columns else ()
+                row: dict[str, Any] = dict(zip(columns, kept, strict=True))
+                row |= {SENTENCE: sentence, VECTOR: [float(f"{x:.7g}") for x in vector]}
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+
+        yield write
+
+
+@contextmanager
+def _parquet(path: Path, dim: int, columns: Sequence[str], table: Path | None) -> Iterator[Write]:
+    """The columns that are kept, sentence (string) and vector (list of dim float32)."""
+    with require_extra("writing Parquet", "parquet"):
+        import pyarrow as arrow
+        from pyarrow import parquet
+    text = arrow.string()
+    # The values of other tables may be of any type in any row, which is known only at their end.
+    types = [text for _ in columns]
+    if table is not None and table.suffix.lower() == ".parquet":
+        stored = parquet.read_schema(table)
+        types = [stored.field(name).type for name in columns]
+    vector_type = arrow.list_(arrow.float32(), dim)
+    schema = arrow.schema(
+        [
+            *zip(columns, types, strict=True),
+            (SENTENCE, text),
+            (VECTOR, vector_type),
+        ]
+    )
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def write(sentences: list[str], vectors: Vectors, values: Values = (), /) -> None:
+            flat = arrow.array(vectors.ravel(), arrow.float32())
+            arrays = [
+                arrow.array(
+                    [_as_text(row[place]) if kind == text else row[place] for row in values], kind
+                )
+                for place, kind in enumerate(types)
+            ]
+            arrays += [
+                arrow.array(sentences, text),
+                arrow.FixedSizeListArray.from_arrays(flat, dim),
+            ]
+            writer.write_table(arrow.table(arrays, schema=schema))
+
+        yield write
+
+
+def _as_text(value: object) -> str | None:
+    scalar = to_scalar(value)
+    return None if scalar is None else str(scalar)
+
+
+_Open = Callable[[Path, int, Sequence[str], Path | None], AbstractContextManager[Write]]
+#: what opens a file for vectors, and counts the rows of a finished one, by its suffix
+FORMATS: dict[str, tuple[_Open, Callable[[Path], int]]] = {
+    ".npy": (_npy, lambda path: len(np.load(path, mmap_mode="r"))),
+    ".parquet": (_parquet, count_parquet_rows),
+    ".jsonl": (_jsonl, lambda path: sum(1 for _ in raw_lines(path))),
+}

@@ -1,43 +1,36 @@
-"""Models on data sets: what the commands predict and evaluate do, callable from Python."""
+"""Classifiers on data sets: a prediction for every row, scored and written (`genpool predict`).
+
+A table of predictions is .tsv, .csv, .jsonl or .parquet. The columns are those of a prediction file
+(see `genpool.evaluation.predictions`), with the score, of a model of scores, and the texts after
+`predicted`: text, or first and second. They are the same in every format.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from genpool.data import Example, TableReader
-from genpool.data.base import SCORED_SPLITS, Reader
-from genpool.data.trained_columns import trained_columns
-from genpool.errors import DataError, FolderError, InputError, counted
-from genpool.evaluation import (
-    AccuracyReport,
-    Encode,
-    LabelledVectors,
-    Predictions,
-    ProbeReport,
-    RelatednessReport,
-    ScoredPairs,
-    SimilarityReport,
-    accuracy_report,
-    labelled_vectors,
-    probe,
-    probe_cross_validated,
-    relatedness_report,
-    scored_pairs,
-    similarity_report,
+from genpool.data.columns import trained_columns
+from genpool.data.reader import Reader
+from genpool.disk.atomic import atomic_file
+from genpool.errors import DataError, FolderError, InputError, counted, require_extra
+from genpool.evaluation import AccuracyReport, Predictions, accuracy_report
+from genpool.evaluation.predictions import (
+    HEADER,
+    PROBABILITY,
+    SCORE_COLUMN,
+    FurtherColumns,
+    prediction_lines,
 )
-from genpool.evaluation.predictions import SCORE_COLUMN, FurtherColumns
-from genpool.evaluation.probes import FOLDS
-from genpool.evaluation.score_report import ScoreReport
-from genpool.inference.batching import map_by_length
-from genpool.jobs.prediction_files import write_prediction_table
+from genpool.evaluation.similarity import ScoreReport
 from genpool.model import (
     Classifier,
     PairClassifier,
@@ -48,7 +41,9 @@ from genpool.model import (
 
 #: options of a table that is predicted: labels are not needed, and no row is left out for its text
 PREDICTION_OPTIONS = {"labelled": False, "empty_texts": True}
-_NAME_LABEL = "Name the column of labels: label= (command line: --label)"
+NAME_LABEL = "Name the column of labels: label= (command line: --label)"
+
+Columns = Mapping[str, Sequence[object]]
 
 
 @dataclass(frozen=True)
@@ -92,17 +87,35 @@ class TablePredictions:
         """Writes the predictions with their texts and probabilities, a row for every row.
 
         Args:
-            path: a name that ends in .tsv, .csv, .jsonl or .parquet.
+            path: a name that ends in .tsv, .csv, .jsonl or .parquet; an earlier file is replaced
+                when the new one is complete. In .tsv, tabs and line breaks of a text become spaces.
 
         Raises:
-            InputError: the name ends in something else.
+            InputError: the name ends in something else, or a field cannot be written.
             DataError: the file cannot be written.
             MissingExtraError: Parquet is asked for and the extra `parquet` is not installed.
 
         Example:
             >>> predict_table(model, "reviews.xlsx").write("labels.csv")
         """
-        write_prediction_table(path, self.predictions, self.further_columns)
+        suffix = require_prediction_suffix(path)
+        try:
+            with atomic_file(path) as temporary:
+                if suffix == ".tsv":
+                    lines = prediction_lines(self.predictions, self.further_columns)
+                    temporary.write_bytes(b"".join(lines))
+                else:
+                    _WRITERS[suffix](temporary, self._columns())
+        except UnicodeEncodeError as error:  # half a character, which JSON can spell
+            raise InputError(f"{path}: {error.object!r} cannot be written as UTF-8") from None
+
+    def _columns(self) -> Columns:
+        rows, columns = self.predictions, dict[str, Sequence[object]]()
+        columns |= zip(HEADER, (rows.ids, rows.gold, rows.predicted), strict=True)
+        columns |= self.further_columns
+        for place, label in enumerate(rows.labels):
+            columns[PROBABILITY + label] = [row[place] for row in rows.probabilities]
+        return columns
 
     def report(self) -> AccuracyReport:
         """Returns accuracy and calibration over the rows that have a gold label.
@@ -115,7 +128,7 @@ class TablePredictions:
             total = len(self.predictions.gold)
             raise DataError(
                 f"{total:,} of {total:,} rows have no label, so there is nothing to score. "
-                f"{_NAME_LABEL}, or predict the rows instead",
+                f"{NAME_LABEL}, or predict the rows instead",
                 self.place,
             )
         return accuracy_report(
@@ -200,8 +213,8 @@ def predict_table(
     """
     if not isinstance(file, Reader):
         options = {"preferred": trained_columns(model.notes), **PREDICTION_OPTIONS, **options}
-    reader = _open(file, **options)
-    reader.request_trees(model.encoder.encoder.tree_kind)
+    reader = open_data(file, **options)
+    reader.annotator = model.encoder.encoder.annotator_class
     split = reader.choose_split(split)
     examples: list[Example] = []
     ids: list[str] = []
@@ -215,7 +228,7 @@ def predict_table(
         [model.text.words(side, example.tokenized) for side in texts]
         for texts, example in zip(sides, examples, strict=True)
     ]
-    with _parses_of(model, examples, tokenized):
+    with _annotations_of(model, examples, tokenized):
         probabilities = model.predict_tokenized(tokenized, batch_size)  # (rows, labels)
     gold_scores = [example.score for example in examples]
     predictions = Predictions(
@@ -239,22 +252,20 @@ def _gold(model: Classifier, example: Example) -> str | None:
     return None if example.score is None else f"{example.score:g}"
 
 
-def _parses_of(
+def _annotations_of(
     model: PairClassifier | TextClassifier,
     examples: list[Example],
     tokenized: list[list[list[str]]],
 ) -> AbstractContextManager[None]:
-    """Returns a block in which a model that reads syntax trees uses those of the data."""
-    source = model.text.tree_source
-    if source is None:
+    """Returns a block in which a model that reads annotations uses those of the data."""
+    if model.text.annotator is None:
         return nullcontext()
-    sentences = [words for sides in tokenized for words in sides]
-    trees = [
-        example.tree(side, source.kind_name)
+    pairs = [
+        pair
         for example, sides in zip(examples, tokenized, strict=True)
-        for side in range(len(sides))
+        for pair in zip(sides, example.annotations, strict=False)
     ]
-    return source.known_trees(sentences, trees)
+    return model.text.annotator.knowing(*zip(*pairs, strict=True) if pairs else ((), ()))
 
 
 def _sides(example: Example) -> list[str]:
@@ -285,71 +296,7 @@ def _require_suitable(
         )
 
 
-def evaluate_similarity(
-    encoder: SentenceEncoder,
-    data: str | Path | Reader,
-    split: str | None = None,
-    **options: Any,
-) -> tuple[SimilarityReport, RelatednessReport | None]:
-    """Correlates the cosine of sentence pairs with their gold scores.
-
-    Args:
-        encoder: the model.
-        data: the path of a table or a folder of tables, or a reader.
-        split: the split to score. None (default): the only one, else "test", else "dev".
-        **options: for a path, those of `TableReader`.
-
-    Returns:
-        The correlation and, if there is a training split, how well a regression on the frozen
-        vectors predicts the scores; otherwise None.
-
-    Raises:
-        DataError: the data cannot be read, or has rows without a score or a second sentence.
-    """
-    reader = _open(data, **options)
-    scored = reader.choose_split(split, SCORED_SPLITS)
-    test = _scored(encoder, reader, scored)
-    report = similarity_report(test.scores, test.a, test.b)
-    if "train" not in reader.splits() or scored == "train":
-        return report, None
-    return report, relatedness_report(_scored(encoder, reader, "train"), test)
-
-
-def evaluate_probe(
-    encoder: SentenceEncoder,
-    data: str | Path | Reader,
-    folds: int = FOLDS,
-    split: str | None = None,
-    **options: Any,
-) -> ProbeReport:
-    """Fits a logistic regression on the frozen sentence vectors and scores it.
-
-    With a training split, the probe is fitted on it and scored on another one; otherwise it is
-    cross-validated.
-
-    Args:
-        encoder: the model.
-        data: the path of a table or a folder of tables, or a reader.
-        folds: folds of the cross-validation. Default 10.
-        split: the split to score. None (default): the only one, else "test", else "dev".
-        **options: for a path, those of `TableReader`.
-
-    Raises:
-        DataError: the data cannot be read, or has rows without a label.
-        InputError: there are too few rows.
-    """
-    reader = _open(data, **options)
-    splits = reader.splits()
-    scored = reader.choose_split(split, SCORED_SPLITS)
-    if "train" not in splits or scored == "train":
-        return probe_cross_validated(_labelled(encoder, reader, scored), folds=folds)
-    has_dev = "dev" in splits and scored != "dev"
-    dev = _labelled(encoder, reader, "dev") if has_dev else None
-    train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, scored)
-    return probe(train, test, dev)
-
-
-def _open(data: str | Path | Reader, labelled: bool = True, **options: Any) -> Reader:
+def open_data(data: str | Path | Reader, labelled: bool = True, **options: Any) -> Reader:
     if not isinstance(data, Reader):
         return TableReader(data, labelled=labelled, **options)
     if options:
@@ -358,40 +305,50 @@ def _open(data: str | Path | Reader, labelled: bool = True, **options: Any) -> R
     return data
 
 
-def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs:
-    examples = list(reader.read(split))
-    scores = [example.score for example in examples if example.score is not None]
-    seconds = [example.second for example in examples if example.second is not None]
-    if len(scores) < len(examples) or len(seconds) < len(examples):
-        raise DataError(
-            f"{split!r} has rows without a score or a second sentence; name the columns: "
-            "score, first, second",
-            reader.place,
+def require_prediction_suffix(path: str | Path) -> str:
+    """Returns the suffix of a file of predictions; raises InputError if it is none."""
+    suffix, allowed = Path(path).suffix.lower(), (".tsv", *_WRITERS)
+    if suffix not in allowed:
+        raise InputError(
+            f"{path} ends in {suffix!r}; predictions are written as {', '.join(allowed)}."
         )
-    return scored_pairs(
-        _encode(encoder, examples), scores, [example.first for example in examples], seconds
-    )
+    return suffix
 
 
-def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledVectors:
-    examples = list(reader.read(split))
-    labels = [example.label for example in examples if example.label is not None]
-    seconds = [example.second for example in examples if example.second is not None]
-    if len(labels) < len(examples):
-        problem = f"{split!r} has rows without a label; expected one in every row"
-        raise DataError(f"{problem}. {_NAME_LABEL}", reader.place)
-    firsts = [example.first for example in examples]
-    return labelled_vectors(_encode(encoder, examples), labels, firsts, seconds or None)
+def _rounded(value: object) -> object:
+    # Nine digits: as many as reproduce a 32-bit probability exactly.
+    return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def _encode(encoder: SentenceEncoder, examples: list[Example]) -> Encode:
-    """Returns a function that encodes the sentences of these examples: as text, or as tokens."""
-    if not any(example.tokenized for example in examples):
-        return lambda sentences: encoder.encode(sentences)
+def _write_csv(path: Path, columns: Columns) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(["" if value is None else _rounded(value) for value in row])
 
-    def encode(sentences: list[str]) -> NDArray[Any]:
-        tokens = (encoder.text.words(sentence, tokenized=True) for sentence in sentences)
-        chunks = list(map_by_length(tokens, len, encoder.encode_tokenized, batch_size=64))
-        return torch.cat(chunks).float().cpu().numpy()
 
-    return encode
+def _write_json_lines(path: Path, columns: Columns) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in zip(*columns.values(), strict=True):
+            values = dict(zip(columns, map(_rounded, row), strict=True))
+            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+
+def _write_parquet(path: Path, columns: Columns) -> None:
+    with require_extra("writing Parquet", "parquet"):
+        import pyarrow
+        from pyarrow import parquet
+    numbers = [name for name in columns if name == SCORE_COLUMN or name.startswith(PROBABILITY)]
+    arrays = {
+        name: pyarrow.array(values, pyarrow.float32() if name in numbers else pyarrow.string())
+        for name, values in columns.items()
+    }
+    parquet.write_table(pyarrow.table(arrays), path)
+
+
+_WRITERS: dict[str, Callable[[Path, Columns], None]] = {
+    ".csv": _write_csv,
+    ".jsonl": _write_json_lines,
+    ".parquet": _write_parquet,
+}

@@ -4,6 +4,7 @@
 >>> vector, heads, weights = GeneralizedPooling(768, heads=5)(states, mask)
 """
 
+from genpool import registry
 from genpool.pooling import penalties
 from genpool.pooling.base import Pooled, Pooling
 from genpool.pooling.gated import GatedPooling
@@ -14,8 +15,7 @@ from genpool.pooling.scalar import ScalarAttentionPooling
 from genpool.pooling.simple import LastPooling, MaxPooling, MeanPooling
 from genpool.pooling.source_to_token import SourceToTokenPooling
 
-#: every pooling by its name in settings and saved folders; adding one takes one file and one line
-POOLINGS: dict[str, type[Pooling]] = {
+_CLASSES: dict[str, type[Pooling]] = {
     "generalized": GeneralizedPooling,
     "scalar": ScalarAttentionPooling,
     "inner": InnerAttentionPooling,
@@ -26,6 +26,9 @@ POOLINGS: dict[str, type[Pooling]] = {
     "last": LastPooling,
     "mean-max": MeanMaxPooling,
 }
+#: every pooling by its name in settings and saved folders
+POOLINGS: registry.Registry[Pooling] = registry.Registry("pooling", Pooling, _CLASSES)
+register = POOLINGS.register
 
 __all__ = [
     "POOLINGS",
@@ -41,4 +44,5 @@ __all__ = [
     "ScalarAttentionPooling",
     "SourceToTokenPooling",
     "penalties",
+    "register",
 ]

@@ -41,8 +41,10 @@ class Pooling(nn.Module):
     and 0 at padding, as tokenizers return it. The values at the other positions, and how many of
     them there are, never change the result. A sentence without tokens returns zeros.
 
-    To add a pooling, subclass this class, write `forward`, and add a line to `POOLINGS`. The class
-    attributes below say what the rest of genpool may do with it.
+    To add a pooling, subclass this class, write `forward`, and register it by a name:
+    `genpool.pooling.register("mine", MyPooling)`. Keep the arguments of the constructor as
+    attributes of the same names, by which a model is saved. The class attributes below say what
+    the rest of genpool may do with it.
 
     Args:
         input_dim: dimensions of a token state.

@@ -16,8 +16,8 @@ from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
 from genpool.evaluation.significance import Comparison, compare_correct
 from genpool.probing.estimator import AttentiveProbe
 from genpool.probing.head_words import HeadWord, head_words
-from genpool.probing.inputs import read_labels, read_texts
 from genpool.probing.open_encoder import EMBEDDED, open_token_encoder
+from genpool.text.validation import read_labels, read_texts
 
 #: what `--pooling all` compares, the one first that the others are tested against
 COMPARED_POOLINGS = ("mean", "max", "scalar", "generalized")
@@ -153,8 +153,8 @@ def compare_poolings(
     if not poolings or len(set(poolings)) != len(poolings):
         raise InputError(f"poolings is {list(poolings)}; expected different names, one or more.")
     texts, test_texts = read_texts(train[0]), read_texts(test[0])
-    labels = read_labels(train[1], len(texts))
-    gold = [str(label) for label in read_labels(test[1], len(test_texts), classes=1)]
+    labels = read_labels(train[1], len(texts), classes=2)
+    gold = [str(label) for label in read_labels(test[1], len(test_texts))]
     encoder = open_token_encoder(options.pop("encoder", EMBEDDED), options.get("layers", "last"))
     probes = {name: AttentiveProbe(encoder, name, **options) for name in poolings}
     first = probes[poolings[0]]

@@ -16,13 +16,13 @@ from genpool.inference.explanation import Explanation
 from genpool.inference.influence import pooling_weights
 from genpool.model import SentenceEncoder
 from genpool.probing.fitting import ProbeTraining, fit_probe, probe_logits, training_steps
-from genpool.probing.inputs import class_indices, read_labels, read_texts
 from genpool.probing.open_encoder import open_token_encoder
 from genpool.probing.probe_model import ProbeModel, build_pooling
 from genpool.probing.state_cache import StateCache
 from genpool.probing.token_encoder import TokenEncoder
 from genpool.probing.token_states import TokenStates, encode_states
 from genpool.progress import progress
+from genpool.text.validation import read_labels, read_texts
 
 with require_extra("An attentive probe", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -137,7 +137,7 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 fewer than two classes, or an option is not possible.
         """
         rows = read_texts(texts)
-        values = read_labels(labels, len(rows))
+        values = read_labels(labels, len(rows), classes=2)
         self._check_options()
         return self.fit_states(self.states(rows), values)
 
@@ -168,7 +168,7 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: as for `fit`.
         """
         self._check_options()
-        classes, numbers = class_indices(read_labels(labels, len(states)))
+        classes, numbers = class_indices(read_labels(labels, len(states), classes=2))
         encoder = self.token_encoder
         torch.manual_seed(self.seed)
         model = self.build_model(encoder, len(classes))
@@ -352,3 +352,11 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 #: options with which a pooling, if it knows them, returns the mean until it is trained
 STARTS_AS_MEAN: dict[str, Any] = {"start": "mean", "initial_std": 0.01}
+
+
+def class_indices(labels: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Returns the classes in ascending order, and the class of every label, from 0."""
+    classes = sorted(set(labels))
+    index = {label: number for number, label in enumerate(classes)}
+    numbers = np.array([index[label] for label in labels], dtype=np.int64)  # (rows,)
+    return np.array(classes), numbers

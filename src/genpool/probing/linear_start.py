@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from genpool.errors import require_extra
-from genpool.evaluation.logistic import choose_c, second_count
-from genpool.evaluation.probes import GRID
-from genpool.evaluation.tables import LabelledVectors
+from genpool.evaluation.probes import GRID, choose_c, second_count
+from genpool.evaluation.vectors import LabelledVectors
 from genpool.probing.probe_model import ProbeModel
 from genpool.probing.token_states import TokenStates
 

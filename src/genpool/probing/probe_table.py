@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from genpool.data.base import SCORED_SPLITS, Reader
-from genpool.data.example import Example
+from genpool.data.reader import SCORED_SPLITS, Example, Reader
 from genpool.data.splits import stratified_share
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, InputError
 from genpool.evaluation.predictions import Predictions, write_predictions
 from genpool.probing.comparison import COMPARED_POOLINGS, PoolingComparison, compare_poolings

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from safetensors.torch import save_file
 
-from genpool.disk.atomic_folder import atomic_folder
-from genpool.disk.folders import read_consistently, require_version
+from genpool.disk.atomic import atomic_folder, read_consistently, require_version
 from genpool.errors import FolderError, GenpoolError, InputError
 from genpool.saving.checksums import CHECKSUMS, config_checksum, file_checksum, require_checksums
 from genpool.saving.weights_file import FLOATING, WeightsFile, first_not_finite

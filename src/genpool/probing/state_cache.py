@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.folders import require_version
+from genpool.disk.atomic import require_version
 from genpool.disk.lock import exclusive
 from genpool.errors import FolderError
 from genpool.probing.token_encoder import StateArray, TokenEncoder

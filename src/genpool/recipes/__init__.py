@@ -31,15 +31,7 @@ RECIPE_GROUPS = {
         "snli-cafe",
         "snli-resan",
     ),
-    "The models inside the package": (
-        "embedded",
-        "embedded-second",
-        "embedded-general",
-        "embedded-general-more",
-        "embedded-general-last",
-        "embedded-poolings",
-        "embedded-nli",
-    ),
+    "The models inside the package": ("embedded", "embedded-nli"),
 }
 
 

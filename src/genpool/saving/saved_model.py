@@ -30,7 +30,6 @@ from genpool.saving.quantization import quantize_weights
 from genpool.saving.weights_file import first_not_finite
 from genpool.tensors.meta import on_meta_device
 from genpool.text import TextPipeline
-from genpool.text.tokenizer import STORED
 
 #: what the sections of the settings that select a class by name may contain
 PARTS = {"encoder": module_kind(ENCODERS), "pooling": module_kind(POOLINGS)}
@@ -223,10 +222,9 @@ class SavedModel(nn.Module):
 
 def _text_settings(text: TextPipeline, settings: TextSettings) -> TextSettings:
     """Returns the settings of what the text pipeline does, which are the ones to save."""
-    rules = text.tokenizer.rules
     return replace(
         settings,
-        rules=cast(Any, settings.rules if rules == STORED else rules),
+        rules=cast(Any, text.tokenizer.rules),
         sentence_ends=text.sentence_ends,
         max_length=text.max_length,
         lower_case_fallback=text.vocabulary.lower_case_fallback,

@@ -23,8 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from genpool.disk.atomic_folder import atomic_folder
-from genpool.disk.folders import read_consistently, require_version
+from genpool.disk.atomic import atomic_folder, read_consistently, require_version
 from genpool.errors import ConfigError, FolderError
 from genpool.saving.checksums import (
     CHECKSUMS,

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.mapped_array import map_array
-from genpool.errors import FolderError, require_extra
+from genpool.disk.arrays import map_array
+from genpool.errors import FolderError
+from genpool.search.index_card import CARD, IndexCard
 from genpool.tensors.unit_rows import unit_rows
 
 LISTS, SIZES, CENTROIDS, RANGES = "lists.bin", "list_sizes.npy", "centroids.npy", "code_ranges.npy"
@@ -52,24 +53,11 @@ def _faiss() -> Any:
     return import_module("faiss")
 
 
-def write_lists(folder: Path, vectors: Vectors, lists: int | None = None) -> int:
-    """Divides the vectors of an index into lists, and writes them.
-
-    Args:
-        folder: the folder of the index.
-        vectors: its vectors (rows, dim), mapped.
-        lists: how many lists. Default: None, the square root of the number of rows.
-
-    Returns:
-        The number of lists.
-
-    Raises:
-        MissingExtraError: FAISS is not installed.
-    """
-    with require_extra("an approximate search", "faiss"):
-        faiss = _faiss()
+def write_lists(folder: Path, vectors: Vectors) -> int:
+    """Divides the vectors (rows, dim) of an index into lists, whose number it returns."""
+    faiss = _faiss()
     rows, dim = vectors.shape
-    count = lists or max(1, round(math.sqrt(rows)))
+    count = max(1, round(math.sqrt(rows)))
     index = faiss.index_factory(dim, f"IVF{count},SQ8", faiss.METRIC_INNER_PRODUCT)
     index.cp.min_points_per_centroid = 1  # no warning for small indexes
     sample = np.random.default_rng(0).choice(rows, min(rows, TRAINING_ROWS * count), replace=False)
@@ -99,22 +87,16 @@ class ListFiles:
     parts: tuple[Any, ...]
 
     @classmethod
-    def map(cls, folder: Path, lists: int, rows: int, dim: int, said_by: str) -> ListFiles | None:
+    def map(cls, folder: Path, card: IndexCard) -> ListFiles | None:
         """Checks the lists of an index and maps them; None if FAISS is not there to read them.
-
-        Args:
-            folder: the folder of the index.
-            lists: the number of lists.
-            rows: the number of rows.
-            dim: the dimension of the vectors.
-            said_by: the name of the file that says so, for messages.
 
         Raises:
             FolderError: the files are damaged.
         """
-        centroids = map_array(folder / CENTROIDS, "<f4", (lists, dim), said_by)
-        sizes = map_array(folder / SIZES, "<i8", (lists,), said_by)
-        ranges = map_array(folder / RANGES, "<f4", (2 * dim,), said_by)
+        lists, rows, dim = card.lists, card.rows, card.dim
+        centroids = map_array(folder / CENTROIDS, "<f4", (lists, dim), CARD)
+        sizes = map_array(folder / SIZES, "<i8", (lists,), CARD)
+        ranges = map_array(folder / RANGES, "<f4", (2 * dim,), CARD)
         bytes_ = (folder / LISTS).stat().st_size
         if bytes_ != rows * (dim + ID_BYTES) or sizes.min() < 0 or sizes.sum(dtype=object) != rows:
             raise FolderError(
@@ -126,11 +108,7 @@ class ListFiles:
         return cls(rows, *_open(folder / LISTS, centroids, sizes, ranges)) if has_faiss() else None
 
     def candidates(self, queries: Vectors, count: int) -> list[NDArray[np.int64]]:
-        """Returns for each query the rows that may be among the best, in the order of the rows.
-
-        Args:
-            queries: vectors (n, dim) of length 1.
-            count: how many rows at most.
+        """Returns for each query (n, dim) up to `count` rows that may be the best, in their order.
 
         Raises:
             FolderError: the lists name rows that do not exist.

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import torch
 
-from genpool.config import EmbeddingSettings
-from genpool.disk.folders import require_version
+from genpool.disk.atomic import require_version
 from genpool.errors import FolderError, InputError
 from genpool.inference.quick_encoder import QuickEncoder
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.sentence_encoder import SentenceEncoder
 
 CARD = "index.json"
-FORMAT, FORMAT_VERSION = "genpool-index", 2
-#: the version of an index without columns and without lists: earlier versions read it too
-PLAIN_VERSION = 1
+FORMAT, FORMAT_VERSION = "genpool-index", 1
 
 
 @dataclass(frozen=True)
@@ -87,22 +84,7 @@ class IndexCard:
 
     def write(self, folder: Path) -> None:
         """Writes index.json into a folder."""
-        model = self.model
-        later = {"columns": list(self.columns), "id": self.id, "lists": self.lists}
-        is_plain = not (self.columns or self.lists)
-        content = {
-            "format": FORMAT,
-            "format_version": PLAIN_VERSION if is_plain else FORMAT_VERSION,
-            "rows": self.rows,
-            "dim": self.dim,
-            "normalized": self.normalized,
-            "model": {
-                "fingerprint": model.fingerprint,
-                "path": model.path,
-                "title": model.title,
-            },
-            **({} if is_plain else later),
-        }
+        content = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
         text = json.dumps(content, indent=2) + "\n"
         (folder / CARD).write_text(text, encoding="utf-8", newline="\n")
 
@@ -111,40 +93,54 @@ class IndexCard:
         """Reads the index.json of a folder.
 
         Raises:
-            FolderError: the folder is no index, is damaged, or was written by a newer genpool.
+            FolderError: the folder is not an index, is damaged, or was written by a newer genpool.
         """
-        content = _content(folder)
         path = folder / CARD
-        rows = _value(content, "rows", int, path)
-        dim = _value(content, "dim", int, path)
-        if rows < 0 or dim < 1:
-            raise FolderError(f"{path} is damaged: {rows} rows of dimension {dim} are impossible.")
-        normalized = _value(content, "normalized", bool, path)
-        model = _value(content, "model", dict, path)
-        reference = ModelReference(
-            _value(model, "fingerprint", str, path),
-            _value(model, "path", (str, type(None)), path),
-            _value(model, "title", (str, type(None)), path),
-        )
-        if content["format_version"] == PLAIN_VERSION:
-            return cls(rows, dim, normalized, reference)
-        lists = _value(content, "lists", int, path)
-        if not 0 <= lists <= rows:
-            raise FolderError(f"{path} is damaged: {lists} lists of {rows} rows are impossible.")
-        columns = _columns(content, path)
-        id_ = _value(content, "id", (str, type(None)), path)
-        if id_ is not None and id_ not in columns:
-            raise FolderError(
-                f"{path} is damaged: the column of ids, {id_!r}, is not in 'columns'."
-            )
-        return cls(rows, dim, normalized, reference, columns, id_, lists)
+        values = _require_types(_content(folder), _CARD_TYPES, path)
+        model = ModelReference(**_require_types(values["model"], _MODEL_TYPES, path))
+        card = cls(**{**values, "model": model, "columns": tuple(values["columns"])})
+        problem = None
+        if card.rows < 0 or card.dim < 1:
+            problem = f"{card.rows} rows of dimension {card.dim} are impossible"
+        elif not 0 <= card.lists <= card.rows:
+            problem = f"{card.lists} lists of {card.rows} rows are impossible"
+        elif any(type(name) is not str for name in card.columns) or len(set(card.columns)) < len(
+            card.columns
+        ):
+            problem = f"'columns' is {values['columns']!r}; expected different names"
+        elif card.id is not None and card.id not in card.columns:
+            problem = f"the column of ids, {card.id!r}, is not in 'columns'"
+        if problem:
+            raise FolderError(f"{path} is damaged: {problem}.")
+        return card
 
 
-def _columns(content: dict[str, Any], path: Path) -> tuple[str, ...]:
-    names = _value(content, "columns", list, path)
-    if not all(type(name) is str for name in names) or len(set(names)) != len(names):
-        raise FolderError(f"{path} is damaged: 'columns' is {names!r}; expected different names.")
-    return tuple(names)
+_CARD_TYPES: dict[str, tuple[type, ...]] = {
+    "rows": (int,),
+    "dim": (int,),
+    "normalized": (bool,),
+    "model": (dict,),
+    "columns": (list,),
+    "id": (str, type(None)),
+    "lists": (int,),
+}
+_MODEL_TYPES: dict[str, tuple[type, ...]] = {
+    "fingerprint": (str,),
+    "path": (str, type(None)),
+    "title": (str, type(None)),
+}
+
+
+def _require_types(
+    content: dict[str, Any], types: dict[str, tuple[type, ...]], path: Path
+) -> dict[str, Any]:
+    """Returns the named values of a JSON object, each of which must be of one of its types."""
+    for name, allowed in types.items():
+        value = content.get(name)
+        if type(value) not in allowed:  # by type: True is not a number of rows
+            names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
+            raise FolderError(f"{path} is damaged: {name!r} is {value!r}; expected {names}.")
+    return {name: content.get(name) for name in types}
 
 
 def _content(folder: Path) -> dict[str, Any]:
@@ -172,15 +168,6 @@ def _content(folder: Path) -> dict[str, Any]:
     return content
 
 
-def _value(content: dict[str, Any], name: str, types: type | tuple[type, ...], path: Path) -> Any:
-    allowed = types if isinstance(types, tuple) else (types,)
-    value = content.get(name)
-    if type(value) not in allowed:  # by type: True is no number of rows
-        names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
-        raise FolderError(f"{path} is damaged: {name!r} is {value!r}; expected {names}.")
-    return value
-
-
 def model_of(encoder: SentenceVectors) -> SentenceEncoder:
     """Returns the model itself, also of its inference form.
 
@@ -203,38 +190,26 @@ def fingerprint(encoder: SentenceVectors) -> str:
     of a model all have the fingerprint of the model.
     """
     model = model_of(encoder)
-    settings, text = model.settings, model.text
+    settings, text, embedding = model.settings, model.text, model.settings.embedding
     description: dict[str, object] = {
         "rules": settings.text.rules,
         "sentence_ends": text.sentence_ends,
         "max_length": text.max_length,
+        "lower_case_fallback": text.vocabulary.lower_case_fallback,
+        "folding": text.vocabulary.folding,
         "words": list(text.vocabulary.words),
         "characters": text.characters.characters,
+        "character_padding": embedding.character_padding,
+        "ngrams": [embedding.ngram_buckets, *embedding.ngram_sizes],
+        # With the scaling "test" it multiplies the vectors at inference.
+        "dropout": embedding.dropout if embedding.dropout_scaling == "test" else None,
         # Without their options, to which later versions add: those that matter shape the weights.
         "encoder": settings.encoder.name,
         "pooling": settings.pooling.name,
     }
-    description |= _later_settings(model)
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name, weight in sorted(model.state_dict().items()):
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
         values = weight.detach().cpu().contiguous().flatten()
         digest.update(values.view(torch.uint8).numpy().data)
     return f"sha256:{digest.hexdigest()}"
-
-
-def _later_settings(model: SentenceEncoder) -> dict[str, object]:
-    """Returns settings that matter and that the first indexes did not know, unless default."""
-    embedding, default = model.settings.embedding, EmbeddingSettings()
-    values: dict[str, object] = {}
-    if not model.text.vocabulary.lower_case_fallback:
-        values["lower_case_fallback"] = False
-    if embedding.character_padding != default.character_padding:
-        values["character_padding"] = embedding.character_padding
-    if embedding.dropout_scaling != default.dropout_scaling:  # it scales vectors at inference
-        values["dropout"] = embedding.dropout
-    if model.text.vocabulary.folding:
-        values["folding"] = True
-    if embedding.ngram_buckets:
-        values["ngrams"] = [embedding.ngram_buckets, *embedding.ngram_sizes]
-    return values

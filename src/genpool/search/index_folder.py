@@ -1,49 +1,44 @@
-"""The folder of an index, and how it is written, completely or not at all.
-
-    index.json            format, rows, dim, columns, and the model (see index_card.py)
-    vectors.npy           the vectors (rows, dim), float32
-    sentences.utf8        the sentences, one after the other, without separators
-    offsets.npy           the start of each sentence in bytes (rows + 1,), int64; the last value is
-                          the size of the file
-    columns.jsonl         with columns: their values, a JSON array per row (see row_values.py)
-    column_offsets.npy    the start of each of these lines, as above
-    lists.bin, ...        with lists: an approximate search (see approximate.py)
-
-Vectors and sentences are mapped into memory, not read; none of the files can contain a pickle.
-"""
+"""Writing an index, completely or not at all: new, extended, without some rows, with lists."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from genpool.disk.atomic_folder import atomic_folder
-from genpool.disk.byte_rows import growing_rows
-from genpool.disk.folders import folder_identity
-from genpool.disk.growing_array import growing_array
-from genpool.errors import FolderError, InputError
+from genpool.disk.arrays import growing_array, growing_rows
+from genpool.disk.atomic import atomic_folder, folder_identity, recover, resolve_links
+from genpool.errors import FolderError, InputError, MissingExtraError
 from genpool.search import approximate
-from genpool.search.earlier_rows import AddRows, copy_rows, open_earlier
 from genpool.search.index_card import IndexCard, ModelReference
-from genpool.search.index_files import (
+from genpool.search.nearest import UNIT_TOLERANCE
+from genpool.search.search import (
     FLOAT,
     OFFSETS,
     OPTIONAL_FILES,
     OWN_FILES,
     SENTENCES,
-    UNIT_TOLERANCE,
     VALUE_OFFSETS,
     VALUES,
     VECTORS,
-    Vectors,
+    SearchIndex,
 )
-from genpool.search.row_values import encode_rows
+from genpool.search.where import Scalar
+
+#: rows that are copied or compared at a time
+BLOCK_ROWS = 5_000
+
+Vectors = NDArray[np.float32]
+#: adds the bytes of sentences, vectors, and the lines of columns
+AddRows = Callable[[Sequence[bytes], Vectors, Sequence[bytes]], None]
 
 
 class Write(Protocol):
@@ -101,12 +96,12 @@ def index_writer(
     if id is not None and id not in columns:
         raise InputError(f"the column of ids, {id!r}, is not among the columns {list(columns)}.")
     card = IndexCard(0, dim, True, model, tuple(columns), id)
-    identity, earlier = open_earlier(Path(output), card) if append else (None, None)
+    identity, earlier = _open_earlier(Path(output), card) if append else (None, None)
     lists = 0 if earlier is None else earlier.card.lists
-    with folder_writer(output, replace(card, lists=lists), identity) as add:
+    with _folder_writer(output, replace(card, lists=lists), identity) as add:
         rows = 0 if earlier is None else earlier.card.rows
         if earlier is not None:
-            copy_rows(earlier, add)
+            _copy_rows(earlier, add, np.arange(len(earlier)))
         earlier = None  # Windows does not replace a folder whose files are mapped
 
         def write(
@@ -127,29 +122,25 @@ def index_writer(
             require_finite(vectors, rows)
             # JSON tables can contain half a surrogate pair, which is not valid UTF-8.
             data = [sentence.encode("utf-8", "surrogatepass") for sentence in sentences]
-            add(data, vectors, encode_rows(values) if card.columns else ())
+            add(data, vectors, [_encode_values(row) for row in values] if card.columns else ())
             rows += len(sentences)
 
         yield write
 
 
 @contextmanager
-def folder_writer(
+def _folder_writer(
     output: str | Path, card: IndexCard, identity: object = None
 ) -> Iterator[AddRows]:
     """Yields a function that adds rows; at the end the files are a complete folder.
 
-    Args:
-        output: the folder.
-        card: dimension, model, columns and lists; its rows are counted anew. With `lists` above 0,
-            or a million rows or more, lists for an approximate search are made.
-        identity: `folder_identity` of the index whose rows are kept; if it is another one at the
-            end, another process has written it, and nothing is replaced. Default: None, whatever
-            is there.
+    The rows of `card` are counted anew. With `lists` above 0, or a million rows or more, lists for
+    an approximate search are made. `identity` is the `folder_identity` of the index whose rows are
+    kept: if it is another one at the end, another process has written it, and nothing is replaced.
     """
 
     def check(target: Path) -> None:
-        require_index(target)
+        _require_index(target)
         if identity is not None and folder_identity(target) != identity:
             raise FolderError(
                 f"{target} was changed by another process in the meantime; run the command again."
@@ -194,7 +185,7 @@ def require_finite(vectors: Vectors, first_row: int) -> None:
         )
 
 
-def require_index(target: Path) -> None:
+def _require_index(target: Path) -> None:
     """Raises FolderError if a folder is something other than an index, which may be replaced."""
     own = {*OWN_FILES, *OPTIONAL_FILES}
     foreign = sorted(file.name for file in target.iterdir() if file.name not in own)
@@ -204,3 +195,141 @@ def require_index(target: Path) -> None:
             f"{', '.join(foreign[:5])}. Choose a new or empty folder."
         )
     IndexCard.read(target)
+
+
+def to_scalar(value: object) -> Scalar:
+    """Returns a value of a table as JSON has it; a date, for example, becomes text.
+
+    What tables have for an empty cell, None and NaN, is None.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return None if math.isnan(value) else value if math.isfinite(value) else str(value)
+    return str(value)
+
+
+def _encode_values(row: Sequence[object]) -> bytes:
+    """Returns the line of a row's values."""
+    return (json.dumps([to_scalar(value) for value in row]) + "\n").encode("ascii")
+
+
+def _copy_rows(index: SearchIndex, add: AddRows, rows: NDArray[np.int64]) -> None:
+    """Adds these rows (n,) of an index."""
+    for first in range(0, len(rows), BLOCK_ROWS):
+        block = rows[first : first + BLOCK_ROWS]
+        sentences, lines = zip(*map(index.row_bytes, block.tolist()), strict=True)
+        add(sentences, np.asarray(index.vectors[block]), lines if index.card.columns else ())
+
+
+def _open_earlier(output: Path, card: IndexCard) -> tuple[object, SearchIndex | None]:
+    """Returns the identity of a folder and the index that is extended, if there is one.
+
+    Its model, dimension and columns must be those of `card`.
+    """
+    recover(resolve_links(output))
+    identity = folder_identity(output)
+    if identity is None:
+        return "absent", None  # an index that is there at the end is of another process
+    if output.is_dir() and not any(output.iterdir()):
+        return identity, None
+    index = SearchIndex.open(output)
+    there = index.card
+    if there.model.fingerprint != card.model.fingerprint:
+        raise InputError(
+            f"{output} was made with another model: {there.model}; this one is {card.model}. "
+            "Extend it with that model, or encode everything again."
+        )
+    if (there.dim, there.columns, there.id) != (card.dim, card.columns, card.id):
+        raise InputError(
+            f"{output} has {there.dim} dimensions and {_describe_columns(there)}; got {card.dim} "
+            f"and {_describe_columns(card)}. Rows of one index have the same."
+        )
+    return index.identity, index
+
+
+def _describe_columns(card: IndexCard) -> str:
+    names = ", ".join(card.columns) or "none"
+    return f"the columns {names}" + (f" (ids: {card.id})" if card.id else "")
+
+
+def delete_rows(folder: str | Path, ids: Iterable[str | int]) -> int:
+    """Deletes rows of an index; the folder is replaced when the new one is complete.
+
+    Args:
+        folder: an index with ids (`genpool encode --id COLUMN`).
+        ids: the ids of the rows; every row with such an id is deleted. 5 and "5" are the same.
+
+    Returns:
+        How many rows were deleted.
+
+    Raises:
+        InputError: the index has no ids, or an id is not in it; then nothing is deleted.
+        FolderError: the folder is not an index, or cannot be written.
+
+    Example:
+        >>> delete_rows("index", ["a17", "a18"])
+        2
+    """
+    index = SearchIndex.open(folder)
+    card = index.card
+    if card.id is None:
+        raise InputError(
+            f"{folder} has no ids, by which rows are deleted: encode with --id COLUMN."
+        )
+    place, wanted, found = card.columns.index(card.id), {str(name) for name in ids}, set[str]()
+    kept: list[int] = []
+    for first in range(0, card.rows, BLOCK_ROWS):
+        rows = index.row_values(first, min(first + BLOCK_ROWS, card.rows))
+        names = [_id_text(values[place]) for values in rows]
+        kept += [first + row for row, name in enumerate(names) if name not in wanted]
+        found.update(wanted.intersection(names))
+    missing = sorted(wanted - found)
+    if missing:
+        raise InputError(
+            f"{folder} has no row with the id {', '.join(map(repr, missing[:5]))}"
+            f"{', ...' if len(missing) > 5 else ''}; nothing was deleted."
+        )
+    if wanted:
+        with _folder_writer(folder, card, index.identity) as add:
+            _copy_rows(index, add, np.array(kept, np.int64))
+            del index  # Windows does not replace a folder whose files are mapped
+    return card.rows - len(kept)
+
+
+def _id_text(value: Scalar) -> str:
+    """Returns an id as text: 5, 5.0 and "5" are one id."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)  # type: ignore[arg-type]
+
+
+def build_lists(folder: str | Path) -> int:
+    """Gives an index the lists of an approximate search, which makes a search of many rows faster.
+
+    `genpool encode` does so from a million rows on, where FAISS is installed. The folder is
+    replaced when the new one is complete.
+
+    Args:
+        folder: an index.
+
+    Returns:
+        The number of lists.
+
+    Raises:
+        MissingExtraError: FAISS is not installed.
+        InputError: the index is empty.
+        FolderError: the folder is not an index, or cannot be written.
+
+    Example:
+        >>> build_lists("index")
+        1000
+    """
+    if not approximate.has_faiss():
+        raise MissingExtraError("an approximate search", "faiss")
+    index = SearchIndex.open(folder)
+    if not len(index):
+        raise InputError(f"{folder} is empty; there is nothing to make lists of.")
+    with _folder_writer(folder, replace(index.card, lists=1), index.identity) as add:
+        _copy_rows(index, add, np.arange(len(index)))
+        del index
+    return IndexCard.read(Path(folder)).lists

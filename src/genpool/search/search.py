@@ -1,7 +1,21 @@
-"""Searching an index: exact cosine, one block of mapped rows at a time."""
+"""Searching an index: its files, mapped into memory, and the rows with the highest cosine.
+
+    index.json            format, rows, dim, columns, and the model (see index_card.py)
+    vectors.npy           the vectors (rows, dim), float32
+    sentences.utf8        the sentences, one after the other, without separators
+    offsets.npy           the start of each sentence in bytes (rows + 1,), int64; the last value is
+                          the size of the file
+    columns.jsonl         with columns: their values, a JSON array per row; any block of lines is
+                          parsed in one call, a million rows in a second
+    column_offsets.npy    the start of each of these lines, as above
+    lists.bin, ...        with lists: an approximate search (see approximate.py)
+
+Vectors and sentences are mapped, not read; none of the files can contain a pickle.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, overload
@@ -9,16 +23,23 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from genpool.disk.arrays import ByteRows, map_array
+from genpool.disk.atomic import folder_identity, read_consistently
 from genpool.errors import FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
-from genpool.search.index_card import IndexCard, ModelReference
-from genpool.search.index_files import IndexFiles, read_index
-from genpool.search.row_values import Scalar
-from genpool.search.scan import best_of_all, best_of_lists
-from genpool.search.where import parse_condition
+from genpool.search.approximate import LIST_FILES, ListFiles
+from genpool.search.index_card import CARD, IndexCard, ModelReference
+from genpool.search.nearest import nearest_rows
+from genpool.search.where import Scalar, parse_condition
 from genpool.sentence_encoder import SentenceEncoder
 from genpool.tensors.unit_rows import unit_rows
 
+VECTORS, SENTENCES, OFFSETS = "vectors.npy", "sentences.utf8", "offsets.npy"
+VALUES, VALUE_OFFSETS = "columns.jsonl", "column_offsets.npy"
+OWN_FILES = (CARD, VECTORS, SENTENCES, OFFSETS)
+#: files that an index has only if index.json says so
+OPTIONAL_FILES = (VALUES, VALUE_OFFSETS, *LIST_FILES)
+FLOAT = "<f4"
 #: vectors that are compared at a time: they fit into the caches, and calls are few
 BLOCK_BYTES = 4 << 20
 #: queries that share one pass over the rows
@@ -49,13 +70,10 @@ class SearchIndex:
     The vectors stay on disk, mapped into memory. The search is exact, except where the index has
     lists (`genpool index build`; from a million rows on). Use `SearchIndex.open` to open a folder.
 
-    Args:
-        path: the folder, for messages.
-        files: its mapped files.
-        encoder: encodes queries. Default: None, the model that made the index is loaded.
-
     Attributes:
         path: the folder.
+        card: what index.json says: rows, dimension, columns, and the model.
+        vectors: the vectors of the sentences (rows, dim), float32.
         block_rows: how many rows are compared at a time.
 
     Example:
@@ -64,14 +82,40 @@ class SearchIndex:
         ...     print(hit.score, hit.sentence)
     """
 
-    def __init__(
-        self, path: Path, files: IndexFiles, encoder: SentenceVectors | None = None
-    ) -> None:
-        self.path, self._files, self._encoder = path, files, encoder
-        self.block_rows = max(1, BLOCK_BYTES // (4 * files.card.dim))
+    card: IndexCard
+    #: what another version of the folder differs in
+    identity: object
+    vectors: NDArray[np.float32]
+    _sentences: ByteRows
+    _values: ByteRows | None = None
+    _lists: ListFiles | None = None
+
+    def __init__(self, folder: str | Path, encoder: SentenceVectors | None = None) -> None:
+        self.path, self._encoder = Path(folder), encoder
+        try:
+            read_consistently(self.path, self._map_files)
+        except OSError as error:
+            raise FolderError(f"{folder} cannot be read: {error}") from error
+        self.block_rows = max(1, BLOCK_BYTES // (4 * self.card.dim))
         self._last_rows: tuple[str, NDArray[np.bool_]] | None = None
         if encoder is not None:
             self.require_model(encoder)
+
+    def _map_files(self) -> None:
+        """Checks the files against index.json, and maps them."""
+        folder, identity, card = self.path, folder_identity(self.path), IndexCard.read(self.path)
+        values_files = (VALUES, VALUE_OFFSETS) if card.columns else ()
+        names = (*OWN_FILES, *values_files, *(LIST_FILES if card.lists else ()))
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing:
+            raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.")
+        self.card, self.identity = card, identity
+        self.vectors = map_array(folder / VECTORS, FLOAT, (card.rows, card.dim), CARD)
+        self._sentences = ByteRows.map(folder / SENTENCES, folder / OFFSETS, card.rows, CARD)
+        if card.columns:
+            self._values = ByteRows.map(folder / VALUES, folder / VALUE_OFFSETS, card.rows, CARD)
+        if card.lists:
+            self._lists = ListFiles.map(folder, card)
 
     @classmethod
     def open(cls, folder: str | Path, encoder: SentenceVectors | None = None) -> Self:
@@ -86,19 +130,14 @@ class SearchIndex:
             The index. It stays valid if the folder is replaced later.
 
         Raises:
-            FolderError: the folder is missing, incomplete, damaged, or no index.
+            FolderError: the folder is missing, incomplete, damaged, or not an index.
             InputError: the index was made with another model than `encoder`.
 
         Example:
             >>> index = SearchIndex.open("index")
             >>> print(len(index), index.sentence(0))
         """
-        return cls(Path(folder), read_index(folder), encoder)
-
-    @property
-    def card(self) -> IndexCard:
-        """What index.json says: rows, dimension, columns, and the model."""
-        return self._files.card
+        return cls(folder, encoder)
 
     @property
     def encoder(self) -> SentenceVectors:
@@ -157,7 +196,11 @@ class SearchIndex:
         Example:
             >>> index.sentence(0)
         """
-        return self._files.sentence(row)
+        self._require_row(row)
+        try:
+            return self._sentences.read(row, row + 1).decode("utf-8", "surrogatepass")
+        except ValueError as error:
+            raise self._damaged(f"the sentence of row {row}", error) from None
 
     def values(self, row: int) -> dict[str, Scalar]:
         """Returns the columns of a row, by their names; empty if the index keeps none.
@@ -173,9 +216,39 @@ class SearchIndex:
             >>> index.values(0)
             {'id': 'a1', 'lang': 'en'}
         """
-        self._files.require_row(row)
-        [values] = self._files.row_values(row, row + 1)
+        self._require_row(row)
+        [values] = self.row_values(row, row + 1)
         return dict(zip(self.card.columns, values, strict=True))
+
+    def row_values(self, first: int, last: int) -> list[list[Scalar]]:
+        """Returns the values of the rows from `first` to `last`, which is not included."""
+        if self._values is None:
+            return [[] for _ in range(first, last)]
+        try:
+            lines = self._values.read(first, last).rstrip(b"\n").replace(b"\n", b",")
+            rows: list[list[Scalar]] = json.loads(b"[" + lines + b"]")
+            if len(rows) != last - first or not all(map(self._is_row, rows)):
+                raise ValueError(f"expected {last - first} rows of {len(self.card.columns)} values")
+            return rows
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(f"the columns of rows {first} to {last - 1}", error) from None
+
+    def row_bytes(self, row: int) -> tuple[bytes, bytes]:
+        """Returns the sentence and the line of values of a row, as they are in the files."""
+        values = b"" if self._values is None else self._values.read(row, row + 1)
+        return self._sentences.read(row, row + 1), values
+
+    def _is_row(self, row: object) -> bool:
+        if type(row) is not list or len(row) != len(self.card.columns):
+            return False
+        return not any(isinstance(value, list | dict) for value in row)
+
+    def _require_row(self, row: int) -> None:
+        if not 0 <= row < self.card.rows:
+            raise InputError(f"row is {row}; the index has rows 0 to {self.card.rows - 1}.")
+
+    def _damaged(self, what: str, error: Exception) -> FolderError:
+        return FolderError(f"{self.path} is damaged: {what} cannot be read: {error}.")
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
@@ -214,7 +287,7 @@ class SearchIndex:
 
         Raises:
             InputError: `top` is below 1, the queries are of another dimension or not finite, or
-                `where` is no condition on the columns of the index.
+                `where` is not a condition on the columns of the index.
             FolderError: the files of the index are damaged, or its model cannot be loaded.
 
         Example:
@@ -242,22 +315,22 @@ class SearchIndex:
     ) -> list[list[Hit]]:
         queries = unit_rows(self._as_queries(vectors))  # (n, dim)
         allowed = None if where is None else self._allowed(where)
-        is_listed = self._files.lists is not None and allowed is None and not exact
+        lists = None if exact or allowed is not None else self._lists
         results: list[list[Hit]] = []
         for first in range(0, len(queries), QUERIES_PER_PASS):
             group = queries[first : first + QUERIES_PER_PASS]
-            found = (
-                best_of_lists(self._files, group, top, self.block_rows)
-                if is_listed
-                else best_of_all(self._files, group, top, self.block_rows, allowed)
-            )
+            try:
+                found = nearest_rows(
+                    self.vectors, group, top, self.block_rows, self.card.normalized, allowed, lists
+                )
+            except ValueError as error:
+                raise FolderError(f"{self.path} is damaged: {error}.") from None
             for best in found:
                 pairs = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
-                results.append([self._hit(row, score) for row, score in pairs])
+                results.append(
+                    [Hit(row, score, self.sentence(row), self.values(row)) for row, score in pairs]
+                )
         return results
-
-    def _hit(self, row: int, score: float) -> Hit:
-        return Hit(row, score, self.sentence(row), self.values(row))
 
     def _allowed(self, where: str) -> NDArray[np.bool_]:
         """Returns which rows a condition is true for (rows,); the last answer is kept."""
@@ -266,7 +339,7 @@ class SearchIndex:
             rows = np.empty(len(self), np.bool_)
             for first in range(0, len(self), VALUE_ROWS):
                 last = min(first + VALUE_ROWS, len(self))
-                rows[first:last] = [condition(row) for row in self._files.row_values(first, last)]
+                rows[first:last] = [condition(row) for row in self.row_values(first, last)]
             self._last_rows = where, rows
         return self._last_rows[1]
 

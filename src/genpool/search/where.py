@@ -6,39 +6,38 @@
     column    = a name; `in backquotes` if it is not letters, digits and underscores
     value     = "text", 'text', a number, true, false, null (an empty cell)
 
-The text is parsed here and nothing of it is run as Python.
+Python's own parser reads the structure (`ast.parse`); nothing is run as Python.
 """
 
 from __future__ import annotations
 
+import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from genpool.errors import InputError, unknown_name
-from genpool.search.row_values import Scalar
 
+Scalar = str | int | float | bool | None
 Condition = Callable[[Sequence[Scalar]], bool]
 
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-    |(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])
-    |(?P<quoted>`[^`]+`)
-    |(?P<name>[^\W\d]\w*)
-    |(?P<sign>==|!=|<=|>=|<|>|\(|\)|\[|\]|,))""",
-    re.VERBOSE,
+_WORD = re.compile(
+    r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`(?P<quoted>[^`]+)`
+    |(?<!\w)(?P<name>[^\W\d]\w*)|(?P<space>\s)""",
+    re.VERBOSE | re.DOTALL,
 )
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
 _CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
-#: brackets inside each other, and characters: no search needs more
+#: levels of brackets and of `not`, and characters: no search needs more
 MAX_DEPTH, MAX_CHARACTERS = 50, 10_000
 
 
@@ -52,7 +51,7 @@ def parse_condition(text: str, columns: Sequence[str]) -> Condition:
         columns: the names of the columns.
 
     Raises:
-        InputError: the text is no condition, or names an unknown column.
+        InputError: the text is not a condition, or names an unknown column.
 
     Example:
         >>> is_english = parse_condition('lang == "en"', ["id", "lang"])
@@ -64,143 +63,103 @@ def parse_condition(text: str, columns: Sequence[str]) -> Condition:
     return _Parser(text, columns).parse()
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    place: int
-
-
 class _Parser:
+    """Replaces texts and names by the placeholders _0, _1, ..., so that Python reads the rest."""
+
     def __init__(self, text: str, columns: Sequence[str]) -> None:
         self._text, self._columns = text, columns
-        self._tokens = self._split(text)
-        self._next = 0
-
-    def _split(self, text: str) -> list[_Token]:
-        tokens, place, end = [], 0, len(text.rstrip())
-        while place < end:
-            match = _TOKEN.match(text, place)
-            if match is None:
-                shown = text[place:].strip()[:20]
-                hint = " Use == to compare." if shown.startswith("=") else ""
-                raise InputError(
-                    f'"{text}" is no condition: {shown!r} is not expected.{hint} An example: '
-                    'lang == "en" and year >= 2000.'
-                )
-            kind = str(match.lastgroup)
-            tokens.append(_Token(kind, match[kind], match.start(kind)))
-            place = match.end()
-        tokens.append(_Token("end", "the end", end))
-        return tokens
+        self._words: dict[str, re.Match[str]] = {}  # by placeholder
 
     def parse(self) -> Condition:
-        condition = self._any(0)
-        if self._token.kind != "end":
-            raise self._unexpected("and, or, or the end")
-        return condition
+        source = _WORD.sub(self._replace, self._text).strip()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # such as "1and": invalid decimal literal
+                tree = ast.parse(source, mode="eval")
+        except SyntaxError as error:
+            found = source[max(error.offset or 1, 1) - 1 :][:40] or "the end"
+            problem = "use == to compare" if found.startswith("= ") else str(error.msg).rstrip("?")
+            raise self._refuse(found, problem) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise self._refuse(source[:40], str(error) or type(error).__name__) from None
+        return self._condition(tree.body, 0)
 
-    @property
-    def _token(self) -> _Token:
-        return self._tokens[self._next]
+    def _replace(self, match: re.Match[str]) -> str:
+        if match["space"]:
+            return " "
+        if match["name"] in ("and", "or", "not", "in"):
+            return match[0]
+        placeholder = f"_{len(self._words)}"
+        self._words[placeholder] = match
+        return f" {placeholder} "  # spaces: f"text" is not one word
 
-    def _take(self, *texts: str) -> bool:
-        """Goes past a word or sign, if it is next."""
-        token = self._token
-        if token.kind not in ("name", "sign") or token.text not in texts:
-            return False
-        self._next += 1
-        return True
-
-    def _unexpected(self, expected: str) -> InputError:
-        token = self._token
+    def _refuse(self, found: ast.AST | str, problem: str) -> InputError:
+        shown = found if isinstance(found, str) else ast.unparse(found)
+        original = re.sub(r" ?\b_\d+\b ?", lambda match: self._words[match[0].strip()][0], shown)
         return InputError(
-            f'"{self._text}" is no condition: found {token.text!r} at character {token.place + 1}; '
-            f"expected {expected}."
+            f'"{self._text}" is not a condition: at {original!r}: {problem}. An example: '
+            'lang == "en" and year >= 2000.'
         )
 
-    def _any(self, depth: int) -> Condition:
-        parts = [self._all(depth)]
-        while self._take("or"):
-            parts.append(self._all(depth))
-        return parts[0] if len(parts) == 1 else lambda row: any(part(row) for part in parts)
-
-    def _all(self, depth: int) -> Condition:
-        parts = [self._factor(depth)]
-        while self._take("and"):
-            parts.append(self._factor(depth))
-        return parts[0] if len(parts) == 1 else lambda row: all(part(row) for part in parts)
-
-    def _factor(self, depth: int) -> Condition:
+    def _condition(self, node: ast.expr, depth: int) -> Condition:
         if depth > MAX_DEPTH:
-            raise InputError(f"a condition has more than {MAX_DEPTH} brackets inside each other.")
-        if self._take("not"):
-            negated = self._factor(depth + 1)
+            raise InputError(f"a condition has more than {MAX_DEPTH} levels of brackets and not.")
+        if isinstance(node, ast.BoolOp):
+            parts = [self._condition(value, depth + 1) for value in node.values]
+            combine = all if isinstance(node.op, ast.And) else any
+            return lambda row: combine(part(row) for part in parts)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            negated = self._condition(node.operand, depth + 1)
             return lambda row: not negated(row)
-        if self._take("("):
-            inner = self._any(depth + 1)
-            if not self._take(")"):
-                raise self._unexpected(")")
-            return inner
-        return self._comparison()
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+            raise self._refuse(node, "expected a comparison: ==, !=, <, <=, >, >=, in or not in")
+        place, kind, right = self._column(node.left), type(node.ops[0]), node.comparators[0]
+        if kind in _COMPARISONS:
+            return _compare(place, kind, self._value(right))
+        if not isinstance(right, ast.List):
+            raise self._refuse(right, 'expected a list such as ["en", "de"]')
+        tests = [_compare(place, ast.Eq, self._value(value)) for value in right.elts]
+        return lambda row: any(test(row) for test in tests) is (kind is ast.In)
 
-    def _comparison(self) -> Condition:
-        place = self._column()
-        token = self._token
-        if token.text in _COMPARISONS and token.kind == "sign":
-            self._next += 1
-            return _compare(place, token.text, self._value())
-        negated = self._take("not")
-        if not self._take("in"):
-            raise self._unexpected("in" if negated else "==, !=, <, <=, >, >=, in or not in")
-        tests = [_compare(place, "==", value) for value in self._values()]
-        return lambda row: any(test(row) for test in tests) is not negated
-
-    def _column(self) -> int:
-        token = self._token
-        if token.kind not in ("name", "quoted") or token.text in ("and", "or", "in"):
-            raise self._unexpected("the name of a column")
-        name = token.text.strip("`")
+    def _column(self, node: ast.expr) -> int:
+        word = self._words[node.id] if isinstance(node, ast.Name) else None
+        if word is None or word["text"]:
+            raise self._refuse(node, "expected the name of a column")
+        name = word["quoted"] or word["name"]
+        if not self._columns:
+            raise InputError(
+                f"{name!r} is not kept: the index has no columns. Encode with --columns {name}."
+            )
         if name not in self._columns:
-            if not self._columns:
-                raise InputError(
-                    f"{name!r} is not kept: the index has no columns. Encode with --columns {name}."
-                )
             raise InputError(unknown_name("column", name, self._columns))
-        self._next += 1
         return self._columns.index(name)
 
-    def _values(self) -> list[Scalar]:
-        if not self._take("["):
-            raise self._unexpected('a list such as ["en", "de"]')
-        values: list[Scalar] = []
-        while not self._take("]"):
-            values.append(self._value())
-            if not self._take(",") and self._token.text != "]":
-                raise self._unexpected(", or ]")
-        return values
-
-    def _value(self) -> Scalar:
-        token = self._token
-        self._next += 1
-        if token.kind == "text":
-            return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
-        if token.kind == "number":
-            return float(token.text)
-        if token.kind == "name" and token.text in _CONSTANTS:
-            return _CONSTANTS[token.text]
-        self._next -= 1
-        raise self._unexpected('a value: "text" in quotes, a number, true, false or null')
+    def _value(self, node: ast.expr) -> Scalar:
+        if isinstance(node, ast.Name):
+            word = self._words[node.id]
+            if word["text"]:  # a backslash stands for the character after it
+                return re.sub(r"\\(.)", r"\1", word["text"][1:-1], flags=re.DOTALL)
+            if word["name"] in _CONSTANTS:
+                return _CONSTANTS[word["name"]]
+        is_negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+        number = node.operand if is_negative else node  # type: ignore[attr-defined]
+        value = number.value if isinstance(number, ast.Constant) else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                return -float(value) if is_negative else float(value)
+            except OverflowError as error:
+                raise self._refuse(node, str(error)) from None
+        raise self._refuse(node, 'expected "text" in quotes, a number, true, false or null')
 
 
-def _compare(place: int, sign: str, value: Scalar) -> Condition:
-    compare = _COMPARISONS[sign]
-    differs = sign == "!="
+def _compare(place: int, kind: type[ast.cmpop], value: Scalar) -> Condition:
+    compare = _COMPARISONS[kind]
 
     def test(row: Sequence[Scalar]) -> bool:
         cell = _as_type_of(value, row[place])
         if type(cell) is not type(value) or value is None:
             # Of another type than the value: not equal, and neither below nor above.
-            return (cell is value) is not differs if sign in ("==", "!=") else False
+            return kind in (ast.Eq, ast.NotEq) and (cell is value) is (kind is ast.Eq)
         return compare(cell, value)
 
     return test

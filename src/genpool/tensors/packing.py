@@ -23,8 +23,8 @@ class Packing:
         step: (rows,), its position among the real tokens of its sentence: 0, 1, ...
         sizes: the number of rows at each step, never increasing.
         shape: (batch, time) of the padded tensor.
-        trees: (rows, columns), integers that describe the syntax trees of the sentences
-            (`genpool.trees`); None where there are none.
+        annotations: (rows, columns), integers that an encoder reads beside the vectors
+            (`genpool.tensors.annotations`); None where it reads none.
     """
 
     index: Tensor
@@ -32,13 +32,13 @@ class Packing:
     step: Tensor
     sizes: tuple[int, ...]
     shape: tuple[int, int]
-    trees: Tensor | None = None
+    annotations: Tensor | None = None
 
     @classmethod
-    def from_mask(cls, mask: Tensor, trees: Tensor | None = None) -> Packing:
+    def from_mask(cls, mask: Tensor, annotations: Tensor | None = None) -> Packing:
         """Returns the packing of a mask (batch, time); padding may be on any side or in between.
 
-        trees: the integers (batch, time, columns) of syntax trees, in the order of the real tokens.
+        annotations (batch, time, columns): in the order of the real tokens.
         """
         batch, time = mask.shape
         lengths = mask.sum(dim=1)  # (batch,)
@@ -54,7 +54,7 @@ class Packing:
             step=step[order],
             sizes=tuple(sizes.tolist()),
             shape=(batch, time),
-            trees=None if trees is None else trees.flatten(0, 1).index_select(0, index),
+            annotations=None if annotations is None else annotations.flatten(0, 1)[index],
         )
 
     def mask(self) -> Tensor:

@@ -9,18 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genpool.text.limits import MAX_WORD_CHARACTERS
-from genpool.text.ngrams import CharacterNgrams
+from genpool.tensors.annotations import Annotation, pad_annotations
 from genpool.text.vocabulary import (
     BEGIN,
     END,
+    MAX_WORD_CHARACTERS,
     PAD,
     SPECIAL_WORDS,
     UNKNOWN,
+    CharacterNgrams,
     Characters,
     Vocabulary,
 )
-from genpool.trees import Tree, pad_trees
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Batch:
         character_counts: (distinct,), how many of them belong to each word.
         index: (batch, time), the distinct word at each position; 0 at padding.
         mask: (batch, time), True at real tokens.
-        trees: (batch, time, columns), the syntax trees of the sentences (`genpool.trees`);
-            None for a model that reads none.
+        annotations: (batch, time, columns), integers that the encoder reads beside the vectors
+            (`genpool.tensors.annotations`); None for most encoders.
     """
 
     word_ids: Tensor
@@ -43,7 +43,7 @@ class Batch:
     character_counts: Tensor
     index: Tensor
     mask: Tensor
-    trees: Tensor | None = None
+    annotations: Tensor | None = None
 
     @property
     def lengths(self) -> Tensor:
@@ -111,11 +111,11 @@ class WordTable:
     def batch(
         self,
         rows: Sequence[np.ndarray[tuple[int], np.dtype[np.int32]]],
-        trees: Sequence[Tree] | None = None,
+        annotations: Sequence[Annotation] | None = None,
     ) -> Batch:
         """Returns rows of this table as one batch, in the same order.
 
-        trees: the syntax tree of every row, for a model that reads them.
+        annotations: those of every row, for an encoder that reads them.
         """
         lengths = np.array([len(row) for row in rows], dtype=np.int64)  # (batch,)
         flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)  # (tokens,)
@@ -132,7 +132,9 @@ class WordTable:
             character_counts=torch.tensor([len(word) for word in characters], dtype=torch.long),
             index=torch.from_numpy(index),
             mask=torch.from_numpy(mask),
-            trees=None if trees is None else torch.from_numpy(pad_trees(trees, mask.shape[1])),
+            annotations=None
+            if annotations is None
+            else torch.from_numpy(pad_annotations(annotations, mask.shape[1])),
         )
 
     def _add_word(self, word: str) -> int:

@@ -3,29 +3,73 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import Self, TypeVar
 
 import tokenizers
 
 from genpool.errors import InputError
+from genpool.tensors.annotations import Annotation, Annotator
 from genpool.text.batch import Batch, WordTable
-from genpool.text.limits import (
-    CHARACTERS_PER_TOKEN,
-    GROUP_CHARACTERS,
-    MAX_WORD_CHARACTERS,
-    TruncationReport,
-    count_long_words,
-    text_groups,
-)
-from genpool.text.ngrams import CharacterNgrams
 from genpool.text.stored_tokenizer import StoredTokenizer
 from genpool.text.tokenizer import Token, WordTokenizer
-from genpool.text.tree_source import TreeSource
-from genpool.text.vocabulary import UNKNOWN, Characters, Vocabulary
-from genpool.trees import Tree
+from genpool.text.vocabulary import (
+    MAX_WORD_CHARACTERS,
+    UNKNOWN,
+    CharacterNgrams,
+    Characters,
+    Vocabulary,
+)
+
+#: a maximum length in tokens is one in characters too: this many for each of them
+CHARACTERS_PER_TOKEN = 64
+#: characters of the texts that are split into words together
+GROUP_CHARACTERS = 2**20
 
 Item = TypeVar("Item")
+
+
+@dataclass
+class TruncationReport:
+    """How much the limits have removed so far.
+
+    Attributes:
+        sentences: the number of sentences that were longer than the maximum length.
+        tokens: the number of tokens that were removed from them.
+        characters: the number of characters at their ends that were not even split into tokens.
+        words: the number of words of which only the first MAX_WORD_CHARACTERS characters count.
+    """
+
+    sentences: int = 0
+    tokens: int = 0
+    characters: int = 0
+    words: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.sentences or self.words)
+
+    def __iadd__(self, other: TruncationReport) -> Self:
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+        return self
+
+    def __sub__(self, other: TruncationReport) -> TruncationReport:
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return TruncationReport(*(mine - theirs for mine, theirs in pairs))
+
+    def __str__(self) -> str:
+        parts = []
+        if self.sentences or not self.words:
+            noun = "sentence was" if self.sentences == 1 else "sentences were"
+            rest = f" and {self.characters:,} characters" if self.characters else ""
+            parts.append(
+                f"{self.sentences:,} {noun} truncated by {self.tokens:,} tokens{rest} in total"
+            )
+        if self.words:
+            noun = "word was" if self.words == 1 else "words were"
+            parts.append(f"{self.words:,} {noun} truncated to {MAX_WORD_CHARACTERS} characters")
+        return "; ".join(parts)
 
 
 class TextPipeline:
@@ -60,8 +104,8 @@ class TextPipeline:
         self.tokenizer, self.vocabulary, self.characters = tokenizer, vocabulary, characters
         self.sentence_ends, self.max_length = sentence_ends, max_length
         self.cut = TruncationReport()
-        #: makes the syntax trees of sentences; None for a model that reads none
-        self.tree_source: TreeSource | None = None
+        #: makes what the encoder reads beside the vectors of tokens; None for most encoders
+        self.annotator: Annotator | None = None
 
     @classmethod
     def from_stored(
@@ -90,7 +134,7 @@ class TextPipeline:
                 missing, or a character occurs twice.
         """
         return cls(
-            WordTokenizer.from_pre_tokenizer(tokenizer.pre_tokenizer, folding),
+            WordTokenizer(tokenizer.rules, folding),
             Vocabulary.from_ids(tokenizer.vocabulary, lower_case_fallback, folding),
             ngrams or Characters(characters),
             sentence_ends,
@@ -159,7 +203,7 @@ class TextPipeline:
 
     def _counted(self, words: list[str], sentence: str) -> list[str]:
         if len(sentence) > MAX_WORD_CHARACTERS:
-            self.cut.words += count_long_words(words)
+            self.cut.words += sum(len(word) > MAX_WORD_CHARACTERS for word in words)
         return words
 
     def table(self, spell_known: bool = False) -> WordTable:
@@ -174,33 +218,37 @@ class TextPipeline:
         """Returns tokenized sentences as one batch."""
         table = self.table()
         rows = [table.row(words, self.sentence_ends) for words in sentences]
-        return table.batch(rows, self.trees(sentences))
+        return table.batch(rows, self.annotations(sentences))
 
-    def with_trees(self, kind: str | None, parser: str | None) -> TextPipeline:
-        """Returns the same pipeline for a model that reads syntax trees; itself for another.
-
-        Args:
-            kind: the kind of trees, a name of `genpool.trees.TREE_KINDS`; None for no trees.
-            parser: what makes them, a name of `genpool.text.tree_source.PARSERS`; None for
-                balanced trees.
-
-        Raises:
-            ConfigError: the parser is unknown.
-        """
-        if kind is None:
+    def with_annotator(self, annotator: Annotator | None) -> TextPipeline:
+        """Returns the same pipeline with an annotator; itself for None."""
+        if annotator is None:
             return self
         changed = copy.copy(self)
-        changed.tree_source = TreeSource(kind, parser)
+        changed.annotator = annotator
         return changed
 
-    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree] | None:
-        """Returns the syntax trees of tokenized sentences; None for a model that reads none.
-
-        Raises:
-            MissingExtraError: the parser that they need is not installed.
-        """
-        source = self.tree_source
-        if source is None:
+    def annotations(self, sentences: Sequence[Sequence[str]]) -> list[Annotation] | None:
+        """Returns the annotations of tokenized sentences; None without an annotator."""
+        if self.annotator is None:
             return None
-        trees = source.trees(sentences, max_length=self.max_length)
-        return [source.kind.with_ends(tree) for tree in trees] if self.sentence_ends else trees
+        return self.annotator.annotate(sentences, self.max_length, self.sentence_ends)
+
+
+def text_groups(
+    texts: Iterable[str], max_texts: int | None = None, max_characters: int = GROUP_CHARACTERS
+) -> Iterator[list[str]]:
+    """Yields texts in groups of at most `max_texts`.
+
+    A group ends with the text that reaches `max_characters`, so that memory is bounded.
+    """
+    group: list[str] = []
+    characters = 0
+    for text in texts:
+        group.append(text)
+        characters += len(text)
+        if characters >= max_characters or len(group) == max_texts:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group

@@ -1,27 +1,45 @@
 """From a sentence to its words, each with its offsets in the sentence.
 
 The work is done by a pre-tokenizer of the `tokenizers` library, so that a saved `tokenizer.json`
-holds the rules themselves: a later version of genpool, or another program, splits the same way.
+holds the rules themselves: another program splits the same way.
+
+Some forms of writing mean the same: accents, capitals, curly quotes, full-width, zero-width.
+`normalizer` changes what the rules see, so that `donʼt` is split like `don't`; the offsets stay
+those of the sentence as written. `canonical` and `folded` are the forms in which a word is looked
+up.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import tokenizers
-from tokenizers import Regex, models, pre_tokenizers
+from tokenizers import Regex, models, normalizers, pre_tokenizers
 
 from genpool.errors import ConfigError, unknown_name
 from genpool.text import penn
-from genpool.text.folding import normalizer, word_end
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_SINGLE_QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
-_DOUBLE_QUOTES = dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
-_STRAIGHT = str.maketrans(_SINGLE_QUOTES | _DOUBLE_QUOTES)
+#: what stands for an apostrophe: modifier letters, prime, acute accent, curly quotes
+APOSTROPHES = "\u02bb\u02bc\u02c8\u2032\u00b4\u2018\u2019\u201b\uff07"
+DOUBLE_QUOTES = "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\uff02"
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+# Characters without width; the joiner is kept where it joins two emoji.
+_INVISIBLE = r"[\x{200B}\x{200C}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{2064}\x{FEFF}\x{180E}]"
+_LONE_JOINER = r"\x{200D}(?!\p{Extended_Pictographic})"
+_INVISIBLE_CHARACTERS = "\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u180e\u00ad"
+_INVISIBLE_IN_WORD = re.compile(f"[{_INVISIBLE_CHARACTERS}]")
+_REST_OF_CHARACTER = re.compile(rf"(?:[{_INVISIBLE_CHARACTERS}]*[^\s{_INVISIBLE_CHARACTERS}])+")
+_CURLY_QUOTES = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
+)
+_STRAIGHT = str.maketrans(
+    dict.fromkeys(APOSTROPHES, "'") | dict.fromkeys(DOUBLE_QUOTES, '"') | dict.fromkeys(DASHES, "-")
+)
 _PENN_QUOTES = {"``": '"', "''": '"', "`": "'"}
 
 
@@ -57,8 +75,18 @@ RULES: dict[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "parts": _parts,
     "whitespace": _whitespace,
 }
-#: the name of rules that were loaded from a file and are none of these
-STORED = "stored"
+
+
+def normalizer() -> normalizers.Normalizer:
+    """Returns what a tokenizer with folding does to a sentence before it splits it."""
+    return normalizers.Sequence(
+        [
+            normalizers.Replace(Regex(rf"{_INVISIBLE}|\x{{00AD}}|{_LONE_JOINER}"), ""),
+            normalizers.Replace(Regex(f"[{APOSTROPHES}]"), "'"),
+            normalizers.Replace(Regex(f"[{DOUBLE_QUOTES}]"), '"'),
+            normalizers.NFKC(),
+        ]
+    )
 
 
 class WordTokenizer:
@@ -137,22 +165,6 @@ class WordTokenizer:
             tokenizer.normalizer = self._normalizer
         return tokenizer
 
-    @classmethod
-    def from_pre_tokenizer(
-        cls, stored: pre_tokenizers.PreTokenizer, folding: bool = False
-    ) -> WordTokenizer:
-        """Returns the splitting of a saved folder, even where it differs from RULES.
-
-        Args:
-            stored: the pre-tokenizer of `tokenizer.json`.
-            folding: fold other ways of writing before the splitting. Default: False.
-        """
-        loaded = cls.__new__(cls)
-        loaded.rules = _name_of(stored)
-        loaded._pre_tokenizer = stored
-        loaded._normalizer = normalizer() if folding else None
-        return loaded
-
     def _offsets(self, sentence: str) -> list[tuple[int, int]]:
         try:
             return self._split(sentence)
@@ -182,15 +194,19 @@ class WordTokenizer:
                 separate.append((start, end))
         limits = [*(start for start, _ in separate[1:]), len(sentence)]
         return [
-            (start, word_end(sentence, end, limit))
+            (start, _word_end(sentence, end, limit))
             for (start, end), limit in zip(separate, limits, strict=False)
         ]
 
 
-def _name_of(stored: pre_tokenizers.PreTokenizer) -> str:
-    """Returns the name of the rules that are identical to a stored pre-tokenizer."""
-    state = stored.__getstate__()
-    return next((name for name, make in RULES.items() if make().__getstate__() == state), STORED)
+def _word_end(sentence: str, end: int, limit: int) -> int:
+    """Returns where a word ends whose normalized form ends with the character before `end`.
+
+    A letter and the accents behind it are normalized to one character, which has the offsets of the
+    letter alone. `limit` is the start of the next word, or the end of the sentence.
+    """
+    rest = _REST_OF_CHARACTER.match(sentence, end, limit)
+    return rest.end() if rest else end
 
 
 def canonical(word: str) -> str:
@@ -199,5 +215,22 @@ def canonical(word: str) -> str:
     Opening and closing double quotes (two backticks, two apostrophes, curly) become `"`; a single
     curly quote, and Penn's single backtick, become an apostrophe.
     """
-    straight = word if word.isascii() else word.translate(_STRAIGHT)
+    straight = word if word.isascii() else word.translate(_CURLY_QUOTES)
     return _PENN_QUOTES.get(straight, straight)
+
+
+def folded(word: str) -> str:
+    """Returns the form of a word that all its ways of writing share.
+
+    Capitals become small letters, accents and characters without width are removed, quotes and
+    dashes become those of ASCII, and letters of compatibility (full-width, ligatures) plain ones.
+
+    Example:
+        >>> folded("Café"), folded("\uff57\uff4f\uff52\uff44"), folded("N\u2019T")
+        ('cafe', 'word', "n't")
+    """
+    if not word.isascii():
+        visible = _INVISIBLE_IN_WORD.sub("", word).translate(_STRAIGHT)
+        parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", visible))
+        word = "".join(part for part in parts if unicodedata.category(part) != "Mn")
+    return _PENN_QUOTES.get(word, word.lower())

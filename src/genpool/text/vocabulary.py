@@ -1,18 +1,21 @@
-"""Words and characters, and their ids."""
+"""Words, characters and n-grams of characters, and their ids."""
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from genpool.errors import InputError
-from genpool.text.folding import folded
-from genpool.text.limits import MAX_WORD_CHARACTERS
-from genpool.text.tokenizer import canonical
+from genpool.text.tokenizer import canonical, folded
 
 PAD, UNKNOWN, BEGIN, END = range(4)
 #: the first entries of every vocabulary, in the order of the four ids above
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")
+#: characters of a word that the character CNN reads; the longest words of languages have below 200
+MAX_WORD_CHARACTERS = 256
+#: of a longer word, only the beginning has n-grams
+MAX_NGRAM_CHARACTERS = 40
 
 
 def count_words(sentences: Iterable[Iterable[str]]) -> Counter[str]:
@@ -31,8 +34,8 @@ class Vocabulary:
         words: the entries in the order of their ids, beginning with `SPECIAL_WORDS`.
         lower_case_fallback: look a word up in lower case where it is no entry as written.
             Default: True.
-        folding: look a word up in its folded form alone (`genpool.text.folding`), in which the
-            entries are. Default: False.
+        folding: look a word up in its folded form alone, in which the entries are
+            (`genpool.text.tokenizer.folded`). Default: False.
 
     Raises:
         InputError: the special entries are missing, or a word occurs twice.
@@ -73,7 +76,10 @@ class Vocabulary:
         """
         form = folded if folding else canonical
         if folding:
-            counts = _folded_counts(counts)
+            total: Counter[str] = Counter()
+            for word, count in counts.items():
+                total[folded(word)] += count
+            counts = total
         frequent = [word for word, count in counts.items() if count >= minimum_count]
         frequent.sort(key=lambda word: (-counts[word], word))
         ordered = dict.fromkeys([*frequent, *map(form, extra_words)])
@@ -162,11 +168,66 @@ class Characters:
         return [self.ids.get(character, UNKNOWN) for character in read]
 
 
-def _folded_counts(counts: Mapping[str, int]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for word, count in counts.items():
-        total[folded(word)] += count
-    return total
+class CharacterNgrams:
+    """The ids of a word's n-grams, as in fastText; it takes the place of `Characters`.
+
+    The n-grams are 3 to 5 characters in a row of `<word>`, and the whole of it: a word that was
+    never seen has a vector, and words with a common stem, or numbers with common digits, have
+    similar ones.
+
+    The ids 0 to 3 are reserved as in `Characters`. The id of an n-gram is its CRC-32 (of UTF-8)
+    modulo the number of buckets: two n-grams may share one.
+
+    Args:
+        buckets: the number of ids, without the reserved ones.
+        sizes: characters of an n-gram. Default: (3, 4, 5).
+
+    Raises:
+        InputError: a number is below 1.
+    """
+
+    FIRST_ID = 4
+    #: no single characters have ids
+    characters = ""
+    #: n-grams stand for a word without an entry
+    spells_known = False
+
+    def __init__(self, buckets: int, sizes: Sequence[int] = (3, 4, 5)) -> None:
+        if min(buckets, len(sizes), *sizes) < 1:
+            raise InputError(
+                f"buckets={buckets}, sizes={tuple(sizes)}; expected numbers of 1 or more."
+            )
+        self.buckets, self.sizes = buckets, tuple(sizes)
+
+    def with_words(self, words: Iterable[str]) -> CharacterNgrams:
+        """Returns these n-grams, which know all words."""
+        return self
+
+    def __len__(self) -> int:
+        """The number of ids, the reserved ones included."""
+        return self.FIRST_ID + self.buckets
+
+    def ids_of(self, word: str) -> list[int]:
+        """Returns the ids of the n-grams of a word, in its folded form; one at least."""
+        return [
+            self.FIRST_ID + zlib.crc32(part.encode("utf-8", "surrogatepass")) % self.buckets
+            for part in self.parts(word)
+        ]
+
+    def parts(self, word: str) -> list[str]:
+        """Returns the n-grams of a word, each once: the whole of `<word>`, then the short ones.
+
+        Example:
+            >>> CharacterNgrams(100, sizes=(3,)).parts("cat")
+            ['<cat>', '<ca', 'cat', 'at>']
+        """
+        marked = f"<{folded(word)[:MAX_NGRAM_CHARACTERS]}>"
+        short = (
+            marked[start : start + size]
+            for size in self.sizes
+            for start in range(len(marked) - size + 1)
+        )
+        return list(dict.fromkeys([marked, *short]))
 
 
 def _id_problem(ids: Mapping[str, int]) -> str:

@@ -1,24 +1,25 @@
-"""A data set as arrays of integers, which take little memory however long the text is."""
+"""A data set as arrays of integers, which take little memory however long the text is; batches."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.data.example import Example
-from genpool.text import Batch, WordTable
-from genpool.text.tree_source import TreeSource
-from genpool.trees import Tree, TreeKind
+from genpool.data.reader import Example
+from genpool.tensors.annotations import Annotation
+from genpool.text import Batch, TextPipeline, WordTable
+from genpool.training.settings import TrainingSettings
 
 Ints = NDArray[np.int32]
-#: sentences whose syntax trees are made together
-TREE_SENTENCES = 4096
+Int64s = NDArray[np.int64]
+#: sentences that are annotated together
+ANNOTATED_SENTENCES = 4096
 #: (sentence, whether it is tokenized already) -> its words
 SplitWords = Callable[[str, bool], list[str]]
 
@@ -57,26 +58,25 @@ class Split:
         genres: The genre of each example, if any.
         scores: (examples,), the score of each example, NaN where it has none; empty if no example
             has one.
-        parses: The trees that the data has for each sentence, by their kind; empty if none were
-            asked for.
-        trees: (tokens, columns), the syntax tree of every sentence, for an encoder that reads them.
+        known: The annotations that the data has for each sentence; empty if the encoder reads none.
+        annotations: (tokens, columns), those of all sentences, once `with_table` has made them.
     """
 
     tokens: Ints
-    starts: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    starts: Int64s
+    labels: Int64s
     sides: int
     ids: list[str] = field(default_factory=list)
     genres: list[str | None] = field(default_factory=list)
     scores: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    parses: list[Mapping[str, Tree]] = field(default_factory=list)
-    trees: Tree | None = None
+    known: list[Annotation | None] = field(default_factory=list)
+    annotations: Annotation | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """(examples, sides): the tokens of each sentence."""
         return np.diff(self.starts).reshape(-1, self.sides)
 
@@ -84,7 +84,7 @@ class Split:
         """Returns the word ids (length,) of a sentence."""
         return self.tokens[self.starts[number] : self.starts[number + 1]]
 
-    def take(self, examples: Sequence[int] | NDArray[np.int64]) -> Split:
+    def take(self, examples: Sequence[int] | Int64s) -> Split:
         """Returns the examples of these numbers as a split, in this order."""
         rows = np.asarray(examples, dtype=np.int64)  # (rows,)
         numbers = (rows[:, None] * self.sides + np.arange(self.sides)).ravel()  # (rows * sides,)
@@ -98,67 +98,47 @@ class Split:
             [self.ids[row] for row in rows],
             [self.genres[row] for row in rows],
             self.scores[rows] if len(self.scores) else self.scores,
-            [self.parses[number] for number in numbers] if self.parses else [],
+            [self.known[number] for number in numbers] if self.known else [],
         )
 
-    def batch(self, examples: Sequence[int] | NDArray[np.int64], table: WordTable) -> Batch:
+    def batch(self, examples: Sequence[int] | Int64s, table: WordTable) -> Batch:
         """Returns one batch for all sides: all first sentences, then all second ones."""
         numbers = [
             int(example) * self.sides + side for side in range(self.sides) for example in examples
         ]
-        trees = None
-        if self.trees is not None:
-            trees = [self.trees[self.starts[n] : self.starts[n + 1]] for n in numbers]
-        return table.batch([self.sentence(number) for number in numbers], trees)
+        annotations = None
+        if self.annotations is not None:
+            annotations = [self.annotations[self.starts[n] : self.starts[n + 1]] for n in numbers]
+        return table.batch([self.sentence(number) for number in numbers], annotations)
 
-    def with_trees(
-        self, source: TreeSource | None, word_ids: WordIds, max_length: int | None
-    ) -> Split:
-        """Returns the split with a syntax tree for every sentence.
+    def with_table(self, table: WordTable, word_ids: WordIds, text: TextPipeline) -> Split:
+        """Returns the split with indices of a word table in place of word ids, and annotations.
 
-        Args:
-            source: Makes the trees of sentences without a parse. None: the encoder reads no trees.
-            word_ids: The ids that this split was read with.
-            max_length: The length to which sentences were truncated, if they were.
-        """
-        if source is None:
-            return self
-        words = list(word_ids.ids)
-        trees: list[Tree] = []
-        for start in range(0, len(self.starts) - 1, TREE_SENTENCES):
-            numbers = range(start, min(start + TREE_SENTENCES, len(self.starts) - 1))
-            sentences = [[words[word] for word in self.sentence(number)] for number in numbers]
-            known = [self.parses[n].get(source.kind_name) for n in numbers] if self.parses else []
-            trees += source.trees(sentences, known, max_length)
-        empty = np.empty((0, source.kind.columns), dtype=np.int32)
-        return replace(self, parses=[], trees=np.concatenate([*trees, empty]))
-
-    def with_table(
-        self,
-        table: WordTable,
-        word_ids: WordIds,
-        sentence_ends: bool,
-        tree_kind: TreeKind | None = None,
-    ) -> Split:
-        """Returns the split with the indices of a word table in place of the word ids.
-
-        Args:
-            table: Its indices are those that `batch` needs; new words are added to it.
-            word_ids: The ids that this split was read with.
-            sentence_ends: Put a begin and an end token around every sentence.
-            tree_kind: The kind of the syntax trees, if there are any. Default: None.
+        New words are added to the table; the text pipeline of the model says whether sentences
+        have begin and end tokens, and annotates them.
         """
         indices = np.array([table.index_of(word) for word in word_ids.ids], dtype=np.int32)
-        tokens, starts, trees = indices[self.tokens], self.starts, self.trees
-        if sentence_ends:
-            if trees is not None and tree_kind is not None:
-                sentences = np.split(trees, starts[1:-1])
-                trees = np.concatenate([tree_kind.with_ends(tree) for tree in sentences])
+        tokens, starts = indices[self.tokens], self.starts
+        if text.sentence_ends:
             tokens = np.insert(tokens, starts[1:], table.end)
             begins = starts[:-1] + np.arange(len(starts) - 1)  # (sentences,)
             tokens = np.insert(tokens, begins, table.begin)
             starts = starts + 2 * np.arange(len(starts))
-        return replace(self, tokens=tokens, starts=starts, trees=trees)
+        annotations = self._annotate(list(word_ids.ids), text)
+        return replace(self, tokens=tokens, starts=starts, known=[], annotations=annotations)
+
+    def _annotate(self, words: list[str], text: TextPipeline) -> Annotation | None:
+        """Returns the annotations (tokens, columns) of all sentences; words: by their ids."""
+        if text.annotator is None:
+            return None
+        parts = [np.empty((0, text.annotator.columns), dtype=np.int32)]
+        for start in range(0, len(self.starts) - 1, ANNOTATED_SENTENCES):
+            numbers = range(start, min(start + ANNOTATED_SENTENCES, len(self.starts) - 1))
+            sentences = [[words[word] for word in self.sentence(number)] for number in numbers]
+            known = [self.known[number] if self.known else None for number in numbers]
+            with text.annotator.knowing(sentences, known):
+                parts += text.annotations(sentences) or []
+        return np.concatenate(parts)
 
 
 def read_split(
@@ -171,7 +151,7 @@ def read_split(
     tokens, starts, labels, scores = array("i"), array("q", [0]), array("q"), array("d")
     ids: list[str] = []
     genres: list[str | None] = []
-    parses: list[Mapping[str, Tree]] = []
+    known: list[Annotation | None] = []
     sides = 1
     for row, example in enumerate(examples):
         sentences = [example.first]
@@ -181,7 +161,7 @@ def read_split(
         for sentence in sentences:
             tokens.extend(map(word_ids.add, split_words(sentence, example.tokenized)))
             starts.append(len(tokens))
-        parses.extend(example.trees[: len(sentences)])
+        known.extend(example.annotations[: len(sentences)])
         labels.append(label_id(example.label))
         scores.append(math.nan if example.score is None else example.score)
         ids.append(example.id or str(row))
@@ -194,5 +174,58 @@ def read_split(
         ids,
         genres,
         np.array([] if all(map(math.isnan, scores)) else scores, dtype=np.float64),
-        parses,
+        known,
     )
+
+
+# --- The order of training: batches of similar length, shuffled by seed and epoch ---------------
+
+#: lengths (rows, sides) -> the keys that rows are sorted by, as in `np.lexsort`: the last is first
+SORT_KEYS: dict[str, Callable[[Int64s], tuple[Int64s, ...]]] = {
+    # The longest side decides how long a batch takes, the rest how much padding it has.
+    "longest": lambda lengths: (lengths.sum(axis=1), lengths.max(axis=1)),
+    "second": lambda lengths: (lengths[:, -1],),
+}
+
+
+def epoch_batches(lengths: Int64s, settings: TrainingSettings, epoch: int) -> list[Int64s]:
+    """Returns the batches of an epoch, which hold every row once.
+
+    The rows are sorted by length within buffers of `buffer_batches` batches and cut into batches.
+    With shuffle="rows" the rows are shuffled before that and the batches of all buffers after it;
+    with shuffle="batches" the rows keep their order, and the batches of each buffer are shuffled.
+    Seed and epoch, from 0, decide the order; lengths are (rows, sides).
+    """
+    random = np.random.default_rng((settings.seed, epoch))
+    shuffles_rows = settings.shuffle == "rows"
+    order = random.permutation(len(lengths)) if shuffles_rows else np.arange(len(lengths))
+    size, buffer_size = settings.batch_size, settings.buffer_batches * settings.batch_size
+    batches: list[Int64s] = []
+    for start in range(0, len(order), buffer_size):
+        buffer = order[start : start + buffer_size]
+        ranked = buffer[np.lexsort(SORT_KEYS[settings.sort_by](lengths[buffer]))]
+        buffered = [ranked[at : at + size] for at in range(0, len(ranked), size)]
+        batches += buffered if shuffles_rows else _shuffled(buffered, random)
+    return _shuffled(batches, random) if shuffles_rows else batches
+
+
+def _shuffled(batches: list[Int64s], random: np.random.Generator) -> list[Int64s]:
+    return [batches[number] for number in random.permutation(len(batches))]
+
+
+def count_steps(rows: int, settings: TrainingSettings) -> int:
+    """Returns the steps of an epoch."""
+    return -(-rows // settings.batch_size)
+
+
+def count_epochs(lengths: Int64s, settings: TrainingSettings) -> int:
+    """Returns the epochs of a run: as many as `steps` needs, from `min_epochs` to `epochs`.
+
+    `max_tokens` limits them too; lengths are (rows, sides).
+    """
+    if settings.steps is None:
+        return settings.epochs
+    wanted = -(-settings.steps // count_steps(len(lengths), settings))
+    if settings.max_tokens is not None:
+        wanted = min(wanted, settings.max_tokens // max(int(lengths.sum()), 1))
+    return min(max(wanted, settings.min_epochs), settings.epochs)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genpool.data.example import Example
+import numpy as np
+
+from genpool.data.reader import Example, Reader
+from genpool.data.rows import Record
+from genpool.disk.markdown import markdown_table
 from genpool.errors import InputError, unknown_name
+from genpool.evaluation import AccuracyReport
+from genpool.evaluation.similarity import ScoreReport
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.recipes import recipe_names, recipe_text
 from genpool.training.fit_inputs import Task, pair_examples, text_examples
-from genpool.training.fit_report import FitReport
 from genpool.training.loop import train_model
-from genpool.training.memory_reader import MemoryReader
-from genpool.training.run_folder import RunFolder
+from genpool.training.run import Run
+from genpool.training.run_folder import RunFolder, UnsavedRun
 from genpool.training.settings import SCRATCH, read_settings
-from genpool.training.unsaved_run import UnsavedRun
 
 Start = str | Path | SentenceEncoder | Classifier
 #: the recipe of each kind of classifier, and how its rows are checked
@@ -49,15 +54,27 @@ def fit(
     recipe, examples = RECIPES[kind]
     splits = {"train": examples(rows, targets, task, "training")}
     if dev is not None:
-        splits["dev"] = examples(*_require_pair(dev), task, "dev")
+        if not isinstance(dev, tuple | list) or len(dev) != 2:
+            raise InputError("dev is not a pair; expected dev=(texts, labels).")
+        splits["dev"] = examples(*dev, task, "dev")
     name, encoder = _start(start)
-    overrides = [f'start.model="{name}"', f'start.freeze="{freeze}"', f'data.task="{task}"']
-    numbers = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    overrides += [f"training.{key}={value}" for key, value in numbers.items() if value is not None]
-    overrides += [f"training.seed={seed}", *settings]
+    values = {
+        "start.model": name,
+        "start.freeze": freeze,
+        "data.task": task,
+        "training.epochs": epochs,
+        "training.batch_size": batch_size,
+        "training.learning_rate": learning_rate,
+        "training.seed": seed,
+    }
+    # A grid search passes NumPy's numbers.
+    plain = {
+        key: value.item() if isinstance(value, np.generic) else value
+        for key, value in values.items()
+    }
     recipe = start_recipe(recipe, name)
     run = train_model(
-        read_settings(recipe_text(recipe), overrides, recipe),
+        read_settings(recipe_text(recipe), settings, recipe, plain),
         MemoryReader(splits),
         UnsavedRun() if out is None else RunFolder(out),
         show_progress=show_progress_bar,
@@ -88,7 +105,83 @@ def _start(start: Start) -> tuple[str, SentenceEncoder | None]:
     return "memory", encoder
 
 
-def _require_pair(dev: Any) -> tuple[Any, Any]:
-    if not isinstance(dev, tuple | list) or len(dev) != 2:
-        raise InputError("dev is not a pair; expected dev=(texts, labels).")
-    return dev[0], dev[1]
+class MemoryReader(Reader):
+    """Reads lists of examples, by the names of their splits; "train" is among them."""
+
+    needs_path = False
+
+    def __init__(self, examples: Mapping[str, Sequence[Example]]) -> None:
+        super().__init__()
+        self._examples = dict(examples)
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether the examples have two sentences."""
+        return self._examples["train"][0].second is not None
+
+    def splits(self) -> list[str]:
+        """Returns the names of the splits."""
+        return list(self._examples)
+
+    def records(self, split: str) -> Iterator[Record]:
+        for row, example in enumerate(self._examples[split]):
+            yield Record("memory", row, {"example": example})
+
+    def example(self, values: Mapping[str, Any], split: str) -> Example:
+        example: Example = values["example"]
+        return example
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """The course and the scores of a fitted model; a notebook shows it as tables.
+
+    Args:
+        train_rows: rows that were trained on.
+        dev: the scores on the dev rows; the best model was chosen on them.
+        evaluations: step, training loss and dev score of each evaluation.
+        metric: the name of the dev score in `evaluations`.
+        seconds: duration of the training.
+        notes: what is to be known about the data.
+        is_partial: whether the training was stopped by Ctrl-C.
+    """
+
+    train_rows: int
+    dev: AccuracyReport | ScoreReport
+    evaluations: tuple[dict[str, Any], ...]
+    metric: str
+    seconds: float
+    notes: dict[str, str]
+    is_partial: bool = False
+
+    @classmethod
+    def from_run(cls, run: Run) -> FitReport:
+        """Returns the report of a finished run."""
+        metric, lines = run.objective.metric, run.folder.metric_lines()
+        dev = run.scored["dev"].report
+        if dev is None:
+            raise TypeError("the dev rows of a run have targets")
+        return cls(
+            len(run.prepared.train),
+            dev,
+            tuple({key: line[key] for key in ("step", "train_loss", metric)} for line in lines),
+            metric,
+            run.state.seconds,
+            dict(run.prepared.notes),
+            run.is_partial,
+        )
+
+    def to_markdown(self) -> str:
+        """Returns the report as Markdown."""
+        ended = " (stopped by Ctrl-C: the best model so far)" if self.is_partial else ""
+        steps = self.evaluations[-1]["step"] if self.evaluations else 0
+        course = f"{self.train_rows:,} training rows, {steps:,} steps, {self.seconds:,.0f} s{ended}"
+        notes = [markdown_table(("", ""), list(self.notes.items()))] if self.notes else []
+        return "\n\n".join([course, *notes, self.dev.to_markdown().strip()]) + "\n"
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def _repr_markdown_(self) -> str:
+        # A notebook renders Markdown, and would take a label like <b> for HTML.
+        return self.to_markdown().replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""How far apart the heads of a model are, and which penalties would act on them.
+"""The penalties that keep heads apart, and how far apart the heads of a model are.
 
 A penalty only acts on pairs of heads that are closer than its threshold, and an active penalty can
 still be too weak to matter. So the training loop measures both at every evaluation of a multi-head
@@ -19,32 +19,129 @@ rows of the training set. Nothing is added to a training step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from genpool.errors import InputError
 from genpool.inference.batching import evaluation_mode
 from genpool.model import Classified, Classifier, SentenceEncoder
+from genpool.pooling import Pooled
 from genpool.pooling.penalties import (
     Average,
     Penalty,
     attention_penalty,
     embedding_penalty,
     parameter_penalty,
+    scalar_attention_penalty,
 )
 from genpool.text import Batch
 from genpool.training.dataset import Split
-from genpool.training.losses import ExtraLoss, extra_terms
+from genpool.training.objective import BatchShare, ExtraLoss, LossTerm, step_loss
+from genpool.training.settings import PenaltySettings
 
 #: examples that are measured at an evaluation
 SAMPLE_EXAMPLES = 32
 #: where texts are long fewer are measured: attention weights need memory for every padded position
 MAX_PADDED_TOKENS = 4096
+
+
+def head_penalties(
+    settings: PenaltySettings, encoder: SentenceEncoder, pooled: Pooled, sides: int
+) -> list[Penalty]:
+    """Returns the penalties of a batch: one per side of a pair, as in the released program.
+
+    The parameter penalty does not depend on sentences, so there is one of it. The list is empty
+    where the model has nothing of the kind.
+    """
+    name, threshold, weight = settings.name, settings.threshold, settings.weight
+    if name == "parameter":
+        parameters = encoder.pooling.head_parameters()
+        return [] if parameters is None else [parameter_penalty(parameters, threshold, weight)]
+    values = pooled.heads if name == "embedding" else pooled.weights
+    if values is None or name == "none":
+        return []
+    if name == "scalar":
+        return [scalar_attention_penalty(side, weight) for side in values.chunk(sides)]
+    penalty = attention_penalty if name == "attention" else embedding_penalty
+    return [penalty(side, threshold, weight, settings.average) for side in values.chunk(sides)]
+
+
+class HeadPenalty:
+    """The penalty of the settings as an extra loss of the training loop."""
+
+    def __init__(self, settings: PenaltySettings) -> None:
+        self.settings = settings
+        self.needs_weights = settings.name in ("attention", "scalar")
+
+    def __call__(
+        self, model: Classifier, output: Classified, losses: Tensor, targets: Tensor
+    ) -> list[LossTerm]:
+        per_example = self.settings.name != "parameter"
+        sides = model.sentences_per_example
+        return [
+            LossTerm(penalty.term, per_example, penalty)
+            for penalty in head_penalties(self.settings, model.encoder, output.pooled, sides)
+        ]
+
+
+@dataclass
+class PenaltyMonitor:
+    """Sums over the steps since the last evaluation; part of a checkpoint.
+
+    Each process adds its share of every step, so the sums over all processes equal those of a run
+    in one process.
+    """
+
+    steps: int = 0
+    term: float = 0.0
+    active: float = 0.0
+    distance: float = 0.0
+    smallest: float = float("inf")
+
+    def update(
+        self, penalties: Sequence[Penalty], share: float = 1.0, is_new_step: bool = True
+    ) -> None:
+        """Adds the penalties of a part of a step, which is `share` of the batch."""
+        if not penalties:
+            return
+        distances = torch.cat([penalty.distances.flatten() for penalty in penalties])
+        self.steps += is_new_step
+        self.term += share * sum(float(penalty.term.detach()) for penalty in penalties)
+        active = sum(float(penalty.active) for penalty in penalties) / len(penalties)
+        self.active += share * active
+        if len(distances):
+            self.distance += share * float(distances.mean())
+            self.smallest = min(self.smallest, float(distances.min()))
+
+    def report(self) -> dict[str, float]:
+        """Returns the means over the steps as metrics; empty where there is no penalty."""
+        if not self.steps:
+            return {}
+        report = {
+            "penalty": self.term / self.steps,
+            "penalty_active": self.active / self.steps,
+            "penalty_distance_mean": self.distance / self.steps,
+        }
+        if self.smallest != float("inf"):  # one head has no pairs
+            report["penalty_distance_min"] = self.smallest
+        return report
+
+    @property
+    def is_inactive(self) -> bool:
+        """Whether not a single hinge was active."""
+        return self.steps > 0 and self.active == 0
+
+
+def inactive_warning(settings: PenaltySettings, mean_distance: float) -> str:
+    """Returns the warning for a penalty that had no active hinge since the last evaluation."""
+    return (
+        f"the {settings.name} penalty was inactive: no pair of heads was closer than its threshold "
+        f"{settings.threshold:g} in any step (mean distance {mean_distance:.3g}). It has no effect."
+    )
 
 
 @dataclass(frozen=True)
@@ -84,13 +181,9 @@ class HeadsReport:
 
     def metrics(self) -> dict[str, float]:
         """Returns the values by the names that metrics.jsonl has for them."""
-        measured = {
-            "parameter": self.parameters,
-            "attention": self.attention,
-            "embedding": self.embeddings,
-        }
         values: dict[str, float] = {}
-        for name, distances in measured.items():
+        for name in ("parameter", "attention", "embedding"):
+            distances = getattr(self, name if name == "attention" else f"{name}s")
             if distances is not None:
                 values[f"heads_{name}_distance_mean"] = distances.mean
                 values[f"heads_{name}_distance_min"] = distances.smallest
@@ -138,59 +231,42 @@ def heads_report(
         raise InputError("the batch has no sentence; expected one or more.")
     with evaluation_mode():
         pooled = encoder(batch.to(encoder.device), weights=True)
-        parameters = encoder.pooling.head_parameters()
-        weights = pooled.weights
-
-        def attention(side: Tensor) -> Penalty:
-            return attention_penalty(side, threshold, average=average)
-
-        def embedding(side: Tensor) -> Penalty:
-            return embedding_penalty(side, threshold, average=average)
-
+        parameters, attention, embeddings = (
+            head_penalties(PenaltySettings(name, 1.0, threshold, average), encoder, pooled, sides)
+            for name in ("parameter", "attention", "embedding")
+        )
         return HeadsReport(
             heads=encoder.pooling.heads,
             sentences=len(batch.mask),
             threshold=threshold,
-            parameters=None
-            if parameters is None
-            else _summary([parameter_penalty(parameters, threshold)]),
-            attention=None if weights is None else _by_side(weights, sides, attention),
-            embeddings=_by_side(pooled.heads, sides, embedding),
+            parameters=_summary(parameters) if parameters else None,
+            attention=_summary(attention) if attention else None,
+            embeddings=_summary(embeddings),
         )
 
 
 def penalty_gradient_share(
-    model: Classifier, batch: Batch, labels: Tensor, extra_losses: Sequence[ExtraLoss]
+    model: Classifier, batch: Batch, targets: Tensor, extra_losses: Sequence[ExtraLoss]
 ) -> float | None:
     """Returns how much of the gradient on the pooling's parameters is the penalty's.
 
     That is the norm of the penalty terms' gradient over the norm of the gradient of the whole loss
     (mean cross-entropy and all extra terms), both on all parameters of the pooling, on one batch
-    and without dropout. It exceeds 1 where the two pull in opposite directions.
-
-    Args:
-        model: the classifier.
-        batch: training sentences, with all first sentences before all second ones.
-        labels: (examples,) their label ids.
-        extra_losses: the run's extra losses, the penalty among them.
-
-    Returns:
-        The share; 0 where the penalty is asleep; None where no extra loss is a penalty.
+    with all first sentences before all second ones, without dropout. It exceeds 1 where the two
+    pull in opposite directions; 0 where the penalty is inactive; None where no extra loss is one.
     """
     parameters = [weight for weight in model.encoder.pooling.parameters() if weight.requires_grad]
+    rows = np.arange(len(targets))
     with evaluation_mode(), torch.enable_grad():
         needs_weights = any(extra_loss.needs_weights for extra_loss in extra_losses)
         output: Classified = model(batch.to(model.device), weights=needs_weights)
-        losses = functional.cross_entropy(
-            output.logits.float(), labels.to(model.device), reduction="none"
-        )  # (examples,)
-        terms = extra_terms(model, output, losses, extra_losses)
-        penalties = [term.value for term in terms if term.penalty is not None]
+        share = BatchShare(rows, len(rows), len(rows), processes=1)
+        loss = step_loss(model, output, targets.to(model.device), share, extra_losses)
+        penalties = [term.value for term in loss.terms if term.penalty is not None]
         if not penalties or not parameters:
             return None
-        loss = sum((term.value for term in terms), losses.mean())
         penalty_norm = _gradient_norm(torch.stack(penalties).sum(), parameters)
-        loss_norm = _gradient_norm(loss, parameters)
+        loss_norm = _gradient_norm(loss.total, parameters)
     return penalty_norm / loss_norm if loss_norm else 0.0
 
 
@@ -205,11 +281,6 @@ def sample_rows(split: Split, seed: int) -> list[int]:
             break
         rows.append(row)
     return rows
-
-
-def _by_side(values: Tensor, sides: int, penalty: Callable[[Tensor], Penalty]) -> HeadDistances:
-    """Measures the first and the second sentences of pairs apart, as the penalties do."""
-    return _summary([penalty(side) for side in values.chunk(sides)])
 
 
 def _summary(penalties: Sequence[Penalty]) -> HeadDistances:
@@ -228,7 +299,5 @@ def _gradient_norm(value: Tensor, parameters: Sequence[Tensor]) -> float:
     if not value.requires_grad:  # a constant, such as the penalty on no pair at all
         return 0.0
     gradients = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)
-    squares = [
-        float(gradient.double().square().sum()) for gradient in gradients if gradient is not None
-    ]
+    squares = [float(grad.double().square().sum()) for grad in gradients if grad is not None]
     return math.sqrt(sum(squares))

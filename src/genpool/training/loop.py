@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Sequence
-from contextlib import nullcontext
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-from genpool.data.base import Reader
-from genpool.errors import Interrupted, Stopped
+import torch
+
+from genpool.data.reader import Reader
+from genpool.errors import Interrupted, Stopped, TrainingError, require_extra
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
-from genpool.text.tree_cache import TreeCache
-from genpool.training.batches import epoch_batches
-from genpool.training.finish import scores_by_split
-from genpool.training.interrupt import STOP_SIGNALS, catch_interrupts
-from genpool.training.losses import ExtraLoss
+from genpool.training.dataset import epoch_batches
+from genpool.training.objective import ExtraLoss
 from genpool.training.preparation import prepare
-from genpool.training.processes import make_accelerator, report_lost_process
+from genpool.training.report import about_run, scores_by_split
 from genpool.training.run import Run
 from genpool.training.run_folder import RunFolder
 from genpool.training.settings import RunSettings
 from genpool.training.start_model import start_settings
-from genpool.training.tracking import about_run
+
+#: our names of precisions, and accelerate's
+PRECISIONS = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
+#: what ends a run that can be continued
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def train(
@@ -83,27 +90,17 @@ def train_model(
 ) -> Run:
     """Trains a model as `train` does and returns the finished run, which has the best weights.
 
-    Args:
-        settings: as in `train`.
-        data: as in `train`, or a reader.
-        folder: the folder of the run.
-        resume: as in `train`. Default: False.
-        show_progress: as in `train`. Default: True.
-        score_tests: as in `train`. Default: True.
-        extra_losses: as in `train`. Default: none.
-        start: the encoder to start from. None (default): that of the settings.
-        keep_partial: on Ctrl-C finish with the best weights so far, instead of raising
-            `Interrupted`. Default: False.
+    The data may be a reader, too. `start` is the encoder to start from in place of that of the
+    settings; with `keep_partial`, Ctrl-C finishes with the best weights so far instead of raising
+    `Interrupted`.
     """
     accelerator = make_accelerator(settings.training.precision)
     main: bool = accelerator.is_main_process
     settings, start = start_settings(settings, start)
     if main:
         folder.check(settings, resume)
-    parsed = TreeCache()
-    parsed.load(folder.trees)
     try:
-        prepared = prepare(settings, data, start, parsed)
+        prepared = prepare(settings, data, start)
     except KeyboardInterrupt:
         raise Stopped("stopped while the data was read; nothing was written") from None
     place = data.place if isinstance(data, Reader) else data
@@ -112,8 +109,6 @@ def train_model(
     hold = folder.held(settings, resume, about) if main else nullcontext()
     with hold, report_lost_process(accelerator):
         accelerator.wait_for_everyone()
-        if main:
-            parsed.save(folder.trees)
         run = Run(settings, prepared, folder, accelerator, show_progress, extra_losses)
         run.announce()
         if resume:
@@ -155,3 +150,83 @@ def _run_epochs(run: Run, keep_partial: bool) -> None:
                         run.stop_early()
                     if state.stopped:
                         break
+
+
+@contextmanager
+def catch_interrupts(
+    signals: Sequence[signal.Signals] = STOP_SIGNALS,
+) -> Iterator[Callable[[], bool]]:
+    """Yields a function that returns whether one of the signals has arrived.
+
+    The second signal is handled as before, so that a second Ctrl-C ends the program at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # only the main thread may set handlers
+        return
+    arrived = False
+    previous = {number: signal.getsignal(number) for number in signals}
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        nonlocal arrived
+        arrived = True
+        signal.signal(number, previous[signal.Signals(number)] or signal.SIG_DFL)
+
+    for number in previous:
+        signal.signal(number, notice)
+    try:
+        yield lambda: arrived
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+# --- Several processes under torchrun, or one ----------------------------------------------------
+
+
+def make_accelerator(precision: str) -> Any:
+    """Returns accelerate's `Accelerator` of this process, which torchrun may have started."""
+    with require_extra("training", "train"):
+        from accelerate import Accelerator
+    # accelerate joins several processes on the CPU only if it is asked for the CPU.
+    kind = torch.accelerator.current_accelerator(check_available=True)
+    shared = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    cpu = kind is None or (shared and kind.type == "mps")
+    try:
+        return Accelerator(mixed_precision=PRECISIONS[precision], cpu=cpu)
+    except ValueError as error:  # its state is shared by all accelerators of a Python process
+        raise TrainingError(
+            f"training.precision is {precision!r}, but this Python process has trained in another "
+            "precision before; start a new one."
+        ) from error
+
+
+@contextmanager
+def report_lost_process(accelerator: Any) -> Iterator[None]:
+    """Raises TrainingError if another process ended, without which this one cannot continue."""
+    try:
+        yield
+    except RuntimeError as error:
+        # gloo raises bare RuntimeError, whose text begins with its source file.
+        is_lost = isinstance(error, torch.distributed.DistError) or "gloo" in str(error)
+        if accelerator.num_processes == 1 or not is_lost:
+            raise
+        raise TrainingError(
+            f"another of the {accelerator.num_processes} processes of this run ended (was it "
+            "killed, or out of memory?), and this one cannot continue alone. The last checkpoint "
+            "is intact: continue with the same command and --resume."
+        ) from error
+
+
+def end_process_group() -> None:
+    """Ends this process, if it is one of several under torchrun; called when all is done.
+
+    The interpreter is not finalized. DistributedDataParallel keeps gloo's threads alive after the
+    process group is destroyed; one that still holds a tensor then aborts the process, now and then,
+    and torchrun reports a finished run as failed.
+    """
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return
+    torch.distributed.destroy_process_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,26 +12,32 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genpool.data.base import Reader
-from genpool.data.readers import open_reader
+from genpool.data import open_reader
+from genpool.data.reader import Reader
 from genpool.data.splits import seeded_order, stratified_share
 from genpool.encoder import ENCODERS
 from genpool.errors import DataError, counted
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
-from genpool.text.tree_cache import TreeCache
-from genpool.text.tree_source import TreeSource
-from genpool.training.build_encoder import build_encoder
-from genpool.training.dataset import Split, WordIds
-from genpool.training.objective import LabelObjective, Objective
-from genpool.training.read_rows import ROW_READERS, data_notes
+from genpool.training.dataset import Split, WordIds, read_split
+from genpool.training.objective import OBJECTIVES, Objective
 from genpool.training.settings import DataSettings, RunSettings, require_trainable
-from genpool.training.start_model import DataWords, freeze_encoder, start_encoder, start_settings
+from genpool.training.start_model import (
+    DataWords,
+    build_encoder,
+    freeze_encoder,
+    start_encoder,
+    start_settings,
+)
 
 #: tokens that `text.sentence_ends` adds to a sentence
 END_TOKENS = 2
 #: the entry of results.json that is about the run, which no scored split can be named like
 RUN_ENTRY = "run"
+#: below this number of rows, new weights learn little: an encoder that was trained before helps
+FEW_ROWS_FOR_SCRATCH = 3000
+#: labels that a note names
+MAX_NAMED_LABELS = 5
 
 
 @dataclass
@@ -56,7 +63,7 @@ class Prepared:
     dev: Split
     tests: dict[str, Split]
     notes: dict[str, str]
-    objective: Objective = field(default_factory=LabelObjective)
+    objective: Objective
     words: DataWords | None = None
     columns: dict[str, str] = field(default_factory=dict)
 
@@ -72,24 +79,19 @@ class Prepared:
         """Returns a checksum of the vocabulary, the training rows and the dev rows."""
         value = zlib.crc32("\n".join(self.model.text.vocabulary.words).encode())
         for split in (self.train, self.dev):
-            trees = [] if split.trees is None else [split.trees]
-            for values in (split.tokens, split.starts, split.labels, split.scores, *trees):
+            extra = [] if split.annotations is None else [split.annotations]
+            for values in (split.tokens, split.starts, split.labels, split.scores, *extra):
                 value = zlib.crc32(np.ascontiguousarray(values).tobytes(), value)
         return value
 
 
-@dataclass(frozen=True)
-class SplitNames:
-    """The splits of a reader by their use; dev is None if it is a share of train."""
+def choose_splits(
+    reader: Reader, settings: DataSettings
+) -> tuple[str, str | None, list[str], float]:
+    """Returns the splits to train on, to select on and to score, and the share of a held-out dev.
 
-    train: str
-    dev: str | None
-    tests: list[str]
-    dev_share: float = 0.0
-
-
-def choose_splits(reader: Reader, settings: DataSettings) -> SplitNames:
-    """Returns the names of the splits to train on, to select on and to score."""
+    Dev is None if it is a share of the training rows.
+    """
     names = reader.splits()
     # A single table is the training set, of which a share can be the dev set.
     train = "all" if names == ["all"] else "train"
@@ -120,15 +122,7 @@ def choose_splits(reader: Reader, settings: DataSettings) -> SplitNames:
         raise DataError(f"no split to score may be named {RUN_ENTRY!r}; rename it", reader.place)
     for name in [dev, *tests] if dev else tests:
         reader.columns(name)
-    return SplitNames(train, dev, tests, dev_share or 0.0)
-
-
-def open_data(settings: RunSettings, data: str | Path | Reader | None) -> Reader:
-    """Returns the reader of the data of a run."""
-    if isinstance(data, Reader):
-        return data
-    require_trainable(settings, data)
-    return open_reader(settings.reader.name, data or "", **settings.reader.options)
+    return train, dev, tests, dev_share or 0.0
 
 
 def prepare_run(
@@ -143,23 +137,18 @@ def prepare(
     settings: RunSettings,
     data: str | Path | Reader | None,
     start: SentenceEncoder | None = None,
-    tree_cache: TreeCache | None = None,
 ) -> Prepared:
     """Reads the data, builds the vocabulary, fills the word table and makes the model.
 
-    Args:
-        settings: The run.
-        data: Folder or file of the data, or a reader; None for a reader that generates it.
-        start: The model to start from. None (default): new weights.
-        tree_cache: Keeps what the parser of `text.parser` made. None (default): it is not kept.
-
-    Raises:
-        ConfigError: the data or the word vectors that the settings need are missing.
-        DataError: the data cannot be trained on.
+    `start` is the model to start from.
     """
-    reader = open_data(settings, data)
-    reader.request_trees(ENCODERS[settings.encoder.name].tree_kind)
-    names = choose_splits(reader, settings.data)
+    if isinstance(data, Reader):
+        reader = data
+    else:
+        require_trainable(settings, data)
+        reader = open_reader(settings.reader.name, data or "", **settings.reader.options)
+    reader.annotator = ENCODERS[settings.encoder.name].annotator_class
+    train_name, dev_name, test_names, dev_share = choose_splits(reader, settings.data)
     word_ids, notes = WordIds(), dict[str, str]()
     # The pipeline of the model does not exist yet; until then this one truncates and counts.
     pipeline = TextPipeline(
@@ -170,17 +159,21 @@ def prepare(
         Characters(""),
         max_length=settings.text.max_length,
     )
-    rows = ROW_READERS[settings.data.task](reader, word_ids, pipeline.words)
-    train, labels, objective = rows.read_train(names.train)
+
+    def read(name: str, label_id: Callable[[str | None], int]) -> Split:
+        return read_split(reader.read(name), word_ids, pipeline.words, label_id)
+
+    train, objective = OBJECTIVES[settings.data.task].read_train(reader, read, train_name)
+    labels = objective.labels
     train = _choose_rows(train, settings, notes)
     if not len(train):
         raise DataError("data.drop_length leaves no training row; give a larger one", reader.place)
-    if names.dev is None:
-        train, dev = _hold_out(train, labels, names.dev_share, settings.training.seed, notes)
+    if dev_name is None:
+        train, dev = _hold_out(train, labels, dev_share, settings.training.seed, notes)
     else:
-        dev = rows.read_scored(names.dev, labels)
-    tests = {name: rows.read_scored(name, labels) for name in names.tests}
-    _check_scored(reader, train, {names.dev or "dev": dev, **tests})
+        dev = objective.read_scored(reader, read, dev_name)
+    tests = {name: objective.read_scored(reader, read, name) for name in test_names}
+    _check_scored(reader, train, {dev_name or "dev": dev, **tests})
     notes |= data_notes(train, labels, start is None)
     if reader.skipped:
         notes["rows left out"] = ", ".join(f"{n:,} {why}" for why, n in reader.skipped.items())
@@ -188,19 +181,14 @@ def prepare(
         notes["maximum length"] = str(pipeline.cut)
     encoder, words = _make_encoder(settings, start, word_ids, train, notes)
     model: Classifier = (PairClassifier if reader.is_pair else TextClassifier)(encoder, labels)
-    table, ends = model.text.table(), settings.text.sentence_ends
-    trees = model.text.tree_source
-    if trees is not None:  # one of its own, with a cache, which the model does not need
-        trees = TreeSource(trees.kind_name, trees.parser, tree_cache)
+    table = model.text.table()
     # In the order of the splits: the first to use a word adds it to the table.
-    splits = [
-        split.with_trees(trees, word_ids, pipeline.max_length)
-        for split in (train, dev, *tests.values())
+    ready = [
+        split.with_table(table, word_ids, model.text) for split in (train, dev, *tests.values())
     ]
-    kind = None if trees is None else trees.kind
-    ready = [split.with_table(table, word_ids, ends, kind) for split in splits]
-    if trees is not None:
-        notes["trees"] = str(trees.report)
+    if model.text.annotator is not None:
+        notes[model.text.annotator.name] = model.text.annotator.report()
+        model.text.annotator.counts.clear()
     return Prepared(
         model,
         table,
@@ -210,7 +198,7 @@ def prepare(
         notes,
         objective,
         words,
-        reader.columns(names.train),
+        reader.columns(train_name),
     )
 
 
@@ -288,3 +276,33 @@ def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> Non
                 "name the columns: --first NAME --second NAME",
                 reader.place,
             )
+
+
+def data_notes(train: Split, labels: tuple[str, ...], from_scratch: bool) -> dict[str, str]:
+    """Returns notes on labels with a single row, rows that contradict each other, and few rows."""
+    notes = {}
+    counts = Counter(train.labels.tolist())
+    single = [label for number, label in enumerate(labels) if counts[number] == 1]
+    if single:
+        named = ", ".join(map(repr, single[:MAX_NAMED_LABELS]))
+        dots = ", ..." if len(single) > MAX_NAMED_LABELS else ""
+        notes["labels with one row"] = f"{named}{dots}: too few to learn, and none is held out"
+    texts, rows = _contradictions(train)
+    if texts:
+        notes["duplicate texts"] = f"{texts:,} with different labels ({rows:,} rows)"
+    if from_scratch and len(train) < FEW_ROWS_FOR_SCRATCH:
+        notes["warning"] = (
+            f"{len(train):,} training rows are few for new weights; start from a model that knows "
+            "words already: --start embedded (recipes texts and pairs)"
+        )
+    return notes
+
+
+def _contradictions(train: Split) -> tuple[int, int]:
+    """Returns how many texts occur with different labels, and in how many rows."""
+    labels_of: dict[tuple[bytes, ...], Counter[int]] = defaultdict(Counter)
+    for row, label in enumerate(train.labels.tolist()):
+        sides = range(row * train.sides, (row + 1) * train.sides)
+        labels_of[tuple(train.sentence(side).tobytes() for side in sides)][label] += 1
+    several = [counts for counts in labels_of.values() if len(counts) > 1]
+    return len(several), sum(counts.total() for counts in several)

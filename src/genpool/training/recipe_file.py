@@ -10,14 +10,13 @@ from typing import Any
 
 from genpool.config import PartKind, Settings, from_dict
 from genpool.errors import ConfigError
-from genpool.training.renamed_settings import rename_settings
+from genpool.registry import load_plugins
 
-#: levels of lists and tables within a value; no setting needs more than two
-MAX_NESTING = 16
 #: the range of TOML's integers, and of a seed of PyTorch
 INTEGER_BITS = 64
 #: overrides are quoted in messages up to this many characters
 MAX_QUOTED_CHARACTERS = 80
+_TOO_DEEP = "nested too deeply; expected a value, or a list of values."
 
 
 def read_recipe(
@@ -27,27 +26,25 @@ def read_recipe(
     text: str,
     overrides: Iterable[str],
     source: str | Path | None,
-    renamed: Mapping[str, str] = MappingProxyType({}),
+    values: Mapping[str, Any] = MappingProxyType({}),
+    plugins: Iterable[str] = (),
 ) -> Settings:
     """Returns the settings of a TOML text with overrides, after checking all of them.
 
-    Args:
-        cls: The dataclass of the settings.
-        parts: The names and options of each section that chooses a class by name.
-        contradictions: Returns the problems of settings that are valid alone but not together.
-        text: The recipe.
-        overrides: Settings that replace those of the recipe, such as "training.epochs=3".
-        source: The name of the recipe, for messages.
-        renamed: Old names of settings and the new ones, each as "section.key". Default: none.
-
-    Raises:
-        ConfigError: with every mistake of the recipe and the overrides.
+    `parts` are the names and options of each section that chooses a class by name, and
+    `contradictions` returns the problems of settings that are valid alone but not together.
+    `values`, by "section.key", are written over the recipe, then the overrides. The plugins and
+    those of the recipe are imported first; ConfigError has every mistake of the rest.
     """
-    values = read_toml(text, source)
-    overrides, problems = rename_settings(values, overrides, renamed)
-    problems += _remove_unusable(values) + apply_overrides(values, overrides, parts)
+    tables = read_toml(text, source)
+    listed = tables.get("plugins", [])
+    if plugins := list(plugins):
+        tables["plugins"] = listed = list(dict.fromkeys([*listed, *plugins]))
+    if isinstance(listed, list) and all(isinstance(module, str) for module in listed):
+        load_plugins(listed)  # what is not a list of names is reported with the other mistakes
+    problems = _remove_unusable(tables) + apply_overrides(tables, overrides, parts, values)
     try:
-        settings = from_dict(cls, values, parts)
+        settings = from_dict(cls, tables, parts)
     except ConfigError as error:
         raise ConfigError(problems + error.problems, source) from None
     problems += contradictions(settings)
@@ -61,16 +58,23 @@ def read_toml(text: str, source: str | Path | None) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ConfigError(f"a value is nested {_TOO_DEEP}", source) from None
+        raise ConfigError(f"a value is {_TOO_DEEP}", source) from None
     except ValueError as error:  # TOMLDecodeError, or an integer of more digits than Python reads
         raise ConfigError(f"this is not TOML: {error}", source) from None
 
 
 def apply_overrides(
-    values: dict[str, Any], overrides: Iterable[str], parts: Mapping[str, PartKind]
+    tables: dict[str, Any],
+    overrides: Iterable[str],
+    parts: Mapping[str, PartKind],
+    values: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[str]:
-    """Writes "section.key=value" overrides into the tables; returns the problems of the others."""
-    problems, settings = [], []
+    """Writes values by "section.key", then "section.key=value" overrides into the tables.
+
+    Returns the problems of the overrides that cannot be used.
+    """
+    problems = []
+    settings = [(*name.split("."), value) for name, value in values.items() if value is not None]
     for override in overrides:
         name, equals, text = (piece.strip() for piece in override.partition("="))
         keys = name.split(".")
@@ -78,31 +82,25 @@ def apply_overrides(
             problems.append(f"{_quoted(override)} is not an override; expected section.key=value.")
             continue
         try:
-            value = parse_value(text)
+            value = tomllib.loads(f"value = {text}")["value"]
+        except ValueError:  # it is not TOML, but plain text
+            value = text
         except RecursionError:
-            problems.append(f"{name} is nested {_TOO_DEEP}")
+            problems.append(f"{name} is {_TOO_DEEP}")
             continue
         if problem := _unusable(name, value):
             problems.append(problem)
         else:
-            settings.append((keys[0], keys[1], value))
+            settings.append((*keys, value))
     # Names first: options that are given beside a new name belong to it, in any order.
     for section, key, value in sorted(settings, key=lambda setting: setting[1] != "name"):
         if key == "name" and section in parts:
-            values[section] = _shared_options(values.get(section), value, parts[section])
-        table = values.setdefault(section, {})
+            tables[section] = _shared_options(tables.get(section), value, parts[section])
+        table = tables.setdefault(section, {})
         if not isinstance(table, dict):
-            table = values[section] = {"name": table}
+            table = tables[section] = {"name": table}
         table[key] = value
     return problems
-
-
-def parse_value(text: str) -> Any:
-    """Returns a value of the command line: TOML, or else the text itself."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
-        return text
 
 
 def _shared_options(section: Any, name: Any, kind: PartKind) -> dict[str, Any]:
@@ -128,23 +126,18 @@ def _remove_unusable(values: dict[str, Any]) -> list[str]:
 
 
 def _unusable(name: str, value: Any) -> str | None:
-    """Returns the problem of a value that is nested too deeply or has too large an integer."""
-    pending = [(value, 0)]  # not recursive: the nesting is what may be too deep
-    while pending:
-        entry, depth = pending.pop()
-        if isinstance(entry, dict | list):
-            if depth == MAX_NESTING:
-                return f"{name} is nested {_TOO_DEEP}"
-            entries = entry.values() if isinstance(entry, dict) else entry
-            pending += [(inner, depth + 1) for inner in entries]
-        elif isinstance(entry, int) and entry.bit_length() >= INTEGER_BITS:
-            # Python does not print an integer of thousands of digits.
-            shown = f"is {entry}" if entry.bit_length() < 4 * INTEGER_BITS else "is too large"
-            return f"{name} {shown}; expected a whole number of {INTEGER_BITS} bits (below 2**63)."
+    """Returns the problem of a value that cannot be shown, or of an integer that is too large."""
+    expected = f"expected a whole number of {INTEGER_BITS} bits (below 2**63)."
+    try:
+        shown = repr(value)
+    except RecursionError:
+        return f"{name} is {_TOO_DEEP}"
+    except ValueError:  # Python does not print an integer of thousands of digits
+        return f"{name} is too large; {expected}"
+    entries = value if isinstance(value, list) else [value]
+    if any(isinstance(entry, int) and entry.bit_length() >= INTEGER_BITS for entry in entries):
+        return f"{name} is {shown}; {expected}"
     return None
-
-
-_TOO_DEEP = f"more than {MAX_NESTING} levels deep; expected a value, or a list of values."
 
 
 def _quoted(text: str) -> str:

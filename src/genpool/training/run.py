@@ -12,34 +12,42 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from genpool.errors import Interrupted, TrainingError
+from genpool.errors import Interrupted, TrainingError, require_extra
 from genpool.model import Classified, Classifier
 from genpool.text import Batch
-from genpool.training.batches import count_epochs, count_steps, process_share
-from genpool.training.contrastive import ContrastiveLoss
-from genpool.training.finish import finish
-from genpool.training.heads import heads_report, penalty_gradient_share, sample_rows
-from genpool.training.losses import BatchShare, EncoderLoss, ExtraLoss, StepLoss, step_loss
-from genpool.training.penalty import HeadPenalty, PenaltyMonitor, is_penalized, sleep_warning
+from genpool.training.dataset import count_epochs, count_steps
+from genpool.training.heads import (
+    HeadPenalty,
+    PenaltyMonitor,
+    heads_report,
+    inactive_warning,
+    penalty_gradient_share,
+    sample_rows,
+)
+from genpool.training.objective import (
+    BatchShare,
+    ContrastiveLoss,
+    EncoderLoss,
+    ExtraLoss,
+    StepLoss,
+    step_loss,
+)
 from genpool.training.preparation import Prepared
-from genpool.training.processes import min_over_processes, sum_over_processes
-from genpool.training.report import ScoredSplit
-from genpool.training.resumable import ResumableRun
+from genpool.training.report import ScoredSplit, finish, peak_memory_mb, probabilities
 from genpool.training.run_folder import RunFolder
-from genpool.training.schedule import Decision, Schedule
-from genpool.training.scoring import probabilities
-from genpool.training.settings import RunSettings
+from genpool.training.settings import RunSettings, TrainingSettings
 from genpool.training.state import (
+    Decision,
+    ResumableRun,
     RunState,
+    Schedule,
     Sums,
-    parameter_groups,
     restore_weights,
     trainable_parameters,
     trained_weights,
 )
-from genpool.training.tracking import Tracker, peak_memory_mb
 
 #: training rows that the error for a step names
 MAX_NAMED_ROWS = 8
@@ -50,11 +58,8 @@ BEST_MODEL_SECONDS = 10.0
 class Run(ResumableRun[Classifier, RunState]):
     """A classifier in training: its parts are called by `genpool.training.loop`.
 
-    Attributes:
-        epochs: the passes over the training rows, if the run is not stopped earlier.
-        steps: the steps of all of them.
-        scored: the splits with their predictions, when the run is finished.
-        is_partial: whether Ctrl-C ended it.
+    When the run is finished, `scored` has the splits with their predictions, and `is_partial` says
+    whether Ctrl-C ended it.
     """
 
     def __init__(
@@ -83,20 +88,17 @@ class Run(ResumableRun[Classifier, RunState]):
         self.scored: dict[str, ScoredSplit] = {}
         self.is_partial = False
         self.extra_losses = list(extra_losses)
-        if is_penalized(settings.penalty):
+        if settings.penalty.is_enabled:
             self.extra_losses.insert(0, HeadPenalty(settings.penalty))
         if model.encoder.encoder.has_extra_loss:
             self.extra_losses.append(EncoderLoss())
-        self.contrastive = self._contrastive_loss()
+        training = settings.training
+        if training.contrastive_weight and self.objective.has_classes:
+            weight, temperature = training.contrastive_weight, training.contrastive_temperature
+            self.extra_losses.append(ContrastiveLoss(weight, temperature))
         self.needs_weights = any(extra_loss.needs_weights for extra_loss in self.extra_losses)
-        self.tracker = Tracker(folder.path, settings.training.tensorboard and self.main)
+        self._board = _tensorboard(folder) if training.tensorboard and self.main else None
         self._best_is_written, self._best_written_at = True, -math.inf
-
-    def _contrastive_loss(self) -> ContrastiveLoss | None:
-        settings = self.settings.training
-        if settings.contrastive_weight == 0 or not self.objective.has_classes:
-            return None
-        return ContrastiveLoss(settings.contrastive_weight, settings.contrastive_temperature)
 
     def announce(self) -> None:
         """Prints what is about to be trained."""
@@ -119,9 +121,7 @@ class Run(ResumableRun[Classifier, RunState]):
             waits = part < len(shares) - 1
             with self.accelerator.no_sync(self.wrapped) if waits else nullcontext():
                 self._add_gradients(share, part, examples)
-        norm = self._clip()
-        self._require_finite(norm, "the gradient", examples)
-        self._update()
+        self._update(examples)
         self.state.step += 1
         self.state.step_in_epoch += 1
         seconds = time.monotonic() - began
@@ -131,7 +131,8 @@ class Run(ResumableRun[Classifier, RunState]):
     def _shares(self, examples: NDArray[np.int64]) -> list[BatchShare]:
         """Returns the parts of a batch that this process computes, one after the other."""
         processes = self.accelerator.num_processes
-        rows = process_share(examples, self.accelerator.process_index, processes)
+        # In turns: a batch is sorted by length, and every process should get long and short rows.
+        rows = examples[self.accelerator.process_index :: processes]
         if not len(rows):
             return [BatchShare(examples[:1], 0, len(examples), processes)]
         count = min(self.settings.training.accumulate, len(rows))
@@ -141,20 +142,14 @@ class Run(ResumableRun[Classifier, RunState]):
         ]
 
     def _add_gradients(self, share: BatchShare, part: int, examples: NDArray[np.int64]) -> None:
-        batch, targets = self._tensors(share)
+        train, device = self.prepared.train, self.model.device
+        batch = train.batch(share.rows, self.prepared.table).to(device)
+        targets = self.objective.targets(train, share.rows).to(device)  # (examples, ...)
         output = self._forward(batch, part)
         loss = step_loss(self.model, output, targets, share, self.extra_losses)
-        if self.contrastive is not None:
-            labels = torch.from_numpy(self.prepared.train.labels[share.rows]).to(targets.device)
-            loss = loss.with_term(self.contrastive(self.model, output, labels), share)
         self._require_finite(loss.total, "the loss", examples)
         self.accelerator.backward(loss.total)
         self._record(share, batch, output, loss, is_new_step=part == 0)
-
-    def _tensors(self, share: BatchShare) -> tuple[Batch, Tensor]:
-        train, device = self.prepared.train, self.model.device
-        targets = self.objective.targets(train, share.rows)  # (examples,) or (examples, labels)
-        return train.batch(share.rows, self.prepared.table).to(device), targets.to(device)
 
     def _forward(self, batch: Batch, part: int) -> Classified:
         # Dropout is decided by seed, step, process and part: nothing about it has to be saved.
@@ -168,14 +163,11 @@ class Run(ResumableRun[Classifier, RunState]):
             output: Classified = self.wrapped(batch, weights=self.needs_weights)
         return output
 
-    def _clip(self) -> Tensor:
-        """Clips the gradients; returns their norm before that."""
-        clip = self.settings.training.clip
-        limit = clip if clip > 0 else math.inf
-        norm: Tensor = self.accelerator.clip_grad_norm_(trainable_parameters(self.model), limit)
-        return norm
-
-    def _update(self) -> None:
+    def _update(self, examples: NDArray[np.int64]) -> None:
+        """Clips the gradients and changes the weights."""
+        limit = self.settings.training.clip or math.inf
+        norm = self.accelerator.clip_grad_norm_(trainable_parameters(self.model), limit)
+        self._require_finite(norm, "the gradient", examples)
         state = self.state
         rate = state.schedule.rate_at(state.step, self.steps, self.settings.training)
         for group in self.optimizer.param_groups:
@@ -196,23 +188,16 @@ class Run(ResumableRun[Classifier, RunState]):
         if penalized:
             penalties = [term.penalty for term in penalized if term.penalty is not None]
             weight = share.factor(penalized[0]) / share.processes
-            state.watch.update(penalties, weight, is_new_step)
+            state.monitor.update(penalties, weight, is_new_step)
         if share.count:
             sums.loss += float(loss.entropy.detach())
             predicted = output.logits.argmax(dim=1).cpu().numpy()  # (examples,)
             sums.correct += int((predicted == self.prepared.train.labels[share.rows]).sum())
             sums.examples += share.count
             sums.tokens += int(batch.mask.sum())
-            sums.computed += self._computed_positions(batch)
-
-    def _computed_positions(self, batch: Batch) -> int:
-        """Returns the token positions that the layers computed.
-
-        Padding is among them only where a pooling needs the padded tensor or its weights are used.
-        """
-        if self.model.encoder.pooling.is_packed and not self.needs_weights:
-            return int(batch.mask.sum())
-        return batch.mask.numel()
+            # Padding is computed only where a pooling needs the padded tensor or weights are used.
+            is_packed = self.model.encoder.pooling.is_packed and not self.needs_weights
+            sums.computed += int(batch.mask.sum()) if is_packed else batch.mask.numel()
 
     def _require_finite(self, value: Tensor, what: str, examples: NDArray[np.int64]) -> None:
         if bool(torch.isfinite(value)):
@@ -233,18 +218,26 @@ class Run(ResumableRun[Classifier, RunState]):
     def evaluate(self) -> None:
         """Scores dev, logs a line of metrics, and acts as the schedule decides."""
         state, began = self.state, time.monotonic()
-        scores, watch, heads = self._dev_metrics(), self._gathered_monitor(), self._heads()
+        scores, monitor, heads = self._dev_metrics(), self._gathered_monitor(), self._heads()
         state.seconds += time.monotonic() - began
-        line = self._metrics(scores, watch, heads)
+        line = self._metrics(scores, monitor, heads)
         score = scores[self.objective.metric]
         error = self.objective.standard_error(score, len(self.prepared.dev))
         decision = state.schedule.after(score, self.settings.training, error)
         line["is_best"] = decision.is_best
         self._apply(decision)
         self.log(line)
-        self._report(line, decision, watch)
+        if monitor.is_inactive:
+            distance = line["penalty_distance_mean"]
+            self.say(f"warning: {inactive_warning(self.settings.penalty, distance)}")
+        if self.shown:
+            mark = " (best)" if decision.is_best else ", halved" if decision.restore else ""
+            self.say(
+                f"step {line['step']}: train loss {line['train_loss']:.4f}, "
+                f"dev {self.objective.title} {self.objective.format(score)}{mark}"
+            )
         state.stopped = decision.stop
-        state.sums, state.watch = Sums(), PenaltyMonitor()
+        state.sums, state.monitor = Sums(), PenaltyMonitor()
 
     def _apply(self, decision: Decision) -> None:
         if decision.is_best:
@@ -261,37 +254,29 @@ class Run(ResumableRun[Classifier, RunState]):
         if self._best_is_written:
             return
         restore_weights(self.model, self.best)
-        if self.main:
-            self.folder.save_model(self.folder.best, self.prepared.complete_model)
+        if self.main and self.folder.is_saved:
+            self.prepared.complete_model().save_pretrained(self.folder.best)
         self._best_is_written, self._best_written_at = True, time.monotonic()
 
     def log(self, line: dict[str, Any]) -> None:
         super().log(line)
-        if self.main:
-            self.tracker.log(line)
-
-    def _report(self, line: dict[str, Any], decision: Decision, watch: PenaltyMonitor) -> None:
-        """Prints the evaluation, with a warning where a penalty has no effect."""
-        if watch.asleep:
-            warning = sleep_warning(self.settings.penalty, line["penalty_distance_mean"])
-            self.say(f"warning: {warning}")
-        if self.shown:
-            mark = " (best)" if decision.is_best else ", halved" if decision.restore else ""
-            score = self.objective.format(line[self.objective.metric])
-            self.say(
-                f"step {line['step']}: train loss {line['train_loss']:.4f}, "
-                f"dev {self.objective.title} {score}{mark}"
-            )
+        if self._board is not None:
+            for name, value in line.items():
+                if isinstance(value, int | float):
+                    self._board.add_scalar(name, value, line["step"])
 
     def _dev_metrics(self) -> dict[str, float]:
-        """Returns the metrics of the dev set, the same in all processes."""
-        prepared, batch_size = self.prepared, self.settings.training.batch_size
-        process = (self.accelerator.process_index, self.accelerator.num_processes)
-
-        def predict(rows: range) -> NDArray[np.float32]:
-            return probabilities(self.model, prepared.dev, prepared.table, batch_size, rows)
-
-        return self.objective.dev_metrics(prepared.dev, predict, process, self._total)
+        """Returns the metrics of the dev set, of which every process scores a share."""
+        prepared, accelerator = self.prepared, self.accelerator
+        dev, processes = prepared.dev, accelerator.num_processes
+        rows = range(accelerator.process_index, len(dev), processes)
+        batch_size = self.settings.training.batch_size
+        scores = probabilities(self.model, dev, prepared.table, batch_size, rows)
+        if processes > 1:
+            padded = torch.zeros(len(dev), scores.shape[1], device=accelerator.device)
+            padded[rows.start :: rows.step] = torch.from_numpy(scores).to(padded)
+            scores = accelerator.reduce(padded, reduction="sum").cpu().numpy()
+        return self.objective.dev_metrics(dev, scores)  # scores: (rows, labels)
 
     def _heads(self) -> dict[str, float]:
         """Returns the metrics of `genpool.training.heads`; empty for a model with one head."""
@@ -301,7 +286,7 @@ class Run(ResumableRun[Classifier, RunState]):
         dev = prepared.dev.batch(sample_rows(prepared.dev, seed), prepared.table)
         penalty = self.settings.penalty
         metrics = heads_report(self.model, dev, penalty.threshold, penalty.average).metrics()
-        if is_penalized(penalty):
+        if penalty.is_enabled:
             rows = sample_rows(prepared.train, seed)
             batch = prepared.train.batch(rows, prepared.table)
             targets = self.objective.targets(prepared.train, np.asarray(rows))
@@ -311,17 +296,19 @@ class Run(ResumableRun[Classifier, RunState]):
 
     def _gathered_monitor(self) -> PenaltyMonitor:
         """Returns the monitor of all processes together."""
-        watch = self.state.watch
+        monitor = self.state.monitor
+        device = self.accelerator.device
+        smallest = torch.tensor([monitor.smallest], dtype=torch.float64, device=device)
         return replace(
-            watch,
-            term=self._total(watch.term),
-            active=self._total(watch.active),
-            distance=self._total(watch.distance),
-            smallest=min_over_processes(self.accelerator, watch.smallest),
+            monitor,
+            term=self._total(monitor.term),
+            active=self._total(monitor.active),
+            distance=self._total(monitor.distance),
+            smallest=float(self.accelerator.gather(smallest).min()),
         )
 
     def _metrics(
-        self, scores: dict[str, float], watch: PenaltyMonitor, heads: dict[str, float]
+        self, scores: dict[str, float], monitor: PenaltyMonitor, heads: dict[str, float]
     ) -> dict[str, Any]:
         """Returns a line of metrics.jsonl."""
         state, sums, settings = self.state, self.state.sums, self.settings.training
@@ -333,7 +320,7 @@ class Run(ResumableRun[Classifier, RunState]):
             "train_accuracy": totals["correct"] / totals["examples"],
             **scores,
             "learning_rate": state.schedule.rate_at(state.step - 1, self.steps, settings),
-            **watch.report(),
+            **monitor.report(),
             **heads,
             "seconds": state.seconds,
             "tokens_per_second": totals["tokens"] / max(sums.seconds, 1e-9),
@@ -362,9 +349,11 @@ class Run(ResumableRun[Classifier, RunState]):
 
     def finish(self, score_tests: bool) -> None:
         """Scores the best model and writes the report; `scored` has the splits."""
-        self.tracker.close()
+        if self._board is not None:
+            self._board.close()
         if self.main:
-            self.folder.save_model(self.folder.last, self.prepared.complete_model)
+            if self.folder.is_saved:
+                self.prepared.complete_model().save_pretrained(self.folder.last)
             restore_weights(self.model, self.best)
             self.scored = finish(self.settings, self.prepared, self.folder, score_tests)
         self.accelerator.wait_for_everyone()
@@ -380,4 +369,30 @@ class Run(ResumableRun[Classifier, RunState]):
         return f"loss {sums.loss / count:.3f}, {100 * sums.correct / count:.1f} %"
 
     def _total(self, value: float) -> float:
-        return sum_over_processes(self.accelerator, value)
+        """Returns the sum of a number over all processes."""
+        local = torch.tensor(value, dtype=torch.float64, device=self.accelerator.device)
+        return float(self.accelerator.reduce(local, reduction="sum"))
+
+
+def parameter_groups(model: Classifier, settings: TrainingSettings) -> list[dict[str, Any]]:
+    """Returns the trained parameters with a factor of the learning rate, for the optimizer.
+
+    The word table has no weight decay: a word that does not occur in a batch would shrink.
+    """
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    words = model.encoder.embedding.words
+    encoder = {id(parameter) for parameter in model.encoder.parameters()}
+    for parameter in trainable_parameters(model):
+        rate = settings.encoder_rate if id(parameter) in encoder else 1.0
+        decay = 0.0 if parameter is words else settings.weight_decay
+        groups.setdefault((rate, decay), []).append(parameter)
+    return [
+        {"params": parameters, "rate": rate, "weight_decay": decay}
+        for (rate, decay), parameters in groups.items()
+    ]
+
+
+def _tensorboard(folder: RunFolder) -> Any:
+    with require_extra("TensorBoard", "tensorboard"):
+        from torch.utils.tensorboard import SummaryWriter
+    return SummaryWriter(str(folder.path / "tensorboard"))

@@ -7,7 +7,6 @@ best/  last/       models
 predictions/       dev.tsv and one file per test split
 results.json       the scores at the end; the run is finished when it exists
 report.md          all of it for people, with pictures (not of a distillation)
-trees.safetensors  syntax trees that a parser made for this run, if any
 checkpoints/       for --resume; removed when the run is finished
 .lock              held by the process that writes the run; removed when the run is finished
 """
@@ -17,20 +16,22 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from genpool.config import to_dict
-from genpool.disk.atomic_file import atomic_file
+from genpool.disk.atomic import atomic_file
+from genpool.disk.lock import (
+    HOLDER,
+    LOCK,
+    FolderInUse,
+    held_folder,
+    remove_lock,
+    require_unheld,
+)
 from genpool.errors import TrainingError, require_extra
-from genpool.saving.saved_model import SavedModel
-from genpool.training.checkpoint import save_checkpoint
-from genpool.training.renamed_settings import rename_tables
-from genpool.training.run_lock import HOLDER, LOCK, remove_lock, require_unlocked, run_lock
 
 #: differing settings that an error names
 MAX_DIFFERENCES = 5
@@ -40,41 +41,61 @@ def settings_toml(settings: Any) -> str:
     """Returns settings as TOML, without those that are None: TOML has no word for it."""
     with require_extra("training", "train"):
         import tomli_w
-    sections = {
-        section: {key: value for key, value in values.items() if value is not None}
-        for section, values in to_dict(settings).items()
+    return tomli_w.dumps(_without_none(to_dict(settings)))
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in table.items()
+        if value is not None
     }
-    return tomli_w.dumps(sections)
 
 
-def _differences(there: str, settings: Any) -> list[str] | None:
-    """Returns the settings in which a TOML text differs; None if they cannot be read from it.
-
-    A text from before a setting existed has its default, and old names are those of today.
-    """
-    kind = type(settings)
+def _differences(text: str, settings: Any) -> list[str] | None:
+    """Returns the settings in which a TOML text differs; None if they cannot be read from it."""
     try:
-        old = tomllib.loads(there)
+        there = _dotted(tomllib.loads(text))
     except tomllib.TOMLDecodeError:  # somebody has edited it
         return None
-    if not all(isinstance(section, dict) for section in old.values()):
-        return None
-    rename_tables(old, kind.renamed)
-    usual, new = (_dotted(tomllib.loads(settings_toml(given))) for given in (kind(), settings))
-    before, now = usual | _dotted(old), usual | new
+    here = _dotted(tomllib.loads(settings_toml(settings)))
     return [
-        f"{name} is {before.get(name)!r} there, {now.get(name)!r} here"
-        for name in {**before, **now}
-        if before.get(name) != now.get(name)
+        f"{name} is {there.get(name)!r} there, {here.get(name)!r} here"
+        for name in {**there, **here}
+        if there.get(name) != here.get(name)
     ]
 
 
-def _dotted(sections: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {
-        f"{section}.{key}": value
-        for section, values in sections.items()
-        for key, value in values.items()
-    }
+def _dotted(tables: dict[str, Any]) -> dict[str, Any]:
+    dotted: dict[str, Any] = {}
+    for section, table in tables.items():
+        entries = table if isinstance(table, dict) else {"": table}
+        dotted |= {f"{section}.{key}".rstrip("."): value for key, value in entries.items()}
+    return dotted
+
+
+@contextmanager
+def run_lock(folder: Path) -> Iterator[None]:
+    """Holds the lock of an existing folder; raises TrainingError where another process does."""
+    with ExitStack() as held:
+        with _lock_errors(folder):
+            held.enter_context(held_folder(folder))
+        yield
+
+
+@contextmanager
+def _lock_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except FolderInUse as holder:
+        raise TrainingError(
+            f"{folder} is in use: {holder} is writing a run there. Wait until it has ended, or "
+            "give another folder: --out"
+        ) from None
+    except OSError as error:
+        raise TrainingError(
+            f"{folder} cannot be locked: {error.strerror or error}. Give another folder: --out"
+        ) from error
 
 
 class RunFolder:
@@ -91,7 +112,6 @@ class RunFolder:
         self.best = self.path / "best"
         self.last = self.path / "last"
         self.checkpoints = self.path / "checkpoints"
-        self.trees = self.path / "trees.safetensors"
         self.predictions = self.path / "predictions"
         self.results = self.path / "results.json"
         self.report = self.path / "report.md"
@@ -105,7 +125,8 @@ class RunFolder:
         """Raises TrainingError unless the folder is free or holds the same run; writes nothing."""
         try:
             if not self.results.is_file():  # a finished run is refused without touching it
-                require_unlocked(self.path)
+                with _lock_errors(self.path):
+                    require_unheld(self.path)
             self._check_contents(settings, resume)
         except OSError as error:  # a name that is too long, or a folder that may not be entered
             raise TrainingError(
@@ -116,7 +137,7 @@ class RunFolder:
         if self.path.is_file():
             raise TrainingError(f"{self.path} is a file. Give a folder: --out")
         if not self.config.is_file():
-            if self.path.is_dir() and not all(map(self._from_a_start, self.path.iterdir())):
+            if self.path.is_dir() and not all(map(self._is_from_a_start, self.path.iterdir())):
                 raise TrainingError(
                     f"{self.path} holds something that is not a run. Give another folder: --out"
                 )
@@ -132,6 +153,12 @@ class RunFolder:
                 f"{self.path} holds a run that is not finished. Continue it with --resume, or give "
                 "another folder: --out"
             )
+
+    def _is_from_a_start(self, entry: Path) -> bool:
+        """Whether this is of a run that was killed before it wrote config.toml."""
+        if entry == self.predictions:
+            return not any(entry.iterdir())
+        return entry == self.about or entry.name in (LOCK, HOLDER) or entry.suffix == ".tmp"
 
     def check_settings(self, settings: Any) -> None:
         """Raises TrainingError unless the run in this folder has these settings."""
@@ -149,34 +176,32 @@ class RunFolder:
     def held(self, settings: Any, resume: bool, about: dict[str, Any]) -> Iterator[None]:
         """Creates the folder if need be and holds its lock, so that no other run writes to it.
 
-        Raises:
-            TrainingError: another process holds it, or `check` refuses it: the folder may have
-                changed while the data was read.
+        Raises TrainingError where another process holds it, or `check` refuses it: the folder may
+        have changed while the data was read.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise self._cannot_create(error) from error
+            raise TrainingError(
+                f"{self.path} cannot be created: {error.strerror or error}. Give another folder: "
+                "--out"
+            ) from error
         with run_lock(self.path):
             self._check_contents(settings, resume)
-            self.remove_temporaries()
-            self.begin(settings, about)
+            self._remove_temporaries()
+            if not self.config.is_file():
+                self.begin(settings, about)
             yield
         if self.results.is_file():
             remove_lock(self.path)
 
     def begin(self, settings: Any, about: dict[str, Any]) -> None:
-        """Creates the folder. config.toml is written last: with it, there is a run."""
-        if self.config.is_file():
-            return
-        try:
-            self.predictions.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise self._cannot_create(error) from error
+        """Writes the first files; config.toml is written last: with it, there is a run."""
+        self.predictions.mkdir(parents=True, exist_ok=True)
         self.write(self.about, json.dumps(about, indent=2) + "\n")
         self.write(self.config, settings_toml(settings))
 
-    def remove_temporaries(self) -> None:
+    def _remove_temporaries(self) -> None:
         """Removes the temporary files that a killed run left here. The lock must be held."""
         targets = (self.config, self.about, self.results, self.report, self.learning_curve)
         own = (*(target.name for target in targets), "confusion-")
@@ -187,31 +212,10 @@ class RunFolder:
             with suppress(OSError):
                 path.unlink()
 
-    def _cannot_create(self, error: OSError) -> TrainingError:
-        return TrainingError(
-            f"{self.path} cannot be created: {error.strerror or error}. Give another folder: --out"
-        )
-
-    def _from_a_start(self, entry: Path) -> bool:
-        """Whether this is of a run that was killed before it wrote config.toml."""
-        if entry == self.predictions:
-            return not any(entry.iterdir())
-        return entry == self.about or entry.name in (LOCK, HOLDER) or entry.suffix == ".tmp"
-
     def write(self, path: Path, text: str) -> None:
         """Writes a text file of the run, whole or not at all."""
         with atomic_file(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
-
-    def save_model(self, path: Path, make_model: Callable[[], SavedModel]) -> None:
-        """Writes a model of the run, which is made for it: `best` or `last`."""
-        make_model().save_pretrained(path)
-
-    def save_checkpoint(
-        self, step: int, state: Mapping[str, Any], tensors: Mapping[str, Tensor]
-    ) -> None:
-        """Writes the checkpoint of a step."""
-        save_checkpoint(self.checkpoints, step, state, tensors)
 
     def log(self, line: dict[str, Any]) -> int:
         """Appends a line of metrics; returns the size of the file, which a checkpoint remembers."""
@@ -237,3 +241,30 @@ class RunFolder:
         if not self.metrics.is_file():
             return []
         return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]
+
+
+class UnsavedRun(RunFolder):
+    """Takes the place of the folder of a run that leaves no files: metrics are kept in memory."""
+
+    is_saved = False
+
+    def __init__(self) -> None:
+        super().__init__(Path("unsaved"))
+        self.lines: list[dict[str, Any]] = []
+
+    def check(self, settings: Any, resume: bool) -> None:
+        """Does nothing: there is no folder that could hold another run."""
+
+    @contextmanager
+    def held(self, settings: Any, resume: bool, about: dict[str, Any]) -> Iterator[None]:
+        """Does nothing: no other process can write this run."""
+        yield
+
+    def log(self, line: dict[str, Any]) -> int:
+        """Keeps a line of metrics."""
+        self.lines.append(line)
+        return 0
+
+    def metric_lines(self) -> list[dict[str, Any]]:
+        """Returns the lines of metrics."""
+        return self.lines

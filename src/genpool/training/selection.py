@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from safetensors.torch import load_file
 
+from genpool.disk.markdown import markdown_table, percent
 from genpool.errors import ConfigError, TrainingError
 from genpool.saving import storage
-from genpool.training.finish import finish, scores_by_split
 from genpool.training.loop import train
 from genpool.training.preparation import RUN_ENTRY, prepare_run
-from genpool.training.repeated_runs import same_model_reason
+from genpool.training.report import finish, score_text, scores_by_split
 from genpool.training.run_folder import RunFolder
-from genpool.training.selection_names import folder_name, value_texts
-from genpool.training.selection_report import ReportRow, selection_report
 from genpool.training.settings import RunSettings, read_settings, require_trainable
 from genpool.training.start_model import start_settings
 
 #: settings that change nothing where there is no penalty
 PENALTY_ONLY = ("penalty.weight", "penalty.threshold")
+#: what may be in a folder's name on every system; upper case may not, because on some systems two
+#: names that differ in case alone are the same
+_SIMPLE = re.compile(r"[a-z0-9_+-](?:[a-z0-9._+-]*[a-z0-9_+-])?")
+_UNSAFE = re.compile(r"[^a-z0-9_+-]+")
+MAX_VALUE_CHARACTERS = 40
+MAX_NAME_CHARACTERS = 150
 
 
 class Choice(NamedTuple):
@@ -39,11 +47,12 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A combination of values, by setting, and its run."""
+    """A combination of values, by setting, its run, and why it is not run, if so."""
 
     values: Mapping[str, str]
     settings: RunSettings
     folder: RunFolder
+    not_run: str = ""
 
     @property
     def title(self) -> str:
@@ -70,6 +79,8 @@ def select(
     resume: bool = False,
     show_progress: bool = True,
     score_tests: bool = True,
+    values: Mapping[str, Any] = MappingProxyType({}),
+    plugins: Sequence[str] = (),
 ) -> Choice:
     """Trains a run for each combination of values and chooses the one with the best dev accuracy.
 
@@ -85,6 +96,8 @@ def select(
         resume: Keep finished runs and continue the one that stopped. Default: False.
         show_progress: Show progress on standard error. Default: True.
         score_tests: Score the test splits with the chosen model. Default: True.
+        values: Settings that all runs share, as `read_settings` takes them. Default: none.
+        plugins: Modules that register classes, as `read_settings` takes them. Default: none.
 
     Returns:
         The choice; of equals the first. Under torchrun its results are empty in all processes but
@@ -95,17 +108,20 @@ def select(
         TrainingError: the folder holds runs of another selection.
     """
     axes = parse_selections([selections] if isinstance(selections, str) else selections)
-    candidates = _candidates(recipe, overrides, axes, Path(out))
+
+    def read(own: list[str]) -> RunSettings:
+        return read_settings(recipe, [*overrides, *own], values=values, plugins=plugins)
+
+    candidates = _candidates(read, axes, Path(out))
     _require_own_runs(Path(out), candidates)
     for candidate in candidates:
         require_trainable(candidate.settings, data)
     is_main = int(os.environ.get("RANK", "0")) == 0
     trained: list[Candidate] = []
-    rows: list[ReportRow] = []
-    for candidate in candidates:
+    for number, candidate in enumerate(candidates):
         finished = resume and candidate.folder.results.is_file()
         if not finished and (reason := _repeats(candidate, trained)):
-            rows.append(ReportRow(candidate.values, note=f"not run: {reason}"))
+            candidates[number] = replace(candidate, not_run=f"not run: {reason}")
             if is_main:
                 print(f"{candidate.title}: not run: {reason}", file=sys.stderr, flush=True)
             continue
@@ -117,13 +133,11 @@ def select(
             path = candidate.folder.path
             train(candidate.settings, data, path, resume, show_progress, score_tests=False)
         trained.append(candidate)
-        rows.append(ReportRow(candidate.values, candidate.dev_score()))
-    accuracies = [candidate.dev_score() for candidate in trained]
-    best = trained[accuracies.index(max(accuracies))]
+    best = max(trained, key=Candidate.dev_score)
     if not is_main:
         return Choice(best.values, best.folder.best, {})
     scores = _score_tests(best, data) if score_tests else best.scores()
-    page = selection_report(axes, rows, best.values, best.folder.best, scores, score_tests)
+    page = _report(axes, candidates, best, scores, score_tests)
     best.folder.write(Path(out) / "selection.md", page)
     return Choice(best.values, best.folder.best, scores)
 
@@ -152,17 +166,48 @@ def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
     return axes
 
 
+def value_texts(values: str) -> list[str]:
+    """Returns the values of a list; commas within brackets or quotes do not separate.
+
+    "1, 0.1" -> ["1", "0.1"]; "[1,3], [5]" -> ["[1,3]", "[5]"]
+    """
+    pieces = re.findall(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,])+""", values)
+    return [piece.strip() for piece in pieces if piece.strip()]
+
+
+def folder_name(values: Mapping[str, str]) -> str:
+    """Returns a folder's name for a combination of values, different for every combination.
+
+    "penalty.weight=0.1,pooling.heads=5" for simple values. Where a value holds characters that some
+    system does not allow, a hash of it takes their place.
+    """
+    name = ",".join(f"{key}={_safe(value)}" for key, value in values.items())
+    if len(name) <= MAX_NAME_CHARACTERS:
+        return name
+    return f"{name[:MAX_NAME_CHARACTERS].rstrip('.')}-{_hash(name)}"
+
+
+def _safe(value: str) -> str:
+    if len(value) <= MAX_VALUE_CHARACTERS and _SIMPLE.fullmatch(value):
+        return value
+    slug = _UNSAFE.sub("-", value.lower())[-MAX_VALUE_CHARACTERS:].strip("-")
+    return f"{slug}-{_hash(value)}".lstrip("-")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 def _candidates(
-    recipe: str, overrides: Sequence[str], axes: Mapping[str, Sequence[str]], out: Path
+    read: Callable[[list[str]], RunSettings], axes: Mapping[str, Sequence[str]], out: Path
 ) -> list[Candidate]:
     """Returns all combinations, after checking the settings of each."""
     candidates: list[Candidate] = []
     problems: dict[str, None] = {}  # most mistakes are those of many combinations
     for combination in product(*axes.values()):
         values = dict(zip(axes, combination, strict=True))
-        own = [f"{key}={value}" for key, value in values.items()]
         try:
-            settings = read_settings(recipe, [*overrides, *own])
+            settings = read([f"{key}={value}" for key, value in values.items()])
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
             continue
@@ -194,13 +239,77 @@ def _require_own_runs(out: Path, candidates: Iterable[Candidate]) -> None:
 def _repeats(candidate: Candidate, trained: Iterable[Candidate]) -> str | None:
     """Returns why a candidate would be the same model as one that is trained, if so."""
     for other in trained:
-        reason = same_model_reason(candidate.settings, other.settings, other.folder.metric_lines())
-        if reason is not None:
+        if reason := _same_model_reason(candidate.settings, other):
             return f"{reason}, same model as {other.title}"
     return None
+
+
+def _same_model_reason(settings: RunSettings, other: Candidate) -> str | None:
+    """Returns why a run would end with the weights of another, bit for bit; or None.
+
+    With every hinge inactive in every step the penalty and its gradient are exactly zero, so that
+    neither its weight nor a threshold below all distances has any effect.
+    """
+    there, here = other.settings.penalty, settings.penalty
+    changed = replace(here, weight=there.weight, threshold=there.threshold)
+    if replace(settings, penalty=there) != other.settings or changed != there:
+        return None
+    if here.name == "none":
+        return "penalty.name is none"
+    # A weight of 0 leaves the term out: that is another computation, if only in its rounding.
+    if not all(0 < penalty.weight < math.inf for penalty in (there, here)):
+        return None
+    lines = other.folder.metric_lines()
+    if not lines or any(line.get("penalty_active") != 0 for line in lines):
+        return None
+    closest = min(line.get("penalty_distance_min", -math.inf) for line in lines)
+    is_without_effect = here.threshold <= max(there.threshold, closest)
+    return f"inactive at threshold {here.threshold:g}" if is_without_effect else None
 
 
 def _score_tests(best: Candidate, data: str | Path | None) -> dict[str, Any]:
     settings, prepared = prepare_run(best.settings, data)
     prepared.load_weights(load_file(best.folder.best / storage.WEIGHTS))
     return scores_by_split(finish(settings, prepared, best.folder, score_tests=True))
+
+
+def _report(
+    axes: Mapping[str, Sequence[str]],
+    candidates: Sequence[Candidate],
+    chosen: Candidate,
+    scores: Mapping[str, Any],
+    tests_scored: bool,
+) -> str:
+    """Returns the text of selection.md: every combination with its dev score, and the choice."""
+    dev = [None if candidate.not_run else candidate.dev_score() for candidate in candidates]
+    cells = ["-" if score is None else percent(score) for score in dev]
+    best, table = chosen.dev_score(), []
+    for candidate, score, cell in zip(candidates, dev, cells, strict=True):
+        note = "level with the chosen one" if score == best else candidate.not_run
+        is_chosen = candidate.values == chosen.values
+        table.append([*candidate.values.values(), cell, "chosen" if is_chosen else note])
+    title = "accuracy" if "accuracy" in scores["dev"] else "Spearman"
+    parts = [f"# Choice of {' and '.join(axes)} by dev {title}"]
+    parts.append(markdown_table([*axes, f"dev {title}", "note"], table))
+    if len(axes) == 2:  # the first setting down, the second across
+        (down, first), (across, second) = axes.items()
+        grid = {
+            (candidate.values[down], candidate.values[across]): f"**{cell}**"
+            if candidate.values == chosen.values
+            else cell
+            for candidate, cell in zip(candidates, cells, strict=True)
+        }
+        header = [down, *(f"{across} = {value}" for value in second)]
+        rows = [[value, *(grid[value, other] for other in second)] for value in first]
+        parts += ["## The same as a grid", markdown_table(header, rows)]
+    parts.append(f"The model: `{chosen.folder.best}`")
+    tests = [
+        f"- {name}: {score_text(score).removeprefix('accuracy: ')}"
+        for name, score in scores.items()
+        if name != "dev"
+    ]
+    if not tests_scored:
+        parts.append("The test splits were not scored (`--no-test`).")
+    elif tests:
+        parts += ["Scored once, after the choice:", "\n".join(tests)]
+    return "\n\n".join(parts) + "\n"

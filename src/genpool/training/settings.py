@@ -6,7 +6,8 @@ import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from genpool.config import (
     ClassifierSettings,
@@ -18,18 +19,22 @@ from genpool.config import (
     TextSettings,
     from_dict,
 )
-from genpool.data.base import BAD_ROWS
+from genpool.data.reader import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
-from genpool.errors import ConfigError, unknown_name
+from genpool.errors import ConfigError, InputError, unknown_name
+from genpool.model import PairClassifier, SentenceEncoder
 from genpool.pooling import POOLINGS
 from genpool.saving.saved_model import PARTS as MODEL_PARTS
-from genpool.training.model_size import size_problems
+from genpool.tensors.meta import on_meta_device
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.training.recipe_file import read_recipe, read_toml
 
 #: the name of "no model to start from"
 SCRATCH = "scratch"
 #: the name of the sentence encoder inside the package
 EMBEDDED = "embedded"
+#: more are taken for a mistake of typing: 400 GB of weights, four times as much in training
+MAX_PARAMETERS = 10**11
 Freeze = Literal["nothing", "words", "encoder"]
 
 
@@ -138,6 +143,11 @@ class PenaltySettings:
     threshold: float = field(default=1.0, metadata={"minimum": 0.0})
     average: Literal["sentence", "batch"] = "sentence"
 
+    @property
+    def is_enabled(self) -> bool:
+        """Whether a penalty is added to the loss."""
+        return self.name != "none" and self.weight > 0
+
 
 @dataclass(frozen=True)
 class TrainingSettings:
@@ -174,7 +184,7 @@ class TrainingSettings:
         evaluate_every: Steps between evaluations within an epoch, at whose end there is always one.
             None (default): once an epoch.
         contrastive_weight: Of the supervised contrastive loss, which draws rows of one label
-            together (`genpool.training.contrastive`). Default: 0, which leaves it out.
+            together (`genpool.training.objective`). Default: 0, which leaves it out.
         contrastive_temperature: Of that loss. Default: 0.1.
         save_minutes: Minutes between checkpoints within an epoch. Default: 10.
         precision: "float32" (default), or "bfloat16" or "float16" if the device supports it.
@@ -209,11 +219,14 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """All settings of a training run: what a recipe holds, with the defaults of the rest."""
+    """All settings of a training run: what a recipe holds, with the defaults of the rest.
 
-    #: old names of settings and the new ones, each as "section.key"
-    renamed: ClassVar[Mapping[str, str]] = {}
+    Attributes:
+        plugins: Modules that register poolings, encoders or readers of your own; they are imported
+            before the other settings are checked. Default: none.
+    """
 
+    plugins: tuple[str, ...] = ()
     reader: Part = Part("table")
     data: DataSettings = DataSettings()
     start: StartSettings = StartSettings()
@@ -242,7 +255,11 @@ class RunSettings:
 
 
 def read_settings(
-    text: str, overrides: Iterable[str] = (), source: str | Path | None = None
+    text: str,
+    overrides: Iterable[str] = (),
+    source: str | Path | None = None,
+    values: Mapping[str, Any] = MappingProxyType({}),
+    plugins: Iterable[str] = (),
 ) -> RunSettings:
     """Returns the settings of a recipe for `genpool train`.
 
@@ -250,9 +267,14 @@ def read_settings(
         text: The recipe, in TOML; `genpool.recipes.recipe_text` returns that of a name.
         overrides: Settings that replace those of the recipe, as "section.key=value". Default: none.
         source: The name of the recipe, for messages. Default: None.
+        values: Settings as Python values, by "section.key"; they replace those of the recipe, and
+            overrides replace them. None keeps the value of the recipe. Default: none.
+        plugins: Modules that register poolings, encoders or readers, in addition to `plugins` of
+            the recipe. Default: none.
 
     Raises:
-        ConfigError: with every mistake of the recipe and the overrides.
+        ConfigError: with every mistake of the recipe and the overrides; or a plugin cannot be
+            imported.
 
     Example:
         >>> from genpool.recipes import recipe_text
@@ -262,8 +284,9 @@ def read_settings(
     """
     if "teacher" in read_toml(text, source):
         raise ConfigError("this recipe has a teacher: run it with genpool distil", source)
-    renamed = RunSettings.renamed
-    return read_recipe(RunSettings, PARTS, _contradictions, text, overrides, source, renamed)
+    return read_recipe(
+        RunSettings, PARTS, _contradictions, text, overrides, source, values, plugins
+    )
 
 
 def require_trainable(settings: RunSettings, data: str | Path | None) -> None:
@@ -304,7 +327,9 @@ def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[s
     for cls in READERS[name].__mro__:
         if "__init__" in vars(cls):
             hints = {**typing.get_type_hints(vars(cls)["__init__"]), **hints}
-    shape = make_dataclass("Options", [(key, hints[key], field(default=None)) for key in known])
+    shape = make_dataclass(
+        "Options", [(key, hints.get(key, Any), field(default=None)) for key in known]
+    )
     try:
         from_dict(shape, {key: options[key] for key in known if key in options}, {})
     except ConfigError as error:
@@ -337,4 +362,33 @@ def _contradictions(settings: RunSettings) -> list[str]:
             "data.drop_counts_ends is true, but text.sentence_ends is false: there are no begin "
             "and end tokens to count."
         )
-    return problems + size_problems(settings.model)
+    return problems + _size_problems(settings.model)
+
+
+def _size_problems(settings: ModelSettings) -> list[str]:
+    """Returns why no model can have these settings, if so; takes no memory.
+
+    The number of words is not known yet, so that only the width of the word table counts.
+    """
+    text = TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""))
+    try:
+        with on_meta_device():
+            model = PairClassifier(SentenceEncoder(text, settings), ("a", "b"))
+    except ConfigError as error:
+        return error.problems
+    except InputError as error:
+        return [str(error)]
+    except (RuntimeError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        return [f"a tensor of the model would be too large ({reason})."]
+    counts = {
+        name: sum(parameter.numel() for parameter in room.parameters())
+        for name, room in (*model.encoder.named_children(), ("classifier", model.mlp))
+    }
+    if sum(counts.values()) <= MAX_PARAMETERS:
+        return []
+    largest = max(counts, key=lambda name: counts[name])
+    return [
+        f"the model would have {sum(counts.values()):,} parameters, most of them in {largest} "
+        f"({counts[largest]:,}); expected at most {MAX_PARAMETERS:,}."
+    ]

@@ -1,8 +1,9 @@
-"""Starting from a model: its encoder, with the words of the new data added.
+"""The encoder that a run starts from: new weights, or those of a model.
 
-While it is trained, the encoder holds the vectors of the words that occur in the data and no
-others: no other word has a gradient, and a step takes a fraction of the time. `DataWords.complete`
-puts the trained vectors back among those of all words.
+New weights have a vocabulary of the training text and word vectors from a file. A model gets the
+words of the new data. While it is trained, its encoder holds the vectors of the words that occur in
+the data and no others: no other word has a gradient, and a step takes a fraction of the time.
+`DataWords.complete` puts the trained vectors back among those of all words.
 """
 
 from __future__ import annotations
@@ -14,47 +15,130 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from genpool.config import ModelSettings
-from genpool.errors import ConfigError
+from genpool.config import ModelSettings, ngrams_of
+from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.model import Classifier, SentenceEncoder
 from genpool.tensors.meta import on_meta_device
-from genpool.text import TextPipeline, Vocabulary, canonical
-from genpool.text.folding import folded
+from genpool.text import (
+    Characters,
+    TextPipeline,
+    Vocabulary,
+    WordTokenizer,
+    WordVectors,
+    canonical,
+    read_vectors,
+    vector_table,
+    wanted_words,
+)
+from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
-from genpool.training.settings import EMBEDDED, Freeze, RunSettings
+from genpool.training.settings import (
+    EMBEDDED,
+    Freeze,
+    RunSettings,
+    VectorSettings,
+    VocabularySettings,
+    frozen_random_table,
+)
 
 #: sections of the settings that the start model decides
 MODEL_SECTIONS = ("embedding", "encoder", "pooling", "projection")
 _WORDS, _LETTERS = "embedding.words", "embedding.spelling.letters"
 
 
+def build_encoder(
+    settings: ModelSettings,
+    vocabulary_settings: VocabularySettings,
+    vector_settings: VectorSettings,
+    seed: int,
+    word_counts: Counter[str],
+    notes: dict[str, str],
+) -> SentenceEncoder:
+    """Returns an encoder with initial weights and, if there is a vector file, its word vectors.
+
+    `word_counts` says how often each word occurs in the training text; notes receive the size of
+    the vocabulary and the coverage of the vectors.
+    """
+    if problems := frozen_random_table(settings.embedding, vector_settings):
+        raise ConfigError(problems)
+    counts: Counter[str] = Counter()
+    for word, count in word_counts.items():
+        entry = canonical(word)
+        counts[entry.lower() if vocabulary_settings.lower_case else entry] += count
+    vectors = None
+    if vector_settings.path and vocabulary_settings.vector_words:
+        vectors = read_vectors(vector_settings.path)
+    vocabulary = Vocabulary.build(
+        counts,
+        vocabulary_settings.minimum_count,
+        vectors.rows if vectors else (),
+        settings.text.lower_case_fallback,
+        settings.text.folding,
+    )
+    characters = ngrams_of(settings.embedding) or Characters.build(vocabulary.words[4:])
+    notes["vocabulary"] = f"{len(vocabulary):,} words, {len(characters):,} characters"
+    text = TextPipeline(
+        WordTokenizer(settings.text.rules, settings.text.folding),
+        vocabulary,
+        characters,
+        settings.text.sentence_ends,
+        settings.text.max_length,
+    )
+    torch.manual_seed(seed)
+    try:
+        encoder = SentenceEncoder(text, settings)
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, RuntimeError) and "alloc" not in str(error):
+            raise
+        raise TrainingError(
+            f"the model does not fit into memory ({str(error).splitlines()[0]}). Choose smaller "
+            "sizes, or fewer words: --set vocabulary.minimum_count=2"
+        ) from error
+    if vector_settings.path:
+        if vectors is None:
+            fallback = vector_settings.lower_case_fallback
+            vectors = read_vectors(vector_settings.path, only=wanted_words(vocabulary, fallback))
+        notes["coverage"] = _fill_word_table(encoder, vectors, vector_settings, counts, seed)
+    return encoder
+
+
+def _fill_word_table(
+    encoder: SentenceEncoder,
+    vectors: WordVectors,
+    settings: VectorSettings,
+    counts: Counter[str],
+    seed: int,
+) -> str:
+    """Copies the vectors into the word table; returns what they cover, in words."""
+    dim = encoder.settings.embedding.word_dim
+    if vectors.dim != dim:
+        raise DataError(
+            f"the vectors have {vectors.dim} dimensions, but embedding.word_dim is {dim}: "
+            f"--set embedding.word_dim={vectors.dim}",
+            settings.path,
+        )
+    table, coverage = vector_table(
+        encoder.text.vocabulary, vectors, counts, seed, settings.std, settings.lower_case_fallback
+    )
+    with torch.no_grad():
+        encoder.embedding.words.copy_(torch.from_numpy(table))  # (vocabulary, dim)
+    return str(coverage)
+
+
 def start_settings(
     settings: RunSettings, start: SentenceEncoder | None = None
 ) -> tuple[RunSettings, SentenceEncoder | None]:
-    """Returns the complete settings of a run, and the encoder that it starts from.
+    """Returns the settings of a run with those of the model that it starts from, and that encoder.
 
-    Args:
-        settings: the settings of a recipe.
-        start: the encoder. None (default): that of `start.model`, which is loaded; without one,
-            None is returned.
-
-    Raises:
-        FolderError: the folder of the model is missing, or not a genpool model.
-        ConfigError: the settings contradict the model.
+    The model is that of `start.model` unless it is given; None is returned for new weights.
+    Raises ConfigError if the recipe or an override contradicts the model.
     """
     name = settings.start.model
     if start is None and not settings.start.is_scratch:
         start = SentenceEncoder.from_pretrained(None if name == EMBEDDED else name)
-    return (settings, None) if start is None else (with_start_settings(settings, start), start)
-
-
-def with_start_settings(settings: RunSettings, encoder: SentenceEncoder) -> RunSettings:
-    """Returns the settings of a run with those of the model that it starts from.
-
-    Raises:
-        ConfigError: the recipe or an override gives one of them another value.
-    """
-    model, defaults = encoder.settings, RunSettings()
+    if start is None:
+        return settings, None
+    model, defaults = start.settings, RunSettings()
     dropout = settings.start.dropout
     if dropout is not None:
         model = replace(model, embedding=replace(model.embedding, dropout=dropout))
@@ -79,7 +163,7 @@ def with_start_settings(settings: RunSettings, encoder: SentenceEncoder) -> RunS
     if problems:
         raise ConfigError(problems)
     sections = {section: getattr(model, section) for section in MODEL_SECTIONS}
-    return replace(settings, text=text, **sections)
+    return replace(settings, text=text, **sections), start
 
 
 @dataclass(frozen=True)
@@ -126,15 +210,8 @@ def start_encoder(
     """Returns the start model with the words of the data, and how to get all words back.
 
     A new word starts from the vector that the model has given it so far: that of unknown words,
-    which its characters tell apart from the first step on, or that of its n-grams.
-
-    Args:
-        start: the model to start from.
-        settings: the settings of the run's model.
-        data_words: all words of all splits.
-        new_counts: how often each word occurs in the training rows.
-        minimum_count: occurrences that a word needs to be added.
-        notes: receives the number of words.
+    which its characters tell apart from the first step on, or that of its n-grams. `data_words` are
+    those of all splits, `new_counts` how often each occurs in the training rows.
     """
     old, pipeline = start.text.vocabulary, start.text
     known = sorted({old.id(word) for word in data_words} - set(range(len(SPECIAL_WORDS))))

@@ -1,22 +1,94 @@
-"""Where a run is: together with the tensors, this is all that a checkpoint holds."""
+"""Where a run is: its schedule and sums, their checkpoints on disk, and a run that continues.
+
+A checkpoint is a folder with safetensors and JSON. It is written beside the others and renamed when
+complete; the two newest are kept, so that a damaged one is never the only one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Self
+import json
+import os
+import shutil
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 
 import torch
+from rich.console import Console
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from genpool.model import Classifier
-from genpool.training.penalty import PenaltyMonitor
-from genpool.training.schedule import Schedule
+from genpool.errors import Interrupted, TrainingError
+from genpool.training.heads import PenaltyMonitor
+from genpool.training.run_folder import RunFolder
 from genpool.training.settings import TrainingSettings
+
+TENSORS, STATE = "state.safetensors", "state.json"
+#: checkpoints that are kept
+KEPT = 2
+
+
+class Decision(NamedTuple):
+    """What follows from an evaluation.
+
+    `is_best`: the model is at least as good as the best so far; `restore`: go back to the best
+    weights; `stop`: end the training.
+    """
+
+    is_best: bool
+    restore: bool = False
+    stop: bool = False
+
+
+@dataclass
+class Schedule:
+    """When to lower the learning rate and when to stop.
+
+    "restore-halve" is the rule of the released program: when dev accuracy is below the best so far,
+    restore the best weights and halve the learning rate (Adam's moments are kept); stop at the last
+    halving. A tie counts as an improvement. "constant" keeps the rate and may stop by patience.
+    "linear" does the same with a rate that depends on the step (`rate_at`), and takes scores within
+    a standard error of the best for a tie: on a small dev set the highest of many is a lucky one,
+    and later weights, at a lower rate, are better.
+    """
+
+    learning_rate: float
+    best: float = -1.0
+    halvings: int = 0
+    worse_in_a_row: int = 0
+
+    def rate_at(self, step: int, steps: int, settings: TrainingSettings) -> float:
+        """Returns the learning rate of a step, from 0, of a run of so many steps."""
+        if settings.schedule != "linear":
+            return self.learning_rate
+        rising = max(1, round(settings.warmup * steps))
+        falling = max(steps - rising, 1)
+        return self.learning_rate * min((step + 1) / rising, max(steps - step, 1) / falling, 1.0)
+
+    def after(
+        self, score: float, settings: TrainingSettings, standard_error: float = 0.0
+    ) -> Decision:
+        """Returns the decision after an evaluation, and updates the schedule; more is better."""
+        tolerance = standard_error if settings.schedule == "linear" else 0.0
+        if score >= self.best - tolerance:
+            self.best, self.worse_in_a_row = max(self.best, score), 0
+            return Decision(is_best=True)
+        self.worse_in_a_row += 1
+        if settings.schedule != "restore-halve":
+            patience = settings.patience
+            return Decision(False, stop=patience is not None and self.worse_in_a_row >= patience)
+        self.halvings += 1
+        self.learning_rate /= 2
+        return Decision(False, restore=True, stop=self.halvings >= settings.halvings)
 
 
 @dataclass(kw_only=True)
 class SavedState:
-    """What every resumable run remembers.
+    """What every resumable run remembers; with the tensors, all that a checkpoint holds.
 
     Attributes:
         data: a fingerprint of the training data, so that a run is not continued on other data.
@@ -61,7 +133,7 @@ class RunState(SavedState):
         seconds: the time that steps and evaluations have taken so far.
         stopped: whether the schedule has ended the run.
         sums: totals since the last evaluation.
-        watch: the penalty since the last evaluation.
+        monitor: the penalty since the last evaluation.
     """
 
     schedule: Schedule
@@ -69,39 +141,24 @@ class RunState(SavedState):
     seconds: float = 0.0
     stopped: bool = False
     sums: Sums = field(default_factory=Sums)
-    watch: PenaltyMonitor = field(default_factory=PenaltyMonitor)
+    monitor: PenaltyMonitor = field(default_factory=PenaltyMonitor)
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
         parts = {
             "schedule": Schedule(**saved["schedule"]),
             "sums": Sums(**saved["sums"]),
-            "watch": PenaltyMonitor(**saved["watch"]),
+            "monitor": PenaltyMonitor(**saved["monitor"]),
         }
         return cls(**{**saved, **parts})
+
+
+# --- Weights -------------------------------------------------------------------------------------
 
 
 def trainable_parameters(model: nn.Module) -> list[nn.Parameter]:
     """Returns the parameters that training changes."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
-
-
-def parameter_groups(model: Classifier, settings: TrainingSettings) -> list[dict[str, Any]]:
-    """Returns the trained parameters with a factor of the learning rate, for the optimizer.
-
-    The word table has no weight decay: a word that does not occur in a batch would shrink.
-    """
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    words = model.encoder.embedding.words
-    encoder = {id(parameter) for parameter in model.encoder.parameters()}
-    for parameter in trainable_parameters(model):
-        rate = settings.encoder_rate if id(parameter) in encoder else 1.0
-        decay = 0.0 if parameter is words else settings.weight_decay
-        groups.setdefault((rate, decay), []).append(parameter)
-    return [
-        {"params": parameters, "rate": rate, "weight_decay": decay}
-        for (rate, decay), parameters in groups.items()
-    ]
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -121,37 +178,185 @@ def restore_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
             parameters[name].copy_(weight)
 
 
-def state_tensors(
-    model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor]
-) -> dict[str, Tensor]:
-    """Returns the weights, Adam's moments and the best weights, by name."""
-    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-    tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
-    for number, moments in optimizer.state_dict()["state"].items():
-        tensors |= {f"adam.{number}.{name}": tensor for name, tensor in moments.items()}
-    return tensors
+# --- Checkpoints ---------------------------------------------------------------------------------
 
 
-def load_tensors(
-    tensors: dict[str, Tensor], model: nn.Module, optimizer: torch.optim.Optimizer
-) -> dict[str, Tensor]:
-    """Loads tensors of `state_tensors` into model and optimizer; returns the best weights."""
-    model.load_state_dict(_with_prefix("model.", tensors))
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in _with_prefix("adam.", tensors).items():
-        number, _, key = name.partition(".")
-        moments.setdefault(int(number), {})[key] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-    devices = {name: parameter.device for name, parameter in model.named_parameters()}
-    return {
-        name: tensor.to(devices[name]) for name, tensor in _with_prefix("best.", tensors).items()
-    }
+class Checkpoint(NamedTuple):
+    """What was saved, and a warning for every newer checkpoint that could not be read."""
+
+    state: dict[str, Any]
+    tensors: dict[str, Tensor]
+    warnings: list[str]
 
 
-def _with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the tensors whose names begin with the prefix, named without it."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
+def save_checkpoint(
+    folder: Path, step: int, state: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> None:
+    """Writes the checkpoint of a step, then removes all but the newest ones."""
+    unfinished = folder / ".unfinished"
+    target = folder / f"step-{step:09d}"
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(plain, unfinished / TENSORS)
+        content = {
+            "file": _size_and_crc(unfinished / TENSORS),
+            "state_crc32": _state_crc(state),
+            "state": dict(state),
+        }
+        (unfinished / STATE).write_text(json.dumps(content), encoding="utf-8", newline="\n")
+        for name in (TENSORS, STATE):
+            with (unfinished / name).open("rb+") as file:
+                os.fsync(file.fileno())
+        shutil.rmtree(target, ignore_errors=True)
+        unfinished.rename(target)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise TrainingError(
+            f"{folder}: the checkpoint of step {step} could not be written: {error}. The previous "
+            "one and the models of this run are intact; free some space and use --resume."
+        ) from error
+    for old in _newest_first(folder)[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def load_checkpoint(folder: Path) -> Checkpoint | None:
+    """Returns the newest checkpoint that is intact; None where there is none at all."""
+    warnings: list[str] = []
+    for path in _newest_first(folder):
+        try:
+            saved = json.loads((path / STATE).read_text(encoding="utf-8"))
+            if _size_and_crc(path / TENSORS) != saved["file"]:
+                raise ValueError(f"{TENSORS} is truncated or damaged")
+            if _state_crc(saved["state"]) != saved["state_crc32"]:
+                raise ValueError(f"{STATE} is damaged")
+            return Checkpoint(saved["state"], load_file(path / TENSORS), warnings)
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            warnings.append(f"{path.name} cannot be used ({error}); using the previous one")
+    if warnings:
+        raise TrainingError(
+            f"{folder}: no checkpoint can be used: {'; '.join(warnings)}. Start the run again in "
+            "another folder: --out"
+        )
+    return None
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*"), reverse=True)
+
+
+def _state_crc(state: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(dict(state)).encode())
+
+
+def _size_and_crc(path: Path) -> dict[str, int]:
+    value = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            value = zlib.crc32(block, value)
+    return {"bytes": path.stat().st_size, "crc32": value}
+
+
+# --- A run that continues ------------------------------------------------------------------------
+
+State = TypeVar("State", bound=SavedState)
+Model = TypeVar("Model", bound=nn.Module)
+
+
+class ResumableRun(Generic[Model, State]):
+    """What training and distillation share: a model, its optimizer, its state, and their folder.
+
+    `best` are the best weights so far, by name. One of several processes is `main` and writes
+    files and messages; `shown` says whether it shows progress.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        optimizer: torch.optim.Optimizer,
+        state: State,
+        folder: RunFolder,
+        main: bool = True,
+        show_progress: bool = True,
+    ) -> None:
+        self.model, self.optimizer, self.state, self.folder = model, optimizer, state, folder
+        self.main, self.shown = main, show_progress and main
+        self.best = trained_weights(model)
+        self.saved_at = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Prints a message on standard error, once for all processes."""
+        if self.main:
+            Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def resume(self) -> None:
+        """Continues from the newest intact checkpoint; without one, from the beginning."""
+        checkpoint = load_checkpoint(self.folder.checkpoints)
+        if checkpoint is None:
+            self.say(f"{self.folder.path}: no checkpoint yet, starting from the beginning")
+        else:
+            for warning in checkpoint.warnings:
+                self.say(f"warning: {warning}")
+            self.state = self._saved_state(checkpoint)
+            self._load_tensors(checkpoint.tensors)
+            self.say(f"{self.folder.path}: continuing after step {self.state.step}")
+        if self.main:
+            self.folder.cut_metrics(self.state.metrics_length)
+
+    def _saved_state(self, checkpoint: Checkpoint) -> State:
+        try:
+            saved = self.state.from_dict(checkpoint.state)
+        except (KeyError, TypeError) as error:
+            raise TrainingError(
+                f"{self.folder.checkpoints}: the checkpoint is of another version of genpool "
+                f"({error}). Continue with that version, or give another folder: --out"
+            ) from error
+        if saved.data != self.state.data:
+            raise TrainingError(
+                f"{self.folder.path}: this is not the data that the run was trained on so far "
+                f"({self.folder.about} says where that was). Give the same --data, or another "
+                "folder: --out"
+            )
+        return saved
+
+    def _load_tensors(self, tensors: dict[str, Tensor]) -> None:
+        """Loads what `save` wrote: the weights, Adam's moments and the best weights."""
+        groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}}
+        for name, tensor in tensors.items():
+            group, _, rest = name.partition(".")
+            groups[group][rest] = tensor
+        self.model.load_state_dict(groups["model"])
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in groups["adam"].items():
+            number, _, key = name.partition(".")
+            moments.setdefault(int(number), {})[key] = tensor
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        devices = {name: parameter.device for name, parameter in self.model.named_parameters()}
+        self.best = {name: tensor.to(devices[name]) for name, tensor in groups["best"].items()}
+
+    def log(self, line: dict[str, Any]) -> None:
+        """Appends a line to metrics.jsonl."""
+        if self.main:
+            self.state.metrics_length = self.folder.log(line)
+
+    def save(self) -> None:
+        """Writes a checkpoint."""
+        if self.main and self.folder.is_saved:
+            tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+            tensors |= {f"best.{name}": value for name, value in self.best.items()}
+            for number, moments in self.optimizer.state_dict()["state"].items():
+                tensors |= {f"adam.{number}.{name}": value for name, value in moments.items()}
+            state = asdict(self.state)
+            save_checkpoint(self.folder.checkpoints, self.state.step, state, tensors)
+        self.saved_at = time.monotonic()
+
+    def save_if_due(self, minutes: float) -> None:
+        """Writes a checkpoint if the last one is older than that."""
+        if time.monotonic() - self.saved_at > 60 * minutes:
+            self.save()
+
+    def interrupt(self) -> NoReturn:
+        """Saves, and ends the run with `Interrupted`."""
+        self.save()
+        raise Interrupted(self.folder.path, self.state.step)

@@ -15,7 +15,7 @@ from genpool import SentenceEncoder
 from genpool.config import Part
 from genpool.errors import DataError, FolderError, InputError
 from genpool.jobs.bulk import BulkOptions, encode_bulk
-from genpool.jobs.bulk.local import LocalEngine
+from genpool.jobs.bulk.engines import LocalEngine
 from genpool.jobs.bulk.manifest import MANIFEST
 from tests.helpers.bulk_runs import manifest_shards, problems, sentence, shard_bytes, write_texts
 
@@ -285,7 +285,7 @@ def test_columns_of_different_types_are_told(
 def test_a_second_process_is_refused_while_the_first_one_writes(
     sentence_encoder: SentenceEncoder, tmp_path: Path
 ) -> None:
-    from genpool.disk.held_folder import held_folder
+    from genpool.disk.lock import held_folder
 
     write_texts(tmp_path / "in", files=1, rows=3)
     (tmp_path / "out").mkdir()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,59 +14,50 @@ from torch import Tensor
 from torch.nn import functional
 
 from genpool.inference.batching import evaluation_mode
-from genpool.integrations.onnx.card import sentence_card
-from genpool.integrations.onnx.checking import Trial
-from genpool.integrations.onnx.folder import new_folder, write_config
-from genpool.integrations.onnx.inputs import feeds, input_names, padded_inputs
-from genpool.integrations.onnx.traced_model import TracedSentenceEncoder, TracedWordEncoder
-from genpool.integrations.onnx.writing import (
-    DynamicDims,
+from genpool.integrations.onnx import folder as pages
+from genpool.integrations.onnx.folder import new_folder, write_card, write_config
+from genpool.integrations.onnx.graph import (
+    Export,
     GraphSource,
+    Trial,
     as_float32_on_cpu,
     write_checked_graph,
 )
+from genpool.integrations.onnx.onnx_encoder import KIND, SIZES, feeds, input_names, padded_inputs
+from genpool.integrations.onnx.traced import TracedSentenceEncoder
 from genpool.model import SentenceEncoder
 from genpool.saving.quantization import dequantize_weights, quantize_weights
-from genpool.saving.storage import CARD, TOKENIZER
+from genpool.saving.storage import TOKENIZER
 from genpool.text import TextPipeline
 from genpool.text.vocabulary import SPECIAL_WORDS
 
-KIND = "SentenceEncoder"
-#: the key of the sizes in the graph's metadata
-SIZES = "genpool"
+if TYPE_CHECKING:
+    from genpool.integrations.sentence_transformers.encoder import SentenceTransformerEncoder
+
 #: the dynamic dimensions of an input, by its number of dimensions
-_DYNAMIC_DIMS: dict[int, DynamicDims] = {
+_DYNAMIC_DIMS: dict[int, Mapping[int, str]] = {
     2: {0: "batch", 1: "time"},
     3: {0: "batch", 1: "time", 2: "longest_word"},
 }
+#: characters of scripts that few vocabularies contain together
+UNKNOWN_WORD = "Zzyzx\u0436\u3042\u05d0-unheard"
+USE = """
+## Use
 
+```python
+from genpool.integrations.onnx import OnnxEncoder
 
-@dataclass(frozen=True)
-class Export:
-    """The result of an export.
+model = OnnxEncoder.from_pretrained("path/to/this/folder")
+vectors = model.encode(["A man sleeps.", "A person rests."])
+```
 
-    Attributes:
-        path: the folder that was written.
-        difference: the largest difference from PyTorch that the check found; with int8 the largest
-            1 - cosine.
-
-    Example:
-        >>> export(model, "my-model-onnx").difference < 1e-5
-        True
-    """
-
-    path: Path
-    difference: float
-
-
-class ExportsItself(Protocol):
-    """An encoder that knows how to write its own graph."""
-
-    def export_onnx(self, folder: str | Path, int8: bool = False) -> Export: ...
+`OnnxEncoder` makes the inputs of the graph from sentences. The tokenizer of `tokenizer.json` only
+splits them: the ids are looked up as the table below says.
+"""
 
 
 def export(
-    model: SentenceEncoder | ExportsItself, folder: str | Path, int8: bool = False
+    model: SentenceEncoder | SentenceTransformerEncoder, folder: str | Path, int8: bool = False
 ) -> Export:
     """Writes a sentence encoder as one ONNX graph: word and character ids in, vectors out.
 
@@ -101,13 +91,18 @@ def export(
     plain = as_float32_on_cpu(model)
     traced = TracedSentenceEncoder(plain, int8)
     reads_characters = traced.reads_characters
+    sizes = {  # on which the graph and the files beside it must agree
+        "words": len(model.text.vocabulary),
+        "characters": len(model.text.characters) if reads_characters else 0,
+        "output_dim": model.output_dim,
+    }
     inputs = example_inputs(plain, reads_characters)
     source = GraphSource(
-        traced if reads_characters else TracedWordEncoder(traced),
+        traced,
         inputs,
         input_names(reads_characters),
         [_DYNAMIC_DIMS[tensor.dim()] for tensor in inputs],
-        {SIZES: json.dumps(export_sizes(model, reads_characters))},
+        {SIZES: json.dumps(sizes)},
     )
     with new_folder(folder) as fresh:
         difference = write_checked_graph(
@@ -117,7 +112,8 @@ def export(
             trials=lambda: sentence_trials(plain, reads_characters),
             float_trials=lambda: sentence_trials(with_quantized_tables(plain), reads_characters),
         )
-        _write_other_files(model, fresh, reads_characters, int8, difference)
+        _write_text_files(model, fresh, {"int8": int8, "sizes": sizes})
+        _write_page(model, fresh, source.input_names, int8, difference)
     return Export(Path(folder), difference)
 
 
@@ -132,43 +128,39 @@ def with_quantized_tables(model: SentenceEncoder) -> SentenceEncoder:
     return rounded
 
 
-def export_sizes(model: SentenceEncoder, reads_characters: bool) -> dict[str, Any]:
-    """Returns the sizes on which the graph and the files beside it must agree."""
-    return {
-        "words": len(model.text.vocabulary),
-        "characters": len(model.text.characters) if reads_characters else 0,
-        "output_dim": model.output_dim,
+def _write_text_files(model: SentenceEncoder, folder: Path, settings: dict[str, Any]) -> None:
+    text, embedding = model.text, model.settings.embedding
+    text_settings = {
+        "characters": text.characters.characters,
+        "sentence_ends": text.sentence_ends,
+        "max_length": text.max_length,
+        "lower_case_fallback": text.vocabulary.lower_case_fallback,
+        "folding": text.vocabulary.folding,
+        "ngram_buckets": embedding.ngram_buckets,
+        "ngram_sizes": list(embedding.ngram_sizes),
     }
+    write_config(folder, KIND, {**settings, **text_settings})
+    tokenizer = text.to_tokenizers().to_str(pretty=True)
+    (folder / TOKENIZER).write_text(tokenizer, encoding="utf-8", newline="\n")
 
 
-def _write_other_files(
-    model: SentenceEncoder, folder: Path, reads_characters: bool, int8: bool, difference: float
+def _write_page(
+    model: SentenceEncoder, folder: Path, inputs: Sequence[str], int8: bool, difference: float
 ) -> None:
-    text = model.text
-    write_config(
+    settings, vocabulary = model.settings, model.text.vocabulary
+    title = model.notes.get("title") or f"{settings.encoder.name}, {settings.pooling.name} pooling"
+    form = pages.LOWER_CASE if vocabulary.lower_case_fallback else pages.AS_WRITTEN
+    write_card(
         folder,
-        KIND,
-        {
-            "int8": int8,
-            "sizes": export_sizes(model, reads_characters),
-            "characters": text.characters.characters,
-            "sentence_ends": text.sentence_ends,
-            "max_length": text.max_length,
-            "lower_case_fallback": text.vocabulary.lower_case_fallback,
-            "folding": text.vocabulary.folding,
-            "ngram_buckets": model.settings.embedding.ngram_buckets,
-            "ngram_sizes": list(model.settings.embedding.ngram_sizes),
-        },
+        f"{title}, as ONNX",
+        inputs,
+        model.output_dim,
+        int8,
+        difference,
+        USE,
+        pages.FOLDED if vocabulary.folding else form,
+        pages.CHARACTERS if model.text.characters.spells_known else pages.NGRAMS,
     )
-    (folder / TOKENIZER).write_text(
-        text.to_tokenizers().to_str(pretty=True), encoding="utf-8", newline="\n"
-    )
-    card = sentence_card(model, input_names(reads_characters), int8, difference)
-    (folder / CARD).write_text(card, encoding="utf-8", newline="\n")
-
-
-#: characters of scripts that few vocabularies contain together
-UNKNOWN_WORD = "Zzyzx\u0436\u3042\u05d0-unheard"
 
 
 def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:

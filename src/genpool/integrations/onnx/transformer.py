@@ -5,26 +5,25 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.integrations.onnx.card import export_card
-from genpool.integrations.onnx.checking import Trial
-from genpool.integrations.onnx.exporting import Export
-from genpool.integrations.onnx.folder import new_folder, write_config
-from genpool.integrations.onnx.traced_poolings import traced_pooling
-from genpool.integrations.onnx.writing import (
+from genpool.integrations.onnx.folder import new_folder, write_card, write_config
+from genpool.integrations.onnx.graph import (
+    OUTPUT,
+    Export,
     GraphSource,
+    Trial,
     as_float32_on_cpu,
     eval_mode,
     write_checked_graph,
 )
+from genpool.integrations.onnx.traced import traced_pooling
 from genpool.integrations.transformers import core_pooling
 from genpool.pooling import Pooling
-from genpool.saving.storage import CARD
 
 KIND = "transformer"
 INPUT_NAMES = ("input_ids", "attention_mask", "token_type_ids")
@@ -32,24 +31,11 @@ INPUT_NAMES = ("input_ids", "attention_mask", "token_type_ids")
 LONGEST_TRIAL_TOKENS = 40
 
 
-class SavableTokenizer(Protocol):
-    """A tokenizer of the `transformers` library."""
-
-    def save_pretrained(self, folder: Any) -> Any: ...
-
-
 class TracedTransformer(nn.Module):
-    """Token ids in, pooled sentences out.
-
-    Args:
-        transformer: the model of transformers.
-        pooling: pools its last states.
-        later: modules of sentence-transformers behind the pooling, such as Normalize. Default:
-            none.
-    """
+    """Token ids in, pooled sentences out; `later` are modules behind the pooling."""
 
     def __init__(
-        self, transformer: nn.Module, pooling: Pooling, later: Sequence[nn.Module] = ()
+        self, transformer: nn.Module, pooling: Pooling, later: Sequence[nn.Module]
     ) -> None:
         super().__init__()
         self.transformer, self.pooling = transformer, traced_pooling(pooling)
@@ -64,10 +50,10 @@ class TracedTransformer(nn.Module):
             input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **extra
         )
         pooled = self.pooling(output.last_hidden_state, attention_mask > 0)
-        features = {"sentence_embedding": pooled.vector}
+        features = {OUTPUT: pooled.vector}
         for module in self.later:
             features = module(features)
-        return cast(Tensor, features["sentence_embedding"])
+        return cast(Tensor, features[OUTPUT])
 
 
 def export_transformer(
@@ -75,7 +61,7 @@ def export_transformer(
     pooling: nn.Module,
     folder: str | Path,
     int8: bool = False,
-    tokenizer: SavableTokenizer | None = None,
+    tokenizer: Any = None,
     later: Sequence[nn.Module] = (),
 ) -> Export:
     """Writes a model of the `transformers` library and a pooling as one graph, and checks it.
@@ -86,13 +72,13 @@ def export_transformer(
     Args:
         transformer: an AutoModel, whose output has `last_hidden_state`. It is not changed.
         pooling: any pooling of `genpool.pooling` except gated pooling, with the input_dim of the
-            model's states, or the `GeneralizedPooling` of
+            model's states, or the `PoolingModule` of
             `genpool.integrations.sentence_transformers`.
         folder: a new or empty folder, or an earlier export, which stays complete until the new one
             is.
         int8: store matrices in 8 bits; the vectors then have a cosine of at least 0.99 to the
             model's, on every CPU. Default: False.
-        tokenizer: saved into the folder too. Default: None, none is.
+        tokenizer: a tokenizer of `transformers`, saved into the folder too. Default: None.
         later: modules of sentence-transformers that follow the pooling, such as Normalize.
             Default: none.
 
@@ -125,14 +111,10 @@ def export_transformer(
     source = GraphSource(module, example, names, [{0: "batch", 1: "time"}] * len(names))
     with new_folder(folder) as fresh:
         difference = write_checked_graph(source, fresh, int8, lambda: trials)
-        write_config(
-            fresh,
-            KIND,
-            {"int8": int8, "inputs": list(names), "output_dim": output_dim},
-        )
+        settings = {"int8": int8, "inputs": list(names), "output_dim": output_dim}
+        write_config(fresh, KIND, settings)
         title = f"{type(transformer).__name__} with {type(pooling).__name__}, as ONNX"
-        card = export_card(title, names, output_dim, int8, difference)
-        (fresh / CARD).write_text(card, encoding="utf-8", newline="\n")
+        write_card(fresh, title, names, output_dim, int8, difference)
         if tokenizer is not None:
             tokenizer.save_pretrained(fresh)
     return Export(Path(folder), difference)

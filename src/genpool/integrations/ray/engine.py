@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from genpool.errors import GenpoolError, InputError, require_extra
-from genpool.jobs.bulk.engines import MAX_DEATHS, Outcome, too_many_deaths, try_shard
-from genpool.jobs.bulk.local import use_one_thread
-from genpool.jobs.bulk.options import ShardSettings
-from genpool.jobs.bulk.plan import Shard
+from genpool.jobs.bulk.engines import MAX_DEATHS, too_many_deaths, use_one_thread
+from genpool.jobs.bulk.inputs import Shard
+from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
 from genpool.sentence_encoder import SentenceEncoder
 
 #: the files of a saved model, by name
@@ -179,4 +178,4 @@ def encode_task(files: ModelFiles, checksum: str, shard: Shard, settings: ShardS
             for name, data in files.items():
                 (model / name).write_bytes(data)
             _loaded[checksum] = SentenceEncoder.from_pretrained(model)
-    return try_shard(_loaded[checksum], shard, settings)
+    return encode_shard(_loaded[checksum], shard, settings)

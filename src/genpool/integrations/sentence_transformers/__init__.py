@@ -1,7 +1,8 @@
 """genpool in sentence-transformers, and so in the libraries that build on it.
 
->>> from genpool.integrations.sentence_transformers import GeneralizedPooling, load
->>> model = SentenceTransformer(modules=[transformer, GeneralizedPooling(width, start="mean")])
+>>> from genpool.integrations.sentence_transformers import PoolingModule, load
+>>> pooling = PoolingModule(GeneralizedPooling(width, start="mean"))
+>>> model = SentenceTransformer(modules=[transformer, pooling])
 >>> model.save("my-model")
 >>> model = load("my-model")     # also: load("a-genpool-folder")
 
@@ -16,9 +17,11 @@ with _require_extra("genpool.integrations.sentence_transformers", "st"):
     import sentence_transformers as _library  # noqa: F401
 
 from genpool.integrations.sentence_transformers.diversity import DiversityLoss
-from genpool.integrations.sentence_transformers.encoder import SentenceEncoderModule
-from genpool.integrations.sentence_transformers.heads import HeadVectors
 from genpool.integrations.sentence_transformers.loading import load
-from genpool.integrations.sentence_transformers.pooling import GeneralizedPooling
+from genpool.integrations.sentence_transformers.modules import (
+    HeadVectors,
+    PoolingModule,
+    SentenceEncoderModule,
+)
 
-__all__ = ["DiversityLoss", "GeneralizedPooling", "HeadVectors", "SentenceEncoderModule", "load"]
+__all__ = ["DiversityLoss", "HeadVectors", "PoolingModule", "SentenceEncoderModule", "load"]

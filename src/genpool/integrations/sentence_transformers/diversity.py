@@ -11,10 +11,14 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from genpool.errors import InputError, unknown_name
-from genpool.integrations.sentence_transformers.encoder import SentenceEncoderModule
-from genpool.integrations.sentence_transformers.features import HEADS, WEIGHTS, Features
-from genpool.integrations.sentence_transformers.pooling import GeneralizedPooling
-from genpool.pooling.base import Pooling
+from genpool.integrations.sentence_transformers.modules import (
+    HEADS,
+    WEIGHTS,
+    Features,
+    PoolingModule,
+    SentenceEncoderModule,
+)
+from genpool.pooling import Pooling
 from genpool.pooling.penalties import (
     Average,
     Penalty,
@@ -22,8 +26,6 @@ from genpool.pooling.penalties import (
     embedding_penalty,
     parameter_penalty,
 )
-
-PoolingModule = GeneralizedPooling | SentenceEncoderModule
 
 #: the feature that each penalty compares; None: the parameters themselves
 PENALTY_FEATURES = {"parameter": None, "attention": WEIGHTS, "embedding": HEADS}
@@ -35,8 +37,8 @@ class DiversityLoss(nn.Module):
     The penalty is weight * sum over head pairs of max(threshold - distance, 0).
 
     Args:
-        model: the model that is trained, with `GeneralizedPooling` or `SentenceEncoderModule` in
-            it, and two or more heads.
+        model: the model that is trained, with `PoolingModule` or `SentenceEncoderModule` in it, and
+            two or more heads.
         loss: any loss of sentence-transformers, made with the same model.
         penalty: what is kept apart: "parameter" (Eq. 7), "attention" (Eq. 8) or "embedding"
             (Eq. 9). The last two are added once for each column of the data. Default: "embedding".
@@ -95,7 +97,7 @@ class DiversityLoss(nn.Module):
         with recorded(modules, PENALTY_FEATURES[self.penalty]) as values:
             result = self.loss(sentence_features, labels)
         if self.penalty == "parameter":
-            penalties = [self._parameter_penalty(module) for module in modules]
+            penalties = [self._parameter_penalty(module.pooling) for module in modules]
         else:
             self._check(values)
             measure = attention_penalty if self.penalty == "attention" else embedding_penalty
@@ -108,23 +110,22 @@ class DiversityLoss(nn.Module):
             return {**result, "diversity": term}
         return result + term
 
-    def _pooling_modules(self) -> list[PoolingModule]:
-        classes = (GeneralizedPooling, SentenceEncoderModule)
+    def _pooling_modules(self) -> list[PoolingModule | SentenceEncoderModule]:
+        classes = (PoolingModule, SentenceEncoderModule)
         modules = [module for module in self.model.modules() if isinstance(module, classes)]
         if not modules:
             raise InputError(
                 "the model has none of genpool's modules, so there are no heads to keep apart; "
-                f"expected GeneralizedPooling in it, got {self.model}"
+                f"expected PoolingModule in it, got {self.model}"
             )
-        if not any(_pooling_of(module).multi_head for module in modules):
+        if not any(module.pooling.multi_head for module in modules):
             raise InputError(
                 "the pooling has one head, and so no pair of heads to keep apart; expected two or "
                 "more: GeneralizedPooling(width, heads=2)."
             )
         return modules
 
-    def _parameter_penalty(self, module: PoolingModule) -> Penalty:
-        pooling = _pooling_of(module)
+    def _parameter_penalty(self, pooling: Pooling) -> Penalty:
         parameters = pooling.head_parameters()
         if parameters is None:
             raise InputError(
@@ -153,10 +154,6 @@ class DiversityLoss(nn.Module):
         names = ("penalty", "weight", "threshold", "average")
         settings = {name: getattr(self, name) for name in names}
         return {"loss": type(self.loss).__name__, **settings}
-
-
-def _pooling_of(module: PoolingModule) -> Pooling:
-    return module.encoder.pooling if isinstance(module, SentenceEncoderModule) else module.pooling
 
 
 @contextmanager

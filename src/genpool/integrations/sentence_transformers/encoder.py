@@ -1,139 +1,173 @@
-"""A genpool sentence encoder (words, BiLSTM, pooling) as the first module of a model."""
+"""A SentenceTransformer with the methods of genpool's encoders, for the commands."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from sentence_transformers.base.modules import InputModule
-from tokenizers import Tokenizer
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
 
-from genpool.errors import FolderError
-from genpool.inference.sentence_vectors import require_texts
-from genpool.integrations.sentence_transformers.features import HEADS, WEIGHTS, Features
-from genpool.integrations.sentence_transformers.saving import hub_arguments, name_requirement
-from genpool.model import SentenceEncoder
+from genpool.errors import InputError
+from genpool.inference.batching import map_by_length
+from genpool.inference.explain_states import explain_states
+from genpool.inference.explanation import Explanation, PairExplanation
+from genpool.inference.sentence_vectors import SentenceVectors, ignore_progress
+from genpool.integrations.sentence_transformers.loading import load
+from genpool.integrations.sentence_transformers.modules import PoolingModule, states_and_mask
 from genpool.pooling import Pooled
-from genpool.text import Batch
-from genpool.text.vocabulary import UNKNOWN
+from genpool.text import TextPipeline, Token, TruncationReport
+from genpool.text.validation import require_text, require_texts
 
-#: prefix of a batch's fields among the features; input_ids and attention_mask are for other modules
-PREFIX = "words_"
+if TYPE_CHECKING:
+    from genpool.integrations.onnx import Export
+
+#: characters of a token, to guess the length of a text before it is split
+CHARACTERS_PER_TOKEN = 4
 
 
-class SentenceEncoderModule(InputModule):
-    """A `genpool.SentenceEncoder` as the first module of a SentenceTransformer.
+@dataclass
+class _TextLimits:
+    """What the commands report of a text pipeline; the library does not count what it cuts."""
 
-    It writes the features "sentence_embedding" (batch, output_dim), "head_vectors" (batch, heads,
-    dim) and, if asked to, "head_weights" (batch, heads, time, dim).
+    max_length: int | None
+    cut: TruncationReport = field(default_factory=TruncationReport)
+    annotator: None = None
+
+
+class SentenceTransformerEncoder(SentenceVectors):
+    """A SentenceTransformer as an encoder of genpool, for its commands.
 
     Args:
-        encoder: the model; it is trained and saved as part of the sentence-transformers model.
-        write_weights: also write "head_weights", for the attention penalty and for inspection. It
-            takes more time and memory. Default: False.
+        model: the model, on the device and in the type in which it encodes.
 
     Example:
-        >>> encoder = genpool.SentenceEncoder.from_pretrained("my-model")
-        >>> model = SentenceTransformer(modules=[SentenceEncoderModule(encoder), Normalize()])
+        >>> encoder = SentenceTransformerEncoder.from_pretrained("minilm-generalized")
+        >>> encoder.encode(["A man sleeps."]).shape
+        >>> print(encoder.explain("A man sleeps."))   # with genpool's pooling
     """
 
-    __module__ = "genpool.integrations.sentence_transformers"
-
-    # A genpool folder is replaced as one, so it cannot be the folder of the other modules too.
-    save_in_root = False
-    config_keys = ["write_weights"]  # noqa: RUF012 (as in the base class)
-    options_file = "genpool_module.json"  # config.json is the encoder's
-
-    def __init__(self, encoder: SentenceEncoder, write_weights: bool = False) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.encoder, self.write_weights = encoder, write_weights
-
-    @property
-    def tokenizer(self) -> Tokenizer:  # type: ignore[override]
-        """Rules and vocabulary, as a tokenizer of the `tokenizers` library."""
-        vocabulary = self.encoder.text.vocabulary
-        return self.encoder.text.tokenizer.to_tokenizers(vocabulary.ids, vocabulary.words[UNKNOWN])
-
-    @property
-    def max_seq_length(self) -> int | None:
-        """Tokens that are kept of a sentence; None keeps all."""
-        return self.encoder.text.max_length
-
-    @max_seq_length.setter
-    def max_seq_length(self, value: int | None) -> None:
-        self.encoder.text.max_length = value
-
-    def preprocess(
-        self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
-    ) -> Features:
-        """Returns sentences as one batch of tensors.
-
-        Args:
-            inputs: the sentences.
-            prompt: text put before every sentence. Default: None.
-            kwargs: not used.
-
-        Raises:
-            InputError: an input is not a string.
-        """
-        text = self.encoder.text
-        sentences = [(prompt or "") + sentence for sentence in require_texts(inputs)]
-        batch = text.batch(text.words_batch(sentences))
-        tensors = {PREFIX + field.name: getattr(batch, field.name) for field in fields(Batch)}
-        features = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-        return {"input_ids": batch.ids, "attention_mask": batch.mask.long(), **features}
-
-    def forward(self, features: Features, **kwargs: Any) -> Features:
-        """Adds the sentence embeddings to the features that `preprocess` made.
-
-        Args:
-            features: a batch, as a dictionary of tensors.
-            kwargs: not used.
-
-        Returns:
-            The same dictionary.
-        """
-        names = [field.name for field in fields(Batch) if PREFIX + field.name in features]
-        batch = Batch(**{name: features[PREFIX + name] for name in names})
-        pooled: Pooled = self.encoder(batch, weights=self.write_weights)
-        if self.write_weights and pooled.weights is not None:
-            features[WEIGHTS] = pooled.weights  # (batch, heads, time, dim)
-        features[HEADS] = pooled.heads  # (batch, heads, dim)
-        features["sentence_embedding"] = pooled.vector  # (batch, width)
-        return features
-
-    def get_embedding_dimension(self) -> int:
-        """Returns the dimension of a sentence embedding."""
-        return self.encoder.output_dim
-
-    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
-        """Writes a genpool folder, which `genpool.SentenceEncoder.from_pretrained` loads too.
-
-        Args:
-            output_path: the folder of this module.
-            args: not used.
-            kwargs: not used.
-        """
-        self.encoder.save_pretrained(output_path)
-        self.save_config(output_path, self.options_file)
-        name_requirement(output_path)
+    def __init__(self, model: SentenceTransformer) -> None:
+        self.model = model.eval()
+        self.text = cast(TextPipeline, _TextLimits(model.max_seq_length))
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Self:  # type: ignore[override]
-        """Loads the folder that `save` wrote.
+    def from_pretrained(cls, path: str | Path) -> Self:
+        """Loads a folder that sentence-transformers saved, without running code in it."""
+        return cls(load(path, device="cpu"))
 
-        Args:
-            model_name_or_path: the model.
-            subfolder: the folder of this module in it. Default: "".
-            kwargs: where to look, as sentence-transformers passes it (token, revision, ...).
+    @property
+    def output_dim(self) -> int:
+        """The dimension of a sentence vector."""
+        return int(cast(int, self.model.get_embedding_dimension()))
 
-        Raises:
-            FolderError: the folder is missing, damaged, or of another kind.
-        """
-        location = hub_arguments(subfolder=subfolder, **kwargs)
-        folder = cls.load_dir_path(model_name_or_path, **location)
-        if folder is None:
-            raise FolderError(f"{model_name_or_path} has no folder {subfolder!r}.")
-        options = cls.load_config(model_name_or_path, config_filename=cls.options_file, **location)
-        return cls(SentenceEncoder.from_pretrained(folder), **options)
+    @property
+    def device(self) -> torch.device:
+        """The device of the model."""
+        return self.model.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The data type of the model."""
+        return next(self.model.parameters()).dtype
+
+    def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        """Returns the vectors (sentences, output_dim) of words, which are joined by spaces."""
+        return self._encode_texts([" ".join(words) for words in sentences])
+
+    def encode_stream(
+        self,
+        sentences: Iterable[str],
+        batch_size: int = 64,
+        done: Callable[[int], object] = ignore_progress,
+    ) -> Iterator[Tensor]:
+        """Yields the vectors of a stream of any length, in order and in bounded memory."""
+        return map_by_length(
+            require_texts(sentences),
+            lambda text: len(text) // CHARACTERS_PER_TOKEN,
+            self._encode_texts,
+            batch_size,
+            done,
+        )
+
+    def _encode_texts(self, texts: list[str]) -> Tensor:
+        return self.model.encode(
+            texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False
+        )
+
+    def explain(self, sentence: str) -> Explanation:
+        """Returns the weights of each head of genpool's pooling, per token and dimension."""
+        modules = list(self.model)
+        pooling = self._pooling()
+        features: dict[str, Any] = dict(self.model.preprocess([require_text(sentence)]))
+        features = {
+            name: value.to(self.device) if isinstance(value, Tensor) else value
+            for name, value in features.items()
+        }
+        place = modules.index(pooling)
+        with torch.no_grad():
+            for module in modules[:place]:
+                features = module(features)
+        states, mask = states_and_mask(features, pooling.include_prompt)
+
+        def project(pooled: Pooled) -> Pooled:
+            later: dict[str, Any] = {"sentence_embedding": pooled.vector}
+            for module in modules[place + 1 :]:
+                later = module(later)
+            return pooled._replace(vector=later["sentence_embedding"])
+
+        tokens = self._tokens(sentence, features["input_ids"][0][mask[0]].tolist())
+        return explain_states(sentence, tokens, states[0][mask[0]], pooling.pooling, project)
+
+    def explain_pair(self, first: str, second: str) -> PairExplanation:
+        """Returns which words two sentences are alike by."""
+        return PairExplanation(self.explain(first), self.explain(second))
+
+    def _tokens(self, sentence: str, ids: list[int]) -> list[Token]:
+        """The word pieces with their offsets; special tokens have offsets (-1, -1)."""
+        tokenizer: Any = self.model.tokenizer
+        names = tokenizer.convert_ids_to_tokens(ids)
+        offsets = [(0, 0)] * len(ids)
+        if tokenizer.is_fast:
+            limit = self.text.max_length
+            options = {"truncation": limit is not None, "max_length": limit}
+            offsets = tokenizer(sentence, return_offsets_mapping=True, **options)["offset_mapping"]
+        return [
+            Token(name, start, end) if end > start else Token(name, -1, -1)
+            for name, (start, end) in zip(names, offsets, strict=True)
+        ]
+
+    def export_onnx(self, folder: str | Path, int8: bool = False) -> Export:
+        """Writes transformer, pooling and later modules as one ONNX graph, and the tokenizer."""
+        from genpool.integrations.onnx.transformer import export_transformer
+
+        modules = list(self.model)
+        pooling = self._pooling()
+        place = modules.index(pooling)
+        if place != 1 or not hasattr(modules[0], "auto_model"):
+            names = ", ".join(type(module).__name__ for module in modules[:place])
+            raise InputError(
+                f"before the pooling the model has {names}; expected one Transformer. Export the "
+                "parts yourself: genpool.integrations.onnx.export_transformer."
+            )
+        return export_transformer(
+            cast(torch.nn.Module, modules[0].auto_model),
+            pooling,
+            folder,
+            int8,
+            tokenizer=self.model.tokenizer,
+            later=modules[place + 1 :],
+        )
+
+    def _pooling(self) -> PoolingModule:
+        for module in self.model:
+            if isinstance(module, PoolingModule):
+                return module
+        names = ", ".join(type(module).__name__ for module in self.model)
+        raise InputError(
+            f"the model has the modules {names}; expected genpool's PoolingModule among them, "
+            "which is what can be explained and exported."
+        )

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from genpool.errors import InputError
 from genpool.integrations.sklearn.folder_bytes import pack_models, unpack_models
-from genpool.integrations.sklearn.texts import as_texts
 from genpool.model import SentenceEncoder, TextClassifier
-from genpool.training.fit_inputs import is_missing
+from genpool.text.validation import is_missing, read_texts
 
 _MAX_SEED = 2**31 - 1
 
@@ -87,7 +86,7 @@ class GenpoolClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 class only, or no rows.
             DataError: there are too few rows to hold some out.
         """
-        texts, labels = as_texts(X), _labels(y)
+        texts, labels = read_texts(X), _labels(y)
         if len(texts) != len(labels):
             raise InputError(f"{len(texts)} texts and {len(labels)} labels; expected as many.")
         self.classes_ = np.unique(labels)
@@ -98,7 +97,7 @@ class GenpoolClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = _names(self.classes_)
         by_class = dict(zip(self.classes_.tolist(), names, strict=True))
         if dev is not None:
-            dev = (as_texts(dev[0]), _rename(_labels(dev[1]), by_class))
+            dev = (read_texts(dev[0]), _rename(_labels(dev[1]), by_class))
         self.model_ = TextClassifier.fit(
             texts,
             _rename(labels, by_class),
@@ -129,7 +128,7 @@ class GenpoolClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: X is not a list of texts.
         """
         check_is_fitted(self)
-        return self.model_.predict_proba(as_texts(X))[:, self._columns]
+        return self.model_.predict_proba(read_texts(X))[:, self._columns]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Returns the most probable class of each text.

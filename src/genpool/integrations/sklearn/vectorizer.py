@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.integrations.sklearn.folder_bytes import pack_models, unpack_models
-from genpool.integrations.sklearn.texts import as_texts
 from genpool.sentence_encoder import SentenceEncoder
+from genpool.text.validation import read_texts
 
 
 class SentenceVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -66,7 +66,7 @@ class SentenceVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             InputError: X is not a list of texts, or an option is not possible.
             FolderError: `model` is a folder that cannot be read.
         """
-        as_texts(X)
+        read_texts(X)
         resolve_truncate_dim(self._encoder(), self.truncate_dim)
         return self
 
@@ -84,7 +84,7 @@ class SentenceVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             FolderError: `model` is a folder that cannot be read.
         """
         return self._encoder().encode(
-            as_texts(X),
+            read_texts(X),
             batch_size=self.batch_size,
             show_progress_bar=self.show_progress_bar,
             normalize_embeddings=self.normalize_embeddings,

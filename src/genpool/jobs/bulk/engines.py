@@ -1,31 +1,35 @@
-"""What runs shards: an engine takes them one by one and returns their results in any order."""
+"""What runs shards: an engine takes them one by one and yields their outcomes in any order.
+
+`LocalEngine` uses worker processes of this machine, each with one thread. A process that dies takes
+only its shard with it: another one is started in its place and does that shard again.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Protocol
 
-from genpool.errors import DataError, GenpoolError
-from genpool.jobs.bulk.options import ShardSettings
-from genpool.jobs.bulk.plan import Shard
-from genpool.jobs.bulk.shard import ShardResult, UnreadableInput, UnusableRow, encode_shard
+import torch
+
+from genpool.errors import GenpoolError, InputError
+from genpool.inference.workers import following_parent, model_folder
+from genpool.jobs.bulk.inputs import Shard
+from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
 from genpool.sentence_encoder import SentenceEncoder
 
 #: times that a worker may die over the same shard
 MAX_DEATHS = 5
 
-
-@dataclass(frozen=True)
-class UnreadShard:
-    """A shard whose rows could not be read."""
-
-    shard: Shard
-    problem: str
-
-
-Outcome = ShardResult | UnreadShard
+#: the model of a worker process, and the settings of its run
+_encoder: SentenceEncoder
+_settings: ShardSettings
 
 
 class Engine(Protocol):
@@ -34,42 +38,7 @@ class Engine(Protocol):
     def __call__(
         self, encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
     ) -> Iterator[Outcome]:
-        """Yields the outcome of every shard.
-
-        Raises:
-            GenpoolError: a shard cannot be encoded or written.
-        """
-
-
-def try_shard(encoder: SentenceEncoder, shard: Shard, settings: ShardSettings) -> Outcome:
-    """Encodes a shard; a file that cannot be read is a result, not an error."""
-    try:
-        return encode_shard(encoder, shard, settings)
-    except UnreadableInput as error:
-        return UnreadShard(shard, str(error))
-    except UnusableRow:
-        raise
-    except DataError as error:  # the shard cannot be written
-        problem = f"{error.problem}; finished shards stay valid: make room, then run it again"
-        raise DataError(problem, error.path) from error
-
-
-class Deaths:
-    """Counts the workers that died over each shard; too many over one are an error."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-
-    @property
-    def total(self) -> int:
-        """How many workers have died."""
-        return self._counts.total()
-
-    def add(self, shard: Shard) -> None:
-        """Counts one; raises GenpoolError if the shard seems to be the reason."""
-        self._counts[shard.name] += 1
-        if self._counts[shard.name] >= MAX_DEATHS:
-            raise GenpoolError(too_many_deaths(shard))
+        """Yields the outcome of every shard; GenpoolError if one cannot be encoded or written."""
 
 
 def too_many_deaths(shard: Shard) -> str:
@@ -80,3 +49,110 @@ def too_many_deaths(shard: Shard) -> str:
         f"{first + shard.rows - 1:,}): killed, or out of memory? Finished shards are kept; try "
         "fewer workers or a smaller --batch-size, and run the command again."
     )
+
+
+class LocalEngine:
+    """Encodes shards on this machine.
+
+    Args:
+        workers: processes; with 1, this process itself encodes. Default: 1.
+
+    Raises:
+        InputError: workers is below 1.
+    """
+
+    def __init__(self, workers: int = 1) -> None:
+        if workers < 1:
+            raise InputError(f"workers is {workers}; expected 1 or more.")
+        self.workers = workers
+
+    def __call__(
+        self, encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
+    ) -> Iterator[Outcome]:
+        if self.workers == 1:
+            return _run_here(encoder, settings, shards)
+        return _run_processes(encoder, settings, shards, self.workers)
+
+
+def _run_here(
+    encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
+) -> Iterator[Outcome]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in all workers: the same bytes
+    try:
+        for shard in shards:
+            yield encode_shard(encoder, shard, settings)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _run_processes(
+    encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard], workers: int
+) -> Iterator[Outcome]:
+    context = get_context("spawn")
+    waiting, deaths = iter(shards), Counter[str]()
+    running: dict[Future[Outcome], tuple[int, Shard]] = {}
+    with ExitStack() as resources:
+        folder = resources.enter_context(model_folder())
+        encoder.save_pretrained(folder)
+        receiver, sender = context.Pipe(duplex=False)
+        resources.callback(receiver.close)
+        pools: list[ProcessPoolExecutor] = []
+
+        def start() -> ProcessPoolExecutor:
+            return ProcessPoolExecutor(
+                1,
+                mp_context=context,
+                initializer=_start_worker,
+                initargs=(str(folder), settings, receiver),
+            )
+
+        def submit(worker: int, shard: Shard) -> None:
+            running[pools[worker].submit(_encode, shard)] = worker, shard
+
+        def stop() -> None:
+            sender.close()  # workers that are still busy exit at once
+            for pool in pools:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+        resources.callback(stop)
+        for worker, shard in zip(range(workers), waiting, strict=False):
+            pools.append(start())
+            submit(worker, shard)
+        while running:
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                worker, shard = running.pop(future)
+                try:
+                    outcome = future.result()
+                except BrokenProcessPool:
+                    deaths[shard.name] += 1
+                    if deaths[shard.name] >= MAX_DEATHS:
+                        raise GenpoolError(too_many_deaths(shard)) from None
+                    pools[worker].shutdown(wait=False)
+                    pools[worker] = start()
+                    submit(worker, shard)
+                    continue
+                following = next(waiting, None)
+                if following is not None:
+                    submit(worker, following)
+                yield outcome
+        for pool in pools:  # nothing is left to do: they end by themselves
+            pool.shutdown(wait=True)
+
+
+def use_one_thread() -> None:
+    """Makes this process a worker: one thread in PyTorch, one in the tokenizer."""
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+def _start_worker(folder: str, settings: ShardSettings, receiver: Connection) -> None:
+    global _encoder, _settings
+    use_one_thread()
+    with following_parent(receiver, folder):
+        _encoder, _settings = SentenceEncoder.from_pretrained(folder), settings
+
+
+def _encode(shard: Shard) -> Outcome:
+    return encode_shard(_encoder, shard, _settings)

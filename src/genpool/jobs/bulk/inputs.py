@@ -1,44 +1,133 @@
-"""The input files of a bulk run: files, folders and globs, each with the name it has in ids."""
+"""What a bulk run reads: its options, its files, and the shards that their rows become."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from genpool.data.folders import require_existing
+from genpool.data.reader import BAD_ROWS, require_choice
+from genpool.data.row_slices import LINE_COLUMN, RowFile, Start
 from genpool.data.table_files import table_format
+from genpool.data.text_files import require_existing
 from genpool.disk.files import is_file, is_folder, uncompressed_name
-from genpool.errors import DataError, InputError
+from genpool.errors import DataError, InputError, require_extra
 
 #: what a folder is searched for, beside tables
 TEXT_SUFFIXES = (".txt", ".text")
 #: bytes at the start and at the end of a file by which it is recognised, beside its size
 DIGEST_BYTES = 1 << 16
+#: the Arrow type of columns that do not come from Parquet
+TEXT_TYPE = "string"
+#: what an unreadable input file means: the end of the run, or a file that is left out
+BAD_FILES = ("error", "skip")
+#: the types of the vector column
+VECTOR_TYPES = ("float32", "float16", "int8")
+ID, VECTOR, SCALE = "id", "vector", "scale"
 
 
-class InputFile(NamedTuple):
-    """A file, and its name in ids and in the manifest."""
+@dataclass(frozen=True)
+class BulkOptions:
+    """How `encode_bulk` encodes.
 
-    name: str
+    Attributes:
+        column: the column of texts, in tables. Default: None; needed only for tables.
+        id: the column of ids. Default: None, which makes them of the file's name and the row's
+            number, from 1: "news/a.csv:17".
+        columns: columns that are copied to the output. A file of lines has only "text". Default:
+            none.
+        vectors: the type of the vectors: "float32" (default), "float16", or "int8", which adds a
+            column `scale` to multiply them by.
+        shard_rows: rows per shard. Default: 50,000.
+        batch_size: sentences per batch. Default: 128.
+        normalize: scale every vector to length 1. Default: False.
+        truncate_dim: keep only this number of leading dimensions. Default: None, all of them.
+        int8: round the weights to 8 bits: faster, a little less exact. Default: False.
+        encoding: the encoding of tables and texts. Default: None, UTF-8.
+        bad_rows: "error" (default) or "skip", which counts rows that cannot be used.
+        bad_files: "error" (default) or "skip", which counts and names files that cannot be read.
+    """
+
+    column: str | None = None
+    id: str | None = None
+    columns: tuple[str, ...] = ()
+    vectors: str = "float32"
+    shard_rows: int = 50_000
+    batch_size: int = 128
+    normalize: bool = False
+    truncate_dim: int | None = None
+    int8: bool = False
+    encoding: str | None = None
+    bad_rows: str = "error"
+    bad_files: str = "error"
+
+    def __post_init__(self) -> None:
+        require_choice("vectors", self.vectors, VECTOR_TYPES)
+        require_choice("bad_rows", self.bad_rows, BAD_ROWS)
+        require_choice("bad_files", self.bad_files, BAD_FILES)
+        for name in ("shard_rows", "batch_size"):
+            value = getattr(self, name)
+            if value < 1:
+                raise InputError(f"{name} is {value}; expected 1 or more.")
+        own = (ID, VECTOR, *((SCALE,) if self.vectors == "int8" else ()))
+        taken = [name for name in self.columns if name in own]
+        if taken or len(set(self.columns)) < len(self.columns):
+            raise InputError(
+                f"columns are {', '.join(self.columns)}; expected each once, and none named "
+                f"{' or '.join(own)}, which the output has of its own"
+                + (" (a column of ids is chosen with --id)." if ID in taken else ".")
+            )
+
+
+class Shard(NamedTuple):
+    """A slice of one input file, and the Parquet file that it becomes."""
+
+    name: str  # of the Parquet file
+    path: Path  # of the input file
+    source: str  # its name in ids
+    start: Start
+    rows: int  # of the slice, bad ones too
+    head_lines: int  # of the input file, before its first row
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """An input file and, when it is planned, how it is recognised and where its slices begin."""
+
+    name: str  # in ids and in the manifest
     path: Path
+    bytes: int = 0
+    digest: str = ""
+    rows: int = 0  # bad ones too
+    head_lines: int = 0  # before the first row
+    starts: list[Start] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)  # Arrow types of the copied columns
+
+    def shards(self, number: int, shard_rows: int) -> list[Shard]:
+        """Returns the shards of this file, the `number`-th of the run."""
+        path = self.path.resolve()
+        return [
+            Shard(
+                f"part-{number:05d}-{place:05d}.parquet",
+                path,
+                self.name,
+                start,
+                min(shard_rows, self.rows - start.row),
+                self.head_lines,
+            )
+            for place, start in enumerate(self.starts)
+        ]
 
 
 def find_inputs(sources: Iterable[str | Path], output: Path) -> list[InputFile]:
     """Returns the files of all sources, sorted by name.
 
     A file has its own name; a file of a folder the path inside the folder, with the folder's name
-    before it. A folder is searched for tables, .txt and .text files, plain or compressed.
-
-    Args:
-        sources: files, folders, and globs such as "news/*.jsonl" or "**/*.txt".
-        output: the folder of the run, which must not be among them.
-
-    Raises:
-        InputError: two files would have the same name, or the output is inside an input folder.
-        DataError: a source does not exist, or has no file to read.
+    before it. A folder is searched for tables, .txt and .text files, plain or compressed; a glob is
+    such as "news/*.jsonl" or "**/*.txt". The folder `output` of the run must not be among them.
     """
     files: dict[str, Path] = {}
     for source in sources:
@@ -58,7 +147,10 @@ def _files_of(source: str, output: Path) -> Iterator[InputFile]:
         files = [path for path in matches if path.is_file()]
         if not files:
             raise DataError("matches no file", source)
-        fixed = _fixed_folder(source)
+        # Names are relative to the folder before the first part with a wildcard.
+        parts = Path(source).parts
+        count = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+        fixed = Path(*parts[:count])
         yield from (InputFile(path.relative_to(fixed).as_posix(), path) for path in files)
         return
     path = require_existing(source)
@@ -74,13 +166,6 @@ def _files_of(source: str, output: Path) -> Iterator[InputFile]:
     yield from (InputFile(file.relative_to(folder.parent).as_posix(), file) for file in files)
 
 
-def _fixed_folder(pattern: str) -> Path:
-    """Returns the folder before the first part of a glob that has a wildcard."""
-    parts = Path(pattern).parts
-    count = next(at for at, part in enumerate(parts) if glob.has_magic(part))
-    return Path(*parts[:count])
-
-
 def _is_input(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith((".", "~$")) for part in path.relative_to(folder).parts)
     suffix = Path(uncompressed_name(path)).suffix.lower()
@@ -89,11 +174,7 @@ def _is_input(path: Path, folder: Path) -> bool:
 
 
 def file_digest(path: Path) -> tuple[int, str]:
-    """Returns the size of a file and a checksum of its start and its end.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """Returns the size of a file and a checksum of its start and its end."""
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
@@ -103,3 +184,46 @@ def file_digest(path: Path) -> tuple[int, str]:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", path) from error
     return size, f"sha256:{digest.hexdigest()}"
+
+
+def plan_file(file: InputFile, size: int, digest: str, options: BulkOptions) -> InputFile:
+    """Finds where the slices of a file begin, in one pass; of Parquet, the footer tells it."""
+    rows = open_rows(file.path, options)
+    if rows.kind is not None and options.column is None:
+        raise InputError(f"{file.path} is a table; say which column holds the sentences: --column.")
+    try:
+        scan = rows.scan(options.shard_rows)
+        types = dict.fromkeys(options.columns, TEXT_TYPE)
+        if rows.kind == ".parquet" and options.columns:
+            schema = parquet_schema(rows.path)
+            types = {name: str(schema.field(name).type) for name in options.columns}
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", file.path) from error
+    return replace(
+        file,
+        bytes=size,
+        digest=digest,
+        rows=scan.rows,
+        head_lines=scan.head_lines,
+        starts=scan.starts,
+        types=types,
+    )
+
+
+def open_rows(path: Path, options: BulkOptions) -> RowFile:
+    """Returns the rows of an input file, the column of texts first."""
+    is_table = RowFile(path, ()).kind is not None
+    text = options.column if is_table and options.column is not None else LINE_COLUMN
+    columns = (text, *((options.id,) if options.id else ()), *options.columns)
+    return RowFile(path, columns, options.encoding)
+
+
+def parquet_schema(path: Path) -> Any:
+    """Returns the Arrow schema of a Parquet file."""
+    with require_extra("reading Parquet", "parquet"):
+        from pyarrow import parquet
+
+    from genpool.data.text_files import open_seekable
+
+    with open_seekable(path) as stream:
+        return parquet.read_schema(stream)

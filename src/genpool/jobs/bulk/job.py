@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic_file import FILE_SUFFIX
-from genpool.disk.held_folder import FolderInUse, held_folder, remove_lock
+from genpool.disk.atomic import FILE_SUFFIX
+from genpool.disk.lock import FolderInUse, held_folder, remove_lock
 from genpool.errors import DataError, FolderError, InputError, require_extra
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
-from genpool.jobs.bulk.engines import Engine, UnreadShard
-from genpool.jobs.bulk.inputs import InputFile, file_digest, find_inputs
-from genpool.jobs.bulk.local import LocalEngine
-from genpool.jobs.bulk.manifest import MANIFEST, Manifest
-from genpool.jobs.bulk.options import BulkOptions, ShardSettings
-from genpool.jobs.bulk.plan import TEXT_TYPE, PlannedFile, Shard, parquet_schema, plan_file
-from genpool.jobs.bulk.shard import find_finished, job_fingerprint
-from genpool.jobs.bulk.summary import BulkSummary
+from genpool.jobs.bulk.engines import Engine, LocalEngine
+from genpool.jobs.bulk.inputs import (
+    TEXT_TYPE,
+    BulkOptions,
+    InputFile,
+    Shard,
+    file_digest,
+    find_inputs,
+    parquet_schema,
+    plan_file,
+)
+from genpool.jobs.bulk.manifest import MANIFEST, BulkSummary, Manifest
+from genpool.jobs.bulk.shard import ShardSettings, UnreadShard, find_finished, job_fingerprint
 from genpool.progress import progress
 from genpool.search.index_card import fingerprint, model_of
 
@@ -71,48 +76,56 @@ def encode_bulk(
     with require_extra("writing Parquet", "parquet"):
         import pyarrow  # noqa: F401  # before any work
     files = find_inputs(sources, folder)
-    job = _description(options, dim, fingerprint(model), files)
+    chosen = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}
+    # What the bytes of the shards depend on.
+    job = {
+        "model": fingerprint(model),
+        **chosen,
+        "dim": dim,
+        "inputs": [file.name for file in files],
+    }
     with _held(folder):
         manifest = Manifest.open(folder, job)
         _remove_temporary(folder)
-        summary = BulkSummary()
-        planned = _plan(files, manifest, options, summary, show_progress)
+        run = _Run(options, manifest)
+        planned = run.plan(files, show_progress)
         settings = ShardSettings(
-            folder.resolve(), job_fingerprint(job), options, dim, _types(planned, options, summary)
+            folder.resolve(), job_fingerprint(job), options, dim, run.column_types(planned.values())
         )
         shards = [
             shard
-            for number, file, plan in planned
-            if file.name not in summary.bad_files
-            for shard in plan.shards(number, file.path.resolve(), options.shard_rows)
+            for number, file in planned.items()
+            if file.name not in run.summary.bad_files
+            for shard in file.shards(number, options.shard_rows)
         ]
-        missing = _find_missing(shards, manifest, settings)
-        summary.earlier_rows = sum(result.rows for result in manifest.shards.values())
+        missing = run.find_missing(shards, settings)
+        summary = run.summary
+        summary.earlier_rows = manifest.rows
         total = sum(shard.rows for shard in shards)
-        earlier = total - sum(shard.rows for shard in missing)
+        rows = {shard.name: shard.rows for shard in missing}
         try:
-            with progress("encoding", total, show_progress, earlier=earlier) as show:
-                run = (engine or LocalEngine())(model, settings, missing)
-                _collect(run, missing, manifest, options, summary, show)
+            with progress(
+                "encoding", total, show_progress, earlier=total - sum(rows.values())
+            ) as show:
+                for outcome in (engine or LocalEngine())(model, settings, missing):
+                    if isinstance(outcome, UnreadShard):
+                        shard = outcome.shard
+                        run.add_bad_file(shard.source, DataError(outcome.problem))
+                        summary.unread_rows += shard.rows
+                        show(shard.rows)
+                    else:
+                        manifest.add_shard(outcome)
+                        show(rows[outcome.name])
         except KeyboardInterrupt:
-            rows = sum(result.rows for result in manifest.shards.values())
             raise KeyboardInterrupt(
-                f"stopped after {rows:,} of {total:,} rows; finished shards are in {folder}: run "
-                "the command again to continue"
+                f"stopped after {manifest.rows:,} of {total:,} rows; finished shards are in "
+                f"{folder}: run the command again to continue"
             ) from None
         finally:
             _remove_temporary(folder)
         summary.add(manifest.shards.values())
     summary.seconds = time.monotonic() - began
     return summary
-
-
-def _description(
-    options: BulkOptions, dim: int, model: str, files: list[InputFile]
-) -> dict[str, Any]:
-    """Returns what the bytes of the shards depend on, for the manifest."""
-    chosen = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}
-    return {"model": model, **chosen, "dim": dim, "inputs": [file.name for file in files]}
 
 
 @contextmanager
@@ -144,101 +157,73 @@ def _remove_temporary(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _plan(
-    files: list[InputFile],
-    manifest: Manifest,
-    options: BulkOptions,
-    summary: BulkSummary,
-    show_progress: bool,
-) -> list[tuple[int, InputFile, PlannedFile]]:
-    """Finds the slices of all files; those that the manifest knows are not read again."""
-    planned = []
-    with progress("counting rows of files", len(files), show_progress) as show:
-        for number, file in enumerate(files):
-            try:
-                size, digest = file_digest(file.path)
-                known = manifest.inputs.get(file.name)
-                if known is None:
-                    known = plan_file(file, size, digest, options)
-                    manifest.add_input(known)
-                elif (known.bytes, known.digest) != (size, digest):
-                    raise InputError(
-                        f"{file.path} has changed since {manifest.path.parent} was begun; its "
-                        "shards would be of two versions. Choose another folder."
-                    )
-                planned.append((number, file, known))
-            except DataError as error:
-                _bad_file(file.name, error, options, summary)
-            show(1)
-    return planned
+class _Run:
+    """What the steps of a run share: its options, its manifest, and the summary so far."""
 
+    def __init__(self, options: BulkOptions, manifest: Manifest) -> None:
+        self.options, self.manifest, self.summary = options, manifest, BulkSummary()
 
-def _bad_file(name: str, error: DataError, options: BulkOptions, summary: BulkSummary) -> None:
-    if options.bad_files == "error":
-        raise DataError(
-            f"{error.problem.rstrip('.')}; repair it, or leave such files out with --bad-files "
-            "skip",
-            error.path,
-            error.line,
-        ) from error
-    summary.bad_files[name] = str(error)
+    def plan(self, files: list[InputFile], show_progress: bool) -> dict[int, InputFile]:
+        """Finds the slices of all files, by number; what the manifest knows is not read again."""
+        planned: dict[int, InputFile] = {}
+        with progress("counting rows of files", len(files), show_progress) as show:
+            for number, file in enumerate(files):
+                try:
+                    size, digest = file_digest(file.path)
+                    known = self.manifest.inputs.get(file.name)
+                    if known is None:
+                        known = plan_file(file, size, digest, self.options)
+                        self.manifest.add_input(known)
+                    elif (known.bytes, known.digest) != (size, digest):
+                        raise InputError(
+                            f"{file.path} has changed since {self.manifest.path.parent} was begun; "
+                            "its shards would be of two versions. Choose another folder."
+                        )
+                    planned[number] = replace(known, path=file.path)
+                except DataError as error:
+                    self.add_bad_file(file.name, error)
+                show(1)
+        return planned
 
+    def add_bad_file(self, name: str, error: DataError) -> None:
+        """Counts a file that cannot be read, or raises what is wrong with it."""
+        if self.options.bad_files == "error":
+            problem = error.problem.rstrip(".")
+            raise DataError(
+                f"{problem}; repair it, or leave such files out with --bad-files skip",
+                error.path,
+                error.line,
+            ) from error
+        self.summary.bad_files[name] = str(error)
 
-def _types(
-    planned: list[tuple[int, InputFile, PlannedFile]], options: BulkOptions, summary: BulkSummary
-) -> dict[str, Any]:
-    """Returns the Arrow types of the copied columns: those of Parquet if all files are, or text."""
-    import pyarrow as arrow
+    def column_types(self, planned: Iterable[InputFile]) -> dict[str, Any]:
+        """Returns the Arrow types of copied columns: of Parquet if all files are, or else text."""
+        import pyarrow as arrow
 
-    if not options.columns or not planned:
-        return {}
-    files = [plan for _, _, plan in planned if plan.rows]
-    has_text = any(set(plan.types.values()) == {TEXT_TYPE} for plan in files)
-    if has_text or not files:
-        return dict.fromkeys(options.columns, arrow.string())
-    _, first, expected = next(entry for entry in planned if entry[2].rows)
-    for _, file, plan in planned:
-        for name, kind in expected.types.items():
-            if plan.rows and plan.types[name] != kind:
-                problem = f"column {name!r} is {plan.types[name]}; in {first.path} it is {kind}"
-                _bad_file(file.name, DataError(problem, file.path), options, summary)
-    schema = parquet_schema(first.path)
-    return {name: schema.field(name).type for name in options.columns}
+        columns, files = self.options.columns, [file for file in planned if file.rows]
+        is_text = any(set(file.types.values()) == {TEXT_TYPE} for file in files)
+        if not columns or not files or is_text:
+            return dict.fromkeys(columns, arrow.string())
+        first = files[0]
+        for file in files:
+            for name, kind in first.types.items():
+                if file.types[name] != kind:
+                    problem = f"column {name!r} is {file.types[name]}; in {first.path} it is {kind}"
+                    self.add_bad_file(file.name, DataError(problem, file.path))
+        schema = parquet_schema(first.path)
+        return {name: schema.field(name).type for name in columns}
 
-
-def _find_missing(shards: list[Shard], manifest: Manifest, settings: ShardSettings) -> list[Shard]:
-    """Returns the shards to encode; files of the others are there, with the size they had."""
-    missing = []
-    for shard in shards:
-        done, path = manifest.shards.get(shard.name), settings.output / shard.name
-        if done is not None and path.is_file() and path.stat().st_size == done.bytes:
-            continue
-        manifest.shards.pop(shard.name, None)
-        # The last run may have been killed between the rename and the line in the manifest.
-        finished = find_finished(shard, settings)
-        if finished is None:
-            missing.append(shard)
-        else:
-            manifest.add_shard(finished)
-    return missing
-
-
-def _collect(
-    run: Iterator[Any],
-    shards: list[Shard],
-    manifest: Manifest,
-    options: BulkOptions,
-    summary: BulkSummary,
-    show: Callable[..., None],
-) -> None:
-    """Notes every outcome in the manifest."""
-    rows = {shard.name: shard.rows for shard in shards}
-    for outcome in run:
-        if isinstance(outcome, UnreadShard):
-            shard = outcome.shard
-            _bad_file(shard.source, DataError(outcome.problem), options, summary)
-            summary.unread_rows += shard.rows
-            show(shard.rows)
-        else:
-            manifest.add_shard(outcome)
-            show(rows[outcome.name])
+    def find_missing(self, shards: list[Shard], settings: ShardSettings) -> list[Shard]:
+        """Returns the shards to encode; files of the others are there, with the size they had."""
+        missing, finished = [], self.manifest.shards
+        for shard in shards:
+            done, path = finished.get(shard.name), settings.output / shard.name
+            if done is not None and path.is_file() and path.stat().st_size == done.bytes:
+                continue
+            finished.pop(shard.name, None)
+            # The last run may have been killed between the rename and the line in the manifest.
+            if found := find_finished(shard, settings):
+                self.manifest.add_shard(found)
+            else:
+                missing.append(shard)
+        return missing

@@ -1,4 +1,4 @@
-"""_manifest.jsonl: what a folder of shards is, and which shards are done.
+"""_manifest.jsonl: what a folder of shards is, and which shards are done; the summary of a run.
 
 The first line is the job; lines for input files and finished shards follow as they are done, and
 are never changed. A process that is killed while it writes a line leaves part of one, which the
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic_file import atomic_file
-from genpool.disk.folders import require_version
+from genpool.data.row_slices import Start
+from genpool.disk.atomic import atomic_file, require_version
 from genpool.errors import FolderError
-from genpool.jobs.bulk.plan import PlannedFile
+from genpool.jobs.bulk.inputs import InputFile
 from genpool.jobs.bulk.shard import ShardResult
 
 #: readers of a folder of Parquet leave out names that begin with an underscore
@@ -28,29 +30,17 @@ MAX_DIFFERENCES = 5
 
 @dataclass
 class Manifest:
-    """The manifest of a folder, open for writing.
-
-    Attributes:
-        path: the file.
-        inputs: the input files whose slices are known, by name.
-        shards: the finished shards, by name.
-    """
+    """The manifest of a folder, open for writing."""
 
     path: Path
-    inputs: dict[str, PlannedFile] = field(default_factory=dict)
-    shards: dict[str, ShardResult] = field(default_factory=dict)
+    inputs: dict[str, InputFile] = field(default_factory=dict)  # whose slices are known, by name
+    shards: dict[str, ShardResult] = field(default_factory=dict)  # that are finished, by name
 
     @classmethod
     def open(cls, folder: Path, job: dict[str, Any]) -> Manifest:
-        """Opens the manifest of a folder, or begins one.
+        """Opens the manifest of a folder, which nobody else writes, or begins one.
 
-        Args:
-            folder: the folder, which nobody else writes.
-            job: what is encoded and how, as JSON has it.
-
-        Raises:
-            FolderError: the folder holds another job, or something else.
-            DataError: the manifest cannot be written.
+        `job` is what is encoded and how, as JSON has it; a folder of another job is an error.
         """
         path = folder / MANIFEST
         manifest = cls(path)
@@ -68,10 +58,17 @@ class Manifest:
             manifest._take(record)
         return manifest
 
-    def add_input(self, planned: PlannedFile) -> None:
+    @property
+    def rows(self) -> int:
+        """The rows of all finished shards."""
+        return sum(result.rows for result in self.shards.values())
+
+    def add_input(self, planned: InputFile) -> None:
         """Notes where the slices of an input file begin."""
         self.inputs[planned.name] = planned
-        self._append("input", asdict(planned))
+        record = asdict(planned)
+        del record["path"]  # the name recognises it, wherever the command is run
+        self._append("input", record)
 
     def add_shard(self, result: ShardResult) -> None:
         """Notes a finished shard, after its file has its name."""
@@ -82,7 +79,8 @@ class Manifest:
         kind = record.pop("kind", None)
         try:
             if kind == "input":
-                planned = PlannedFile.from_json(record)
+                starts = [Start(*start) for start in record.pop("starts")]
+                planned = InputFile(path=Path(), starts=starts, **record)
                 self.inputs[planned.name] = planned
             elif kind == "shard":
                 result = ShardResult(**record)
@@ -104,11 +102,7 @@ class Manifest:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """Returns the lines of a manifest; a last line that was never finished is removed.
-
-    Raises:
-        FolderError: the file cannot be read.
-    """
+    """Returns the lines of a manifest; a last line that was never finished is removed."""
     try:
         data = path.read_bytes()
         complete = data[: data.rfind(b"\n") + 1]
@@ -161,3 +155,64 @@ def _difference(name: str, earlier: object, now: object) -> str:
         ]
         return f"{name}: {' and '.join(parts) or 'another order'}"
     return f"{name} was {earlier}, now {now}"
+
+
+@dataclass
+class BulkSummary:
+    """What a folder of shards contains, and what this run added.
+
+    Attributes:
+        shards: finished shards.
+        rows: rows in them.
+        tokens: tokens that were encoded.
+        cut_sentences: sentences that were longer than the maximum length of the model.
+        cut_tokens: the tokens that were left out of them.
+        skipped: rows that were left out, by reason.
+        bytes: the size of the shards.
+        earlier_rows: rows that earlier runs had encoded.
+        bad_files: input files that could not be read, or only in part, and why.
+        unread_rows: rows of these files that are known to be missing.
+        seconds: that this run took.
+    """
+
+    shards: int = 0
+    rows: int = 0
+    tokens: int = 0
+    cut_sentences: int = 0
+    cut_tokens: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    earlier_rows: int = 0
+    bad_files: dict[str, str] = field(default_factory=dict)
+    unread_rows: int = 0
+    seconds: float = 0.0
+
+    def add(self, results: Iterable[ShardResult]) -> None:
+        """Adds finished shards."""
+        for result in results:
+            self.shards += 1
+            self.rows += result.rows
+            self.tokens += result.tokens
+            self.cut_sentences += result.cut_sentences
+            self.cut_tokens += result.cut_tokens
+            self.skipped.update(result.skipped)
+            self.bytes += result.bytes
+
+    def lines(self) -> list[str]:
+        """Returns the summary for people."""
+        new = self.rows - self.earlier_rows
+        rate = f" ({new / self.seconds:,.0f} rows/s)" if new and self.seconds > 0 else ""
+        lines = [
+            f"{self.rows:,} rows ({self.earlier_rows:,} of them by earlier runs), "
+            f"{self.tokens:,} tokens, in {self.shards:,} shards of {self.bytes:,} bytes together; "
+            f"{self.seconds:,.1f} s{rate}",
+            f"cut at the maximum length: {self.cut_sentences:,} sentences by "
+            f"{self.cut_tokens:,} tokens",
+        ]
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
+        lines.append(f"rows left out: {reasons or 0}")
+        lines.append(f"input files that could not be read: {len(self.bad_files):,}")
+        lines += [f"  {problem}" for problem in self.bad_files.values()]
+        if self.unread_rows:
+            lines.append(f"  rows of them that are missing, as far as known: {self.unread_rows:,}")
+        return lines

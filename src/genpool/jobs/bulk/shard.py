@@ -2,6 +2,9 @@
 
 Every engine calls `encode_shard`, and nothing of an earlier shard is used in it: the bytes of a
 shard depend on the model, the options and the rows, not on the process that encodes it.
+
+The columns of the file are id (string), those that are copied, vector (a list of fixed size) and,
+for int8, scale.
 """
 
 from __future__ import annotations
@@ -10,25 +13,67 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from genpool.data.base import BAD_ROW_FIX
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from genpool.data.reader import BAD_ROW_FIX
 from genpool.data.rows import BadRow, Record, parse_text, require_encodable, to_text
-from genpool.disk.atomic_file import atomic_file
-from genpool.errors import DataError
+from genpool.disk.atomic import atomic_file
+from genpool.errors import DataError, require_extra
 from genpool.inference.batching import WINDOW_BATCHES, map_by_length
 from genpool.inference.quick_encoder import QuickEncoder
-from genpool.jobs.bulk.options import ID, ShardSettings
-from genpool.jobs.bulk.plan import TEXT_TYPE, Shard, open_rows
-from genpool.jobs.bulk.shard_file import read_metadata, shard_writer
+from genpool.jobs.bulk.inputs import ID, SCALE, TEXT_TYPE, VECTOR, BulkOptions, Shard, open_rows
 from genpool.jobs.encode_file import finish_vectors
 from genpool.saving.checksums import stream_checksum
 from genpool.search.index_folder import require_finite
 from genpool.sentence_encoder import SentenceEncoder
+from genpool.tensors.int8_rows import quantize_rows
+
+#: the key of the metadata of the file, a JSON object
+METADATA = "genpool"
+
+
+@dataclass(frozen=True)
+class ShardSettings:
+    """What a worker has to know about a run, beside the model and the shard."""
+
+    output: Path  # the folder of the run
+    job: str  # the fingerprint of the run, which every shard carries
+    options: BulkOptions
+    dim: int  # of the vectors that are written
+    types: dict[str, Any]  # the Arrow types of the copied columns
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """A finished shard, as the manifest lists it."""
+
+    name: str
+    rows: int
+    tokens: int
+    cut_sentences: int  # that were longer than the maximum length of the model
+    cut_tokens: int  # that were left out of them
+    skipped: dict[str, int] = field(default_factory=dict)  # rows that were left out, by reason
+    bytes: int = 0
+    checksum: str = ""
+    seconds: float = 0.0  # 0 for a shard that was found finished
+
+
+class UnreadShard(NamedTuple):
+    """A shard whose rows could not be read."""
+
+    shard: Shard
+    problem: str
+
+
+Outcome = ShardResult | UnreadShard
 
 
 class Row(NamedTuple):
@@ -39,73 +84,47 @@ class Row(NamedTuple):
     copied: tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class ShardResult:
-    """A finished shard, as the manifest lists it.
-
-    Attributes:
-        name: of its file.
-        rows: the rows in it.
-        tokens: the tokens that were encoded.
-        cut_sentences: sentences that were longer than the maximum length of the model.
-        cut_tokens: the tokens that were left out of them.
-        skipped: rows that were left out, by reason.
-        bytes: the size of the file.
-        checksum: its SHA-256.
-        seconds: that it took; 0 for one that was found finished.
-    """
-
-    name: str
-    rows: int
-    tokens: int
-    cut_sentences: int
-    cut_tokens: int
-    skipped: dict[str, int] = field(default_factory=dict)
-    bytes: int = 0
-    checksum: str = ""
-    seconds: float = 0.0
-
-
 class UnreadableInput(DataError):
     """The rows of a shard cannot be read."""
 
 
-class UnusableRow(DataError):
-    """A row cannot be used, though its file can be read."""
-
-
-def encode_shard(encoder: SentenceEncoder, shard: Shard, settings: ShardSettings) -> ShardResult:
+def encode_shard(encoder: SentenceEncoder, shard: Shard, settings: ShardSettings) -> Outcome:
     """Encodes a shard; its file appears under its name when it is complete.
 
-    Args:
-        encoder: the model. PyTorch must use one thread: several could give other last digits.
-        shard: what to encode.
-        settings: of the run.
-
-    Raises:
-        UnreadableInput: the rows cannot be read.
-        UnusableRow: one of them cannot be used.
-        InputError: a vector is not finite.
-        DataError: the file cannot be written.
+    A file that cannot be read is a result, not an error. PyTorch must use one thread: several could
+    give other last digits.
     """
+    path = settings.output / shard.name
+    try:
+        return _encode(encoder, shard, settings, path)
+    except UnreadableInput as error:
+        return UnreadShard(shard, str(error))
+    except DataError as error:
+        if error.path != path:  # a row that cannot be used
+            raise
+        problem = f"{error.problem}; finished shards stay valid: make room, then run it again"
+        raise DataError(problem, path) from error
+
+
+def _encode(
+    encoder: SentenceEncoder, shard: Shard, settings: ShardSettings, path: Path
+) -> ShardResult:
     began, options, skipped = time.monotonic(), settings.options, Counter[str]()
     # A fresh one: which words its table has would decide about the last digit of a vector.
     quick = QuickEncoder(encoder, int8=options.int8)
     cut = encoder.text.cut
     before = cut.sentences, cut.tokens
     rows = tokens = 0
-    path = settings.output / shard.name
     stream = read_rows(shard, settings, skipped)
     with atomic_file(path) as temporary:
-        with shard_writer(temporary, settings) as file:
+        with shard_writer(temporary, settings) as writer:
             while chunk := list(islice(stream, WINDOW_BATCHES * options.batch_size)):
                 words = encoder.text.words_batch([row.text for row in chunk])
                 run = map_by_length(words, len, quick.encode_tokenized, options.batch_size)
                 [vectors] = run  # (n, output_dim): one window
                 finished = finish_vectors(vectors, settings.dim, options.normalize)
                 require_finite(finished, rows)
-                columns = zip(*(row.copied for row in chunk), strict=True)
-                file.write([row.id for row in chunk], list(columns), finished)
+                write_rows(writer, chunk, finished, settings)
                 rows, tokens = rows + len(chunk), tokens + sum(map(len, words))
             result = ShardResult(
                 shard.name,
@@ -115,11 +134,13 @@ def encode_shard(encoder: SentenceEncoder, shard: Shard, settings: ShardSettings
                 cut.tokens - before[1],
                 dict(sorted(skipped.items())),
             )
-            file.add_metadata(_to_metadata(result, settings.job))
-        size, checksum = _measure(temporary)
-    return replace(
-        result, bytes=size, checksum=checksum, seconds=round(time.monotonic() - began, 3)
-    )
+            # All that is known before the file is closed, and the same in every run.
+            known = {"job": settings.job, **asdict(result)}
+            for name in ("bytes", "checksum", "seconds"):
+                del known[name]
+            writer.add_key_value_metadata({METADATA: json.dumps(known, sort_keys=True)})
+        measured = _measure(temporary)
+    return replace(result, **measured, seconds=round(time.monotonic() - began, 3))
 
 
 def find_finished(shard: Shard, settings: ShardSettings) -> ShardResult | None:
@@ -130,23 +151,28 @@ def find_finished(shard: Shard, settings: ShardSettings) -> ShardResult | None:
     values = read_metadata(path)
     if values.pop("job", None) != settings.job or values.get("name") != shard.name:
         return None
-    size, checksum = _measure(path)
-    return ShardResult(**values, bytes=size, checksum=checksum)
+    return ShardResult(**values, **_measure(path))
+
+
+def _measure(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"bytes": path.stat().st_size, "checksum": stream_checksum(file)}
+
+
+def job_fingerprint(description: dict[str, object]) -> str:
+    """Returns a short checksum of what a run is."""
+    text = json.dumps(description, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def read_rows(shard: Shard, settings: ShardSettings, skipped: Counter[str]) -> Iterator[Row]:
-    """Yields the rows of a shard that can be used.
-
-    Args:
-        shard: the slice.
-        settings: of the run; with bad_rows="error" a row that cannot be used is an error.
-        skipped: counts the others, by reason.
+    """Yields the rows of a shard that can be used, and counts the others, by reason.
 
     Raises:
         UnreadableInput: the file cannot be read.
-        UnusableRow: a row cannot be used.
+        DataError: a row cannot be used, and bad_rows is "error".
     """
-    options = settings.options
+    options, bad_row = settings.options, None
     try:
         file = open_rows(shard.path, options)
         records = file.read(shard.start, shard.rows, shard.head_lines)
@@ -158,18 +184,19 @@ def read_rows(shard: Shard, settings: ShardSettings, skipped: Counter[str]) -> I
             except BadRow as bad:
                 if options.bad_rows == "error":
                     problem = f"{bad.problem.rstrip('.')}; {BAD_ROW_FIX}"
-                    raise UnusableRow(problem, record.path, record.line) from None
+                    bad_row = DataError(problem, record.path, record.line)
+                    break
                 skipped[bad.reason] += 1
-        if count < shard.rows:
+        if count < shard.rows and bad_row is None:
             problem = f"has {shard.start.row + count:,} rows; there were more when the run began"
             raise DataError(problem, shard.path)
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         raise UnreadableInput(problem, shard.path) from error
-    except UnusableRow:
-        raise
     except DataError as error:
         raise UnreadableInput(error.problem, error.path, error.line) from error
+    if bad_row is not None:
+        raise bad_row
 
 
 def _row(record: Record, made_id: str, text: str, settings: ShardSettings) -> Row:
@@ -197,25 +224,59 @@ def _copied(value: object, column: str, settings: ShardSettings) -> object:
     return text
 
 
-def _to_metadata(result: ShardResult, job: str) -> dict[str, object]:
-    """All that is known before the file is closed, and the same in every run."""
-    return {
-        "job": job,
-        "name": result.name,
-        "rows": result.rows,
-        "tokens": result.tokens,
-        "cut_sentences": result.cut_sentences,
-        "cut_tokens": result.cut_tokens,
-        "skipped": result.skipped,
-    }
+def shard_writer(path: Path, settings: ShardSettings) -> Any:
+    """Returns pyarrow's writer of the Parquet file of a shard."""
+    with require_extra("writing Parquet", "parquet"):
+        import pyarrow as arrow
+        from pyarrow import parquet
+    options = settings.options
+    values = {"float32": arrow.float32(), "float16": arrow.float16(), "int8": arrow.int8()}
+    vector = [(VECTOR, arrow.list_(values[options.vectors], settings.dim))]
+    scale = [(SCALE, arrow.float32())] if options.vectors == "int8" else []
+    copied = [(name, settings.types[name]) for name in options.columns]
+    schema = arrow.schema([(ID, arrow.string()), *copied, *vector, *scale])
+    texts = [ID, *options.columns]
+    # Parquet has no integers of 8 bits: only as numbers of a dictionary do they take a byte each.
+    bytes_of = [f"{VECTOR}.list.element"] if options.vectors == "int8" else []
+    return parquet.ParquetWriter(
+        path,
+        schema,
+        # Vectors neither repeat nor compress; texts do both.
+        use_dictionary=[*options.columns, *bytes_of],
+        compression={name: "zstd" if name in texts else "none" for name in schema.names},
+    )
 
 
-def _measure(path: Path) -> tuple[int, str]:
-    with path.open("rb") as file:
-        return path.stat().st_size, stream_checksum(file)
+def write_rows(
+    writer: Any, rows: Sequence[Row], vectors: NDArray[np.float32], settings: ShardSettings
+) -> None:
+    """Adds rows and their vectors (n, dim) to the file of a shard."""
+    import pyarrow as arrow
+
+    kind, names = settings.options.vectors, settings.options.columns
+    arrays = [arrow.array([row.id for row in rows], arrow.string())]
+    arrays += [
+        arrow.array([row.copied[place] for row in rows], settings.types[name])
+        for place, name in enumerate(names)
+    ]
+    scales = []
+    if kind == "int8":
+        integers, steps = quantize_rows(torch.from_numpy(vectors))  # (n, dim), (n, 1)
+        flat, scales = integers.numpy().ravel(), [arrow.array(steps.squeeze(1).numpy())]
+    else:
+        flat = vectors.astype(kind).ravel()
+    arrays += [arrow.FixedSizeListArray.from_arrays(arrow.array(flat), settings.dim), *scales]
+    writer.write_table(arrow.table(arrays, schema=writer.schema))
 
 
-def job_fingerprint(description: dict[str, object]) -> str:
-    """Returns a short checksum of what a run is."""
-    text = json.dumps(description, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+def read_metadata(path: Path) -> dict[str, Any]:
+    """Returns the JSON object of a finished shard; empty if the file is no such shard."""
+    with require_extra("reading Parquet", "parquet"):
+        import pyarrow
+        from pyarrow import parquet
+    try:
+        metadata = parquet.read_metadata(path).metadata or {}
+        values = json.loads(metadata.get(METADATA.encode(), b"{}"))
+    except (pyarrow.ArrowException, OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}

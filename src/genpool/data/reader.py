@@ -1,0 +1,275 @@
+"""What every reader yields, an `Example`, and the interface that all readers share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from genpool.data.rows import BadRow, DroppedRow, Record, to_text
+from genpool.errors import ConfigError, DataError, InputError, unknown_name
+from genpool.tensors.annotations import Annotation, Annotator
+
+BAD_ROWS = ("error", "skip")
+#: the splits to score if a data set has several and none is named: the first that is present
+SCORED_SPLITS = ("test", "dev")
+#: what the error for a bad row advises
+BAD_ROW_FIX = (
+    'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence or a pair of sentences, with what is known about it.
+
+    Args:
+        label: the gold label; None if the data has none (an unlabelled test set, a similarity
+            task).
+        first: the sentence, or the first of a pair.
+        second: the second sentence of a pair; None (default) for a single sentence.
+        genre: the genre of the text; None (default) if unknown.
+        id: the identifier of the row in its data set; None (default) if it has none.
+        score: the gold score of a similarity task; None (default) if there is none.
+        tokenized: True if the texts are tokens joined by single spaces, so that splitting them at
+            the spaces is all the tokenizing they need. Default False.
+        annotations: of each sentence the integers per token that the data has for an encoder, or
+            None (`Reader.annotator`). Default: empty; it does not count when examples are compared.
+        kept: the values of the columns that a reader was asked to keep, as its table holds them.
+            Default: empty; it does not count when examples are compared.
+
+    Example:
+        >>> Example("entailment", "A dog runs.", "An animal moves.")
+    """
+
+    label: str | None
+    first: str
+    second: str | None = None
+    genre: str | None = None
+    id: str | None = None
+    score: float | None = None
+    tokenized: bool = False
+    annotations: tuple[Annotation | None, ...] = field(default=(), compare=False)
+    kept: tuple[object, ...] = field(default=(), compare=False)
+
+
+def require_choice(setting: str, value: str, allowed: Iterable[str]) -> str:
+    """Returns the value of a setting; raises ConfigError if it is not one of the allowed ones."""
+    names = tuple(allowed)
+    if value not in names:
+        raise ConfigError(unknown_name(setting, value, names))
+    return value
+
+
+class SubmissionWriter(Protocol):
+    """Writes (id, label) pairs as the file that a competition accepts; returns their number."""
+
+    def __call__(self, path: str | Path, answers: Iterable[tuple[str | None, str]]) -> int: ...
+
+
+class Reader(ABC):
+    """Reads one data set, split by split, as a stream of examples.
+
+    A subclass has `is_pair`, lists its splits, streams the records of one, and turns the values of
+    a record into an example; what happens to bad rows is decided here. Its options are keyword-only
+    arguments with types, which recipes set by their names (`reader.bad_rows`).
+
+    Args:
+        path: the file, folder or name that is read. Default None, for data that is generated.
+        bad_rows: "error" (default) raises DataError with file and line at the first row that
+            cannot be used; "skip" leaves such rows out and counts them by reason in `skipped`.
+
+    Raises:
+        ConfigError: an option has a value that is not allowed.
+
+    Example:
+        >>> reader = open_reader("snli", "snli_1.0")
+        >>> reader.splits()
+        ['train', 'dev', 'test']
+        >>> for example in reader.read("dev"):
+        ...     print(example.label, example.first, example.second)
+
+        A reader of one's own, which a recipe names as `reader.name = "names"`:
+
+        >>> @genpool.data.register("names")
+        ... class NamesReader(Reader):
+        ...     is_pair = False
+        ...     def splits(self):
+        ...         return ["train", "dev"]
+        ...     def records(self, split):
+        ...         path = Path(self.place) / f"{split}.txt"
+        ...         for number, line in enumerate(path.read_text().splitlines(), start=1):
+        ...             yield Record(path, number, {"line": line})
+        ...     def example(self, values, split):
+        ...         name, comma, label = values["line"].partition(",")
+        ...         if not comma:
+        ...             raise BadRow("no comma", "has no comma; expected name,label")
+        ...         return Example(label, name)
+    """
+
+    #: whether the reader reads from a path; False if it generates its examples
+    needs_path: ClassVar[bool] = True
+    #: writes predictions as the competition of this data set accepts them; None: it has no format
+    write_submission: ClassVar[SubmissionWriter | None] = None
+
+    def __init__(self, path: str | Path | None = None, *, bad_rows: str = "error") -> None:
+        #: the file, folder or name that is read, for messages
+        self.place = path
+        self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
+        self._counts: dict[str, Counter[str]] = {}
+        #: reads what an encoder needs beside the texts, such as parses; None: nothing is read
+        self.annotator: type[Annotator] | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The labels of the task in their fixed order; None if the training data decides."""
+        return None
+
+    @property
+    @abstractmethod
+    def is_pair(self) -> bool:
+        """Whether an example has two sentences."""
+
+    @abstractmethod
+    def splits(self) -> list[str]:
+        """Returns the names of the splits that are present."""
+
+    @abstractmethod
+    def records(self, split: str) -> Iterator[Record]:
+        """Yields the rows of a split as its file holds them.
+
+        A row that cannot be read is a record with a `BadRow` in place of its values.
+        """
+
+    @abstractmethod
+    def example(self, values: Mapping[str, object], split: str) -> Example:
+        """Returns a row as an example; raises BadRow if it cannot be one."""
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """The number of rows that the latest pass over each split left out, by reason."""
+        return sum(self._counts.values(), Counter())
+
+    @property
+    def skipped_advice(self) -> str | None:
+        """What may help against rows that are left out, for people; None if nothing is known."""
+        return None
+
+    def read(self, split: str) -> Iterator[Example]:
+        """Returns the examples of a split, with one in memory at a time.
+
+        Args:
+            split: a name of `splits()`.
+
+        Returns:
+            An iterator over the examples, in the order of the file.
+
+        Raises:
+            DataError: the split is absent, its file cannot be read or, with `bad_rows="error"`,
+                a row cannot be used.
+        """
+        self._require_split(split)
+        return self._stream(split)
+
+    def columns(self, split: str) -> dict[str, str]:
+        """Returns the columns that a split is read from, by their use; empty if they have no names.
+
+        Args:
+            split: a name of `splits()`.
+
+        Returns:
+            For a table, some of "label", "first", "second", "score", "genre" and "id", with the
+            names of their columns.
+
+        Raises:
+            DataError: the split is absent, unreadable or lacks a column.
+        """
+        return {}
+
+    def check(self, split: str | None = None) -> None:
+        """Raises DataError now if a split is absent, unreadable or lacks a column.
+
+        Reads no further than the first row, so that a slow start, such as loading a model, can
+        come after it.
+
+        Args:
+            split: a name of `splits()`. None (default): all of them.
+        """
+        for name in self.splits() if split is None else [split]:
+            self._require_split(name)
+            next(self.records(name), None)
+
+    def choose_split(self, split: str | None = None, usual: Sequence[str] = ()) -> str:
+        """Returns the name of the split to read.
+
+        Args:
+            split: the name of a split. None (default): the only one, or else a usual one.
+            usual: names to choose from if there are several; the first that is present.
+
+        Raises:
+            DataError: there is no such split, or there are several and none was named.
+        """
+        if split is not None:
+            self._require_split(split)
+            return split
+        names = self.splits()
+        if len(names) == 1:
+            return names[0]
+        present = [name for name in usual if name in names]
+        if not present:
+            problem = f"has several splits: {', '.join(names)}; choose one"
+            raise DataError(f"{problem}: split= (command line: --split NAME)", self.place)
+        return present[0]
+
+    def _annotation_columns(
+        self, text_columns: Iterable[str | None], names: Collection[str]
+    ) -> list[str | None]:
+        """Returns the column of annotations for each column of texts, None where there is none."""
+        if self.annotator is None:
+            return []
+        find = self.annotator.column
+        return [None if column is None else find(column, names) for column in text_columns]
+
+    def _annotations(
+        self, text_columns: Iterable[str | None], values: Mapping[str, object]
+    ) -> tuple[Annotation | None, ...]:
+        """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
+        annotations: list[Annotation | None] = []
+        for column in self._annotation_columns(text_columns, values):
+            text = None if column is None else to_text(values.get(column))
+            if column is None or text is None or self.annotator is None:
+                annotations.append(None)
+                continue
+            try:
+                annotations.append(self.annotator.read(column, text))
+            except InputError as error:
+                name = self.annotator.name
+                problem = f"column {column!r} cannot be read as {name}: {error}"
+                raise BadRow(f"bad {name}", problem) from None
+        return tuple(annotations)
+
+    def _require_split(self, split: str) -> None:
+        if split not in self.splits():
+            raise DataError(self._absent(split), self.place)
+
+    def _absent(self, split: str) -> str:
+        return unknown_name("split", split, self.splits())
+
+    def _stream(self, split: str) -> Iterator[Example]:
+        # A new counter each time, so that a second epoch does not count the same rows twice.
+        counts = self._counts[split] = Counter()
+        for record in self.records(split):
+            try:
+                if isinstance(record.values, BadRow):
+                    raise record.values
+                example = self.example(record.values, split)
+            except BadRow as bad:
+                if self.bad_rows == "error" and not isinstance(bad, DroppedRow):
+                    problem = f"{bad.problem.rstrip('.')}; {BAD_ROW_FIX}"
+                    raise DataError(problem, record.path, record.line) from None
+                counts[bad.reason] += 1
+                continue
+            yield example

@@ -1,0 +1,309 @@
+"""Yelp's reviews and the author profiling of PAN: data sets of single texts without a split.
+
+Yelp publishes yelp_academic_dataset_review.json, one JSON object per line with 1 to 5 stars; PAN a
+folder with one XML file an author, and their ages in truth.txt. Neither has a split, so a seed
+draws one of the paper's sizes.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genpool.data.formats import json_values
+from genpool.data.reader import Example, Reader
+from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
+from genpool.data.splits import PARTS, check_sizes, draw_parts
+from genpool.data.text_files import UTF8_TEXT, find_split_files, list_names, require_existing
+from genpool.disk.files import RawLine, open_bytes, raw_lines
+from genpool.errors import DataError
+
+STARS = ("1", "2", "3", "4", "5")
+# The name has changed between the yearly editions of the data set.
+_YELP_FILES = ("yelp_academic_dataset_review.json", "review.json")
+AGES = ("18-24", "25-34", "35-49", "50-64", "65+")
+# Ranges as some years spell them. PAN 2015 has a single range from 50 on; most of its authors
+# belong to the paper's 50-64.
+_OTHER_SPELLINGS = {"65-xx": "65+", "50-xx": "50-64"}
+_TRUTH = "truth.txt"
+_UNKNOWN_AGE = "xx-xx"
+_NO_TEXT = "no text"
+
+
+class DrawnSplitReader(Reader):
+    """A reader of single texts whose splits are drawn by a seed; see `draw_parts`."""
+
+    is_pair = False
+
+    def __init__(
+        self, path: str | Path, *, sizes: Sequence[int | str], seed: int, bad_rows: str
+    ) -> None:
+        super().__init__(path, bad_rows=bad_rows)
+        self._sizes, self._seed = check_sizes(sizes), seed
+
+    def splits(self) -> list[str]:
+        """Returns the splits that were asked for: those whose size is not 0."""
+        return [part for part, size in zip(PARTS, self._sizes, strict=True) if size]
+
+    @cached_property
+    def _parts(self) -> NDArray[np.uint8]:
+        """The part that each text belongs to, shape (texts,)."""
+        count = self._count()
+        try:
+            return draw_parts(count, self._sizes, self._seed)
+        except DataError as error:
+            raise DataError(error.problem + self._hint(), self.place) from None
+
+    def _count(self) -> int:
+        """Returns the number of texts to draw from."""
+        raise NotImplementedError
+
+    def _hint(self) -> str:
+        """Returns what may be the cause if there are too few texts."""
+        return ""
+
+
+class YelpReader(DrawnSplitReader):
+    """Reads Yelp's reviews in a seeded split of the paper's sizes.
+
+    Yelp publishes no split, so one is drawn: the lines are counted once, the seed decides which
+    of them each split gets, and the file is streamed for each. No text is kept in memory.
+
+    Args:
+        path: the folder of the data set, which holds `yelp_academic_dataset_review.json` or
+            `review.json`, or that file.
+        sizes: reviews of train, dev and test; the default, (500000, 2000, 2000), is the paper's.
+            Train may be "rest", for all other reviews.
+        seed: decides the split. Default 0.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        ConfigError: `sizes` are not three such numbers.
+        DataError: there is no such file, or it holds too few reviews.
+
+    Example:
+        >>> reader = YelpReader("yelp", sizes=("rest", 2000, 2000), seed=1)
+        >>> next(reader.read("dev")).label
+        '4'
+    """
+
+    labels = STARS
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        sizes: Sequence[int | str] = (500_000, 2_000, 2_000),
+        seed: int = 0,
+        bad_rows: str = "error",
+    ) -> None:
+        super().__init__(path, sizes=sizes, seed=seed, bad_rows=bad_rows)
+        path = require_existing(path)
+        self._file = find_split_files(path, {"all": _YELP_FILES})["all"] if path.is_dir() else path
+        self.place = self._file
+
+    def _lines(self) -> Iterator[RawLine]:
+        return (line for line in raw_lines(self._file) if line.data.strip())
+
+    def _count(self) -> int:
+        return sum(1 for _ in self._lines())
+
+    def records(self, split: str) -> Iterator[Record]:
+        wanted = PARTS.index(split)
+        for line, part in zip(self._lines(), self._parts, strict=True):
+            if part == wanted:
+                yield Record(self._file, line.number, json_values(line))
+
+    def example(self, values: Mapping[str, object], split: str) -> Example:
+        label = parse_label(values, "stars", STARS)
+        review = to_text(values.get("review_id"))
+        return Example(label=label, first=parse_text(values, "text"), id=review)
+
+
+class PanReader(DrawnSplitReader):
+    """Reads the Age task: each document is an example, labelled with the age of its author.
+
+    PAN publishes no split, so one is drawn by the seed over all documents; those of one author may
+    be in any of the three. Documents without text and authors of unknown age are dropped and
+    counted in `skipped`. The range from 50 on of PAN 2015, 50-XX, is read as 50-64.
+
+    Args:
+        path: the folder with `truth.txt` and an .xml file for each author.
+        sizes: documents of train, dev and test; the default, (68485, 4000, 4000), is the paper's.
+            Train may be "rest", for all other documents.
+        seed: decides the split. Default 0.
+        bad_rows: "error" (default) or "skip"; see `Reader`.
+
+    Raises:
+        ConfigError: `sizes` are not three such numbers.
+        DataError: the folder holds no such files, or too few documents.
+
+    Example:
+        >>> reader = PanReader("pan16", sizes=("rest", 4000, 4000))
+        >>> next(reader.read("train")).label
+        '25-34'
+    """
+
+    labels = AGES
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        sizes: Sequence[int | str] = (68_485, 4_000, 4_000),
+        seed: int = 0,
+        bad_rows: str = "error",
+    ) -> None:
+        super().__init__(path, sizes=sizes, seed=seed, bad_rows=bad_rows)
+        folder = require_existing(path)
+        # Sorted, because the order of a folder differs from one file system to the next.
+        self._authors = sorted(folder.glob("*.xml"), key=lambda file: file.name)
+        self._truth = folder / _TRUTH
+        if not self._truth.is_file() or not self._authors:
+            names = list_names(folder) if folder.is_dir() else "a single file"
+            problem = f"looked for {_TRUTH} and an .xml file for each author, but found: {names}"
+            raise DataError(problem, path)
+
+    def _stream(self, split: str) -> Iterator[Example]:
+        # The split is drawn over the documents that can be used, so all of them are made into
+        # examples each time, under one name: a bad file is then counted once, not once a split.
+        wanted = PARTS.index(split)
+        for example, part in zip(super()._stream("all"), self._parts, strict=True):
+            if part == wanted:
+                yield example
+
+    def _count(self) -> int:
+        return sum(1 for _ in super()._stream("all"))
+
+    def _hint(self) -> str:
+        empty = self.skipped[_NO_TEXT]
+        if not empty:
+            return ""
+        return (
+            f". {empty:,} documents have no text: PAN 2016 distributes the ids of the tweets only; "
+            "run the downloader of its organisers first, which adds the texts to the .xml files"
+        )
+
+    def records(self, split: str) -> Iterator[Record]:
+        ages: dict[str, str] = {}
+        for line in raw_lines(self._truth):
+            try:
+                if line.data.strip():
+                    author, age = _author_and_age(UTF8_TEXT.decode(line))
+                    ages[author] = age
+            except BadRow as bad:
+                yield Record(self._truth, line.number, bad)
+        for path in self._authors:
+            # Some years add language, age and gender to the name: id_en_xx_xx.xml.
+            author = path.stem if path.stem in ages else path.stem.split("_")[0]
+            if author not in ages:
+                problem = f"author {author!r} is not in {_TRUTH}"
+                yield Record(path, 1, BadRow("author without age", problem))
+                continue
+            try:
+                texts = documents(path)
+            # The last three are for an entity, an encoding that is unknown, and too many levels.
+            except (ElementTree.ParseError, ValueError, LookupError, RecursionError) as error:
+                number = error.position[0] if isinstance(error, ElementTree.ParseError) else 1
+                problem = f"is not XML that can be read: {error}"
+                yield Record(path, number, BadRow("invalid XML", problem))
+                continue
+            for number, text in enumerate(texts, start=1):
+                yield Record(
+                    path, 1, {"text": text, "age": ages[author], "id": f"{author}/{number}"}
+                )
+
+    def example(self, values: Mapping[str, object], split: str) -> Example:
+        if values["age"] == _UNKNOWN_AGE:
+            raise DroppedRow("unknown age", "the author's age is not known")
+        if not values["text"]:
+            raise DroppedRow(_NO_TEXT, "the document has no text")
+        return Example(str(values["age"]), parse_text(values, "text"), id=str(values["id"]))
+
+
+def _author_and_age(line: str) -> tuple[str, str]:
+    fields = [field.strip() for field in line.split(":::")]
+    if len(fields) < 3:
+        problem = f"has {len(fields)} fields; expected author:::GENDER:::AGE"
+        raise BadRow("wrong number of fields", problem)
+    age = fields[2].lower()
+    age = _OTHER_SPELLINGS.get(age, age)
+    if age not in (*AGES, _UNKNOWN_AGE):
+        parse_label({"age": fields[2]}, "age", AGES)
+    return fields[0], age
+
+
+# --- Plain text out of XML and HTML, which are not trusted ---------------------------------------
+
+# Patterns and not html.parser, which takes a tweet's "</3" for a comment and drops what follows.
+_HIDDEN_START = re.compile(r"<(?:(!--)|(script)\b|(style)\b)", re.IGNORECASE)
+_HIDDEN_ENDS = (
+    re.compile("-->"),
+    re.compile(r"</script\s*>", re.IGNORECASE),
+    re.compile(r"</style\s*>", re.IGNORECASE),
+)
+_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>")
+_BREAKING = re.compile("br|hr|p|div|li|ul|ol|table|tr|td|th|h[1-6]|blockquote", re.IGNORECASE)
+_DOCUMENTS = ("document", "conversation")
+
+
+def strip_markup(text: str) -> str:
+    """Returns the text without tags, on one line, with its entities replaced by characters."""
+
+    def space_or_nothing(tag: re.Match[str]) -> str:
+        # "<s>@</s><b>name</b>" is one word, "one<br>two" is two.
+        return " " if _BREAKING.fullmatch(tag[1]) else ""
+
+    return " ".join(html.unescape(_TAG.sub(space_or_nothing, _strip_hidden(text))).split())
+
+
+def _strip_hidden(text: str) -> str:
+    """Returns the text with a space in place of each comment, script and style sheet.
+
+    A single pattern from start to end would search the rest of the text once for every start that
+    has no end; here a kind that has no end left is not searched for again.
+    """
+    pieces: list[str] = []
+    position = 0
+    endless: set[int] = set()
+    for start in _HIDDEN_START.finditer(text):
+        kind = (start.lastindex or 1) - 1
+        if start.start() < position or kind in endless:
+            continue
+        end = _HIDDEN_ENDS[kind].search(text, start.end())
+        if end is None:
+            endless.add(kind)
+            continue
+        pieces += [text[position : start.start()], " "]
+        position = end.end()
+    return "".join([*pieces, text[position:]])
+
+
+def documents(path: Path) -> list[str]:
+    """Returns the texts of one author's file.
+
+    Entity declarations are refused, because a few of them can be made to expand without end or to
+    name other files; the corpora have none.
+    """
+    with open_bytes(path) as stream:
+        content = stream.read()
+    if b"<!ENTITY" in content:
+        raise ValueError("declaring an entity is refused as unsafe")
+    return [
+        strip_markup(_text(element))
+        for element in ElementTree.fromstring(content).iter()
+        # A conversation may hold documents, which are read in its place.
+        if element.tag in _DOCUMENTS and not any(element.iterfind(".//document"))
+    ]
+
+
+def _text(element: ElementTree.Element) -> str:
+    children = (" " + _text(child) + (child.tail or "") for child in element)
+    return "".join([element.text or "", *children])

@@ -1,0 +1,134 @@
+"""Encoders on data sets: similarity and probes of their frozen vectors (`genpool evaluate`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from genpool.data import Example
+from genpool.data.reader import SCORED_SPLITS, Reader
+from genpool.errors import DataError
+from genpool.evaluation import (
+    LabelledVectors,
+    ProbeReport,
+    RelatednessReport,
+    ScoredPairs,
+    SimilarityReport,
+    labelled_vectors,
+    probe,
+    probe_cross_validated,
+    relatedness_report,
+    scored_pairs,
+    similarity_report,
+)
+from genpool.evaluation.probes import FOLDS
+from genpool.evaluation.vectors import Encode
+from genpool.inference.batching import map_by_length
+from genpool.jobs.tables import NAME_LABEL, open_data
+from genpool.model import SentenceEncoder
+
+
+def evaluate_similarity(
+    encoder: SentenceEncoder,
+    data: str | Path | Reader,
+    split: str | None = None,
+    **options: Any,
+) -> tuple[SimilarityReport, RelatednessReport | None]:
+    """Correlates the cosine of sentence pairs with their gold scores.
+
+    Args:
+        encoder: the model.
+        data: the path of a table or a folder of tables, or a reader.
+        split: the split to score. None (default): the only one, else "test", else "dev".
+        **options: for a path, those of `TableReader`.
+
+    Returns:
+        The correlation and, if there is a training split, how well a regression on the frozen
+        vectors predicts the scores; otherwise None.
+
+    Raises:
+        DataError: the data cannot be read, or has rows without a score or a second sentence.
+    """
+    reader = open_data(data, **options)
+    scored = reader.choose_split(split, SCORED_SPLITS)
+    test = _scored(encoder, reader, scored)
+    report = similarity_report(test.scores, test.a, test.b)
+    if "train" not in reader.splits() or scored == "train":
+        return report, None
+    return report, relatedness_report(_scored(encoder, reader, "train"), test)
+
+
+def evaluate_probe(
+    encoder: SentenceEncoder,
+    data: str | Path | Reader,
+    folds: int = FOLDS,
+    split: str | None = None,
+    **options: Any,
+) -> ProbeReport:
+    """Fits a logistic regression on the frozen sentence vectors and scores it.
+
+    With a training split, the probe is fitted on it and scored on another one; otherwise it is
+    cross-validated.
+
+    Args:
+        encoder: the model.
+        data: the path of a table or a folder of tables, or a reader.
+        folds: folds of the cross-validation. Default 10.
+        split: the split to score. None (default): the only one, else "test", else "dev".
+        **options: for a path, those of `TableReader`.
+
+    Raises:
+        DataError: the data cannot be read, or has rows without a label.
+        InputError: there are too few rows.
+    """
+    reader = open_data(data, **options)
+    splits = reader.splits()
+    scored = reader.choose_split(split, SCORED_SPLITS)
+    if "train" not in splits or scored == "train":
+        return probe_cross_validated(_labelled(encoder, reader, scored), folds=folds)
+    has_dev = "dev" in splits and scored != "dev"
+    dev = _labelled(encoder, reader, "dev") if has_dev else None
+    train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, scored)
+    return probe(train, test, dev)
+
+
+def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs:
+    examples = list(reader.read(split))
+    scores = [example.score for example in examples if example.score is not None]
+    seconds = [example.second for example in examples if example.second is not None]
+    if len(scores) < len(examples) or len(seconds) < len(examples):
+        raise DataError(
+            f"{split!r} has rows without a score or a second sentence; name the columns: "
+            "score, first, second",
+            reader.place,
+        )
+    return scored_pairs(
+        _encode(encoder, examples), scores, [example.first for example in examples], seconds
+    )
+
+
+def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledVectors:
+    examples = list(reader.read(split))
+    labels = [example.label for example in examples if example.label is not None]
+    seconds = [example.second for example in examples if example.second is not None]
+    if len(labels) < len(examples):
+        problem = f"{split!r} has rows without a label; expected one in every row"
+        raise DataError(f"{problem}. {NAME_LABEL}", reader.place)
+    firsts = [example.first for example in examples]
+    return labelled_vectors(_encode(encoder, examples), labels, firsts, seconds or None)
+
+
+def _encode(encoder: SentenceEncoder, examples: list[Example]) -> Encode:
+    """Returns a function that encodes the sentences of these examples: as text, or as tokens."""
+    if not any(example.tokenized for example in examples):
+        return lambda sentences: encoder.encode(sentences)
+
+    def encode(sentences: list[str]) -> NDArray[Any]:
+        tokens = (encoder.text.words(sentence, tokenized=True) for sentence in sentences)
+        chunks = list(map_by_length(tokens, len, encoder.encode_tokenized, batch_size=64))
+        return torch.cat(chunks).float().cpu().numpy()
+
+    return encode

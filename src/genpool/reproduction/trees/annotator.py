@@ -1,0 +1,180 @@
+"""Syntax trees as annotations: from the data, from a parser, or halves of halves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection
+from threading import Lock
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor
+
+from genpool.errors import ConfigError, InputError, unknown_name
+from genpool.tensors.annotations import Annotation, Annotator, Sentences, pad_annotations
+from genpool.tensors.packing import Packing
+
+#: one tree: (tokens, columns)
+Tree = Annotation
+
+
+class Parser(Protocol):
+    """Parses tokenized sentences."""
+
+    def dependencies(self, sentences: Sentences) -> list[Tree]:
+        """Returns the dependency tree (tokens, 2) of every sentence."""
+        ...
+
+
+def _load_spacy() -> Parser:
+    from genpool.reproduction.trees.spacy_parser import SpacyParser
+
+    return SpacyParser()
+
+
+#: loads a parser by the name that the option `parser` of an encoder has
+PARSERS: dict[str, Callable[[], Parser]] = {"spacy": _load_spacy}
+
+
+class TreeAnnotator(Annotator):
+    """Finds a tree for every sentence: that of the data, else the parser's, else a balanced one.
+
+    Args:
+        parser: a name of `PARSERS`. Default: None, sentences without a parse get balanced trees.
+
+    Raises:
+        ConfigError: the parser is unknown.
+    """
+
+    name = "syntax trees"
+    #: what the name of a column of trees adds to that of its column of texts
+    suffixes: ClassVar[tuple[str, ...]]
+
+    def __init__(self, parser: str | None = None) -> None:
+        if parser is not None and parser not in PARSERS:
+            raise ConfigError(unknown_name("parser", parser, PARSERS))
+        super().__init__()
+        self.parser = parser
+        self._loaded: Parser | None = None
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy of a model loads its own parser when it needs one.
+        return type(self), (self.parser,)
+
+    @staticmethod
+    @abstractmethod
+    def balanced(tokens: int) -> Tree:
+        """Returns the tree of a sentence without a parse: halves of halves."""
+
+    @staticmethod
+    @abstractmethod
+    def parse(text: str) -> Tree:
+        """Returns the tree that a text describes; raises InputError where it describes none."""
+
+    @staticmethod
+    @abstractmethod
+    def check(tree: Tree) -> None:
+        """Raises InputError where the integers are not one tree."""
+
+    @staticmethod
+    @abstractmethod
+    def truncated(tree: Tree, tokens: int) -> Tree:
+        """Returns the tree of the first tokens."""
+
+    @staticmethod
+    @abstractmethod
+    def with_ends(tree: Tree) -> Tree:
+        """Returns the tree with a begin and an end token around the sentence."""
+
+    @staticmethod
+    @abstractmethod
+    def from_dependencies(heads: Tree) -> Tree:
+        """Returns a tree of this kind from a dependency tree (tokens, 2)."""
+
+    @classmethod
+    def column(cls, text_column: str, names: Collection[str]) -> str | None:
+        columns = (f"{text_column}{suffix}" for suffix in cls.suffixes)
+        return next((column for column in columns if column in names), None)
+
+    @classmethod
+    def read(cls, column: str, text: str) -> Tree:
+        tree = cls.parse(text)
+        cls.check(tree)
+        return tree
+
+    def annotate(
+        self, sentences: Sentences, max_length: int | None = None, sentence_ends: bool = False
+    ) -> list[Tree]:
+        """Returns the tree (tokens, columns) of every sentence, as `Annotator.annotate` says.
+
+        Raises:
+            MissingExtraError: the parser is needed and not installed.
+        """
+        trees: list[Tree | None] = [
+            self._fitting(self.known(words), len(words), max_length) for words in sentences
+        ]
+        missing = [place for place, tree in enumerate(trees) if tree is None]
+        self.counts["from the data"] += len(trees) - len(missing)
+        self.counts["balanced" if self.parser is None else "parsed"] += len(missing)
+        if self.parser is None:
+            made = [self.balanced(len(sentences[place])) for place in missing]
+        else:
+            made = self._parsed([sentences[place] for place in missing], self.parser)
+        for place, tree in zip(missing, made, strict=True):
+            trees[place] = tree
+        complete = [tree for tree in trees if tree is not None]
+        return [self.with_ends(tree) for tree in complete] if sentence_ends else complete
+
+    def report(self) -> str:
+        counts = Counter(self.counts)
+        unfit = counts.pop("unfit", 0)
+        total = counts.total()
+        parts = [f"{count:,} {source}" for source, count in counts.items() if count]
+        noun = "sentence" if total == 1 else "sentences"
+        note = f"; {unfit:,} parses of the data do not fit the tokens" if unfit else ""
+        return f"{total:,} {noun}: {', '.join(parts) or 'no trees'}{note}"
+
+    def _fitting(self, tree: Tree | None, tokens: int, max_length: int | None) -> Tree | None:
+        if tree is None or len(tree) == tokens:
+            return tree
+        if tokens == max_length and len(tree) > tokens:
+            return self.truncated(tree, tokens)
+        self.counts["unfit"] += 1
+        return None
+
+    def _parsed(self, sentences: Sentences, parser: str) -> list[Tree]:
+        if not sentences:
+            return []
+        # Once each: the premise of a pair is often that of the next pairs too.
+        distinct = list(dict.fromkeys(map(tuple, sentences)))
+        with self._lock:  # several threads may use one model
+            if self._loaded is None:
+                self._loaded = PARSERS[parser]()
+            dependencies = self._loaded.dependencies(distinct)
+        trees = {
+            words: self.from_dependencies(tree)
+            for words, tree in zip(distinct, dependencies, strict=True)
+        }
+        return [trees[tuple(words)] for words in sentences]
+
+
+def tree_rows(packing: Packing, kind: type[TreeAnnotator]) -> Tensor:
+    """Returns the trees (rows, columns) of a packing; balanced ones where it has none.
+
+    Raises:
+        InputError: the integers are not trees of this kind.
+    """
+    rows = packing.annotations
+    if rows is None:
+        lengths = packing.lengths().tolist()
+        balanced = pad_annotations([*map(kind.balanced, lengths)], len(packing.sizes))
+        flat = torch.from_numpy(balanced).flatten(0, 1).to(packing.index.device)
+        return flat.index_select(0, packing.aligned_index())  # from (batch * longest, columns)
+    if rows.shape[1] != kind.columns or rows.is_floating_point():
+        raise InputError(
+            f"annotations have {rows.shape[1]} columns of {rows.dtype}; {kind.__name__} are "
+            f"{kind.columns} columns of integers."
+        )
+    return rows

@@ -1,0 +1,94 @@
+"""Integers that an encoder reads beside the vector of each token, such as a syntax tree.
+
+An encoder class names the kind of annotations as its `annotator_class`. Readers of data then look
+for them in the columns of a table, the text pipeline makes them for every sentence, and they arrive
+in `packing.annotations`. Works without PyTorch.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: the integers of one sentence: (tokens, columns)
+Annotation = NDArray[np.int32]
+#: the words of each sentence
+Sentences = Sequence[Sequence[str]]
+
+
+class Annotator(ABC):
+    """Annotates tokenized sentences.
+
+    Attributes:
+        counts: where the annotations came from so far, in sentences.
+    """
+
+    #: what the annotations are, for people: "syntax trees"
+    name: ClassVar[str]
+    #: integers per token
+    columns: ClassVar[int]
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._known: dict[tuple[str, ...], Annotation] = {}
+
+    @abstractmethod
+    def annotate(
+        self, sentences: Sentences, max_length: int | None, sentence_ends: bool
+    ) -> list[Annotation]:
+        """Returns the annotation (tokens, columns) of every sentence.
+
+        Args:
+            sentences: the words of each.
+            max_length: sentences of this length may have been truncated; None: none were.
+            sentence_ends: include a begin and an end token around every sentence.
+        """
+
+    @abstractmethod
+    def report(self) -> str:
+        """Returns `counts` as a sentence for people."""
+
+    @classmethod
+    @abstractmethod
+    def column(cls, text_column: str, names: Collection[str]) -> str | None:
+        """Returns the column of a table with the annotations of its column of texts, if any."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, column: str, text: str) -> Annotation:
+        """Returns the annotation that a cell of a table describes.
+
+        Raises:
+            InputError: it describes none.
+        """
+
+    @contextmanager
+    def knowing(
+        self, sentences: Sentences, annotations: Sequence[Annotation | None]
+    ) -> Iterator[None]:
+        """Inside the block, `known` returns the annotations that data has for these sentences."""
+        pairs = zip(map(tuple, sentences), annotations, strict=True)
+        self._known = {words: annotation for words, annotation in pairs if annotation is not None}
+        try:
+            yield
+        finally:
+            self._known = {}
+
+    def known(self, words: Sequence[str]) -> Annotation | None:
+        """Returns the annotation that data has for a sentence, if any."""
+        return self._known.get(tuple(words))
+
+
+def pad_annotations(annotations: Sequence[Annotation], time: int) -> NDArray[np.int64]:
+    """Returns annotations as (batch, time, columns), zeros at padding on the right."""
+    columns = annotations[0].shape[1] if len(annotations) else 1
+    padded = np.zeros((len(annotations), time, columns), dtype=np.int64)
+    for row, annotation in enumerate(annotations):
+        padded[row, : len(annotation)] = annotation
+    return padded

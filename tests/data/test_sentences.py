@@ -1,0 +1,172 @@
+"""Sentences of a file, one per line or a column of a table, read as a stream and counted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+import tracemalloc
+from collections.abc import Generator
+from pathlib import Path
+from typing import cast
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+import pytest
+
+from genpool.data import Example, LinesReader, TableReader, YelpReader
+from genpool.data.sentences import READ_BYTES, column_reader, count_sentences, read_sentences
+from genpool.errors import DataError
+
+
+def test_every_line_is_an_example_also_an_empty_one(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("I love it.\n\na\tb\n", encoding="utf-8")
+    reader = LinesReader(path)
+    examples = [Example(None, "I love it."), Example(None, ""), Example(None, "a\tb")]
+    assert list(reader.read("all")) == examples
+    assert (reader.splits(), reader.is_pair, reader.place) == (["all"], False, path)
+
+
+def test_a_line_of_a_pair_has_a_tab_between_its_sentences(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("a dog\tan animal\na man\n", encoding="utf-8")
+    reader = LinesReader(path, is_pair=True, bad_rows="skip")
+    assert list(reader.read("all")) == [Example(None, "a dog", "an animal")]
+    assert reader.skipped == {"wrong number of fields": 1}
+    with pytest.raises(DataError, match=r"pairs\.txt, line 2: has 1 sentence; expected two"):
+        list(LinesReader(path, is_pair=True).read("all"))
+
+
+def test_a_check_takes_nothing_from_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
+    reader = LinesReader("-")
+    reader.check()
+    assert [example.first for example in reader.read("all")] == ["one", "two"]
+    assert reader.place == "standard input"
+
+
+def test_a_missing_file_and_an_unknown_split_are_told(tmp_path):
+    with pytest.raises(DataError, match="there is no such file"):
+        LinesReader(tmp_path / "texts.txt")
+    (tmp_path / "texts.txt").write_text("")
+    with pytest.raises(DataError, match="unknown split 'test'"):
+        LinesReader(tmp_path / "texts.txt").check("test")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\n",
+        b"a",
+        b"a\n",
+        b"a\n\nb",
+        b"a\r\nb\r\n",
+        b"\xef\xbb\xbfa\nb\n",
+        "a\u2028b\x0cc\n".encode(),
+        b"a\n" * (READ_BYTES // 2 + 3),  # two reads
+    ],
+    ids=range(9),
+)
+def test_lines_are_counted_as_they_are_read(tmp_path: Path, data: bytes) -> None:
+    plain, packed = tmp_path / "lines.txt", tmp_path / "lines.txt.gz"
+    plain.write_bytes(data)
+    packed.write_bytes(gzip.compress(data))
+    expected = len(list(read_sentences(plain)))
+    assert count_sentences(plain) == count_sentences(str(packed)) == expected
+
+
+def test_rows_of_tables_are_counted_as_they_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('text,n\n"two\nlines",1\n\n,2\n')
+    (tmp_path / "a.tsv").write_text("text\tn\na\t1\n\nb\t2\nc\t3\n")
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n\n{"text": null}\n')
+    parquet.write_table(arrow.table({"text": ["a", None, "b", "c"]}), tmp_path / "a.parquet")
+    for name, expected in {"a.csv": 2, "a.tsv": 3, "a.jsonl": 2, "a.parquet": 4}.items():
+        reader = column_reader(tmp_path / name, "text")
+        assert count_sentences(reader) == len(list(read_sentences(reader))) == expected
+
+
+def test_rows_that_are_skipped_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("text\tn\na\t1\nbroken\nc\t3\n")
+    reader = column_reader(tmp_path / "a.tsv", "text", bad_rows="skip")
+    assert count_sentences(reader) == 2
+    list(read_sentences(reader))
+    assert reader.skipped.total() == 1  # not twice, for the two passes
+    with pytest.raises(DataError, match="line 3"):
+        count_sentences(column_reader(tmp_path / "a.tsv", "text"))
+
+
+def test_what_can_be_read_only_once_has_no_number(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert count_sentences("-") is None
+    assert count_sentences(tmp_path / "pipe") is None
+
+
+def test_a_damaged_parquet_file_is_reported_in_words(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(DataError, match="is not a Parquet file"):
+        count_sentences(column_reader(tmp_path / "a.parquet", "text"))
+
+
+ROWS = 60_000
+TEXT = "a sentence of some length that would fill the memory if all of them were kept"
+MEGABYTE = 1 << 20
+
+
+def write_tsv(folder):
+    path = folder / "large.tsv"
+    with path.open("w", encoding="utf-8") as file:
+        file.write("label\ttext\n")
+        file.writelines(f"{row % 3}\t{row} {TEXT}\n" for row in range(ROWS))
+    return path
+
+
+def write_parquet(folder):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = folder / "large.parquet"
+    texts = [f"{row} {TEXT}" for row in range(ROWS)]
+    table = pyarrow.table({"label": [row % 3 for row in range(ROWS)], "text": texts})
+    parquet.write_table(table, path, row_group_size=10_000)
+    return path
+
+
+def count_and_peak(examples):
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in examples)
+        return count, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("write", [write_tsv, write_parquet])
+def test_memory_does_not_grow_with_the_table(tmp_path, write):
+    path = write(tmp_path)
+    count, peak = count_and_peak(TableReader(path).read("all"))
+    assert count == ROWS
+    assert peak < 3 * MEGABYTE  # the texts alone are 5 MB
+
+
+def test_a_split_of_yelp_is_drawn_without_keeping_the_texts(tmp_path):
+    path = tmp_path / "yelp_academic_dataset_review.json"
+    with path.open("w", encoding="utf-8") as file:
+        for row in range(ROWS):
+            file.write(json.dumps({"stars": 1 + row % 5, "text": f"{row} {TEXT}"}) + "\n")
+    reader = YelpReader(path, sizes=(1_000, 100, 100))
+    count, peak = count_and_peak(reader.read("dev"))
+    assert count == 100
+    assert peak < 3 * MEGABYTE  # a few bytes a row for the draw; the file is 6 MB
+
+
+def test_the_first_rows_do_not_wait_for_the_last(tmp_path):
+    path = write_tsv(tmp_path)
+    with path.open("ab") as file:
+        file.write(b"this row is bad\n")
+    rows = cast(Generator[Example, None, None], TableReader(path).read("all"))
+    assert [next(rows).label for _ in range(10)] == list("0120120120")
+    rows.close()

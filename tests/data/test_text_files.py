@@ -1,0 +1,242 @@
+"""Data files as text: compression, byte order marks, line ends, encodings named and guessed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from genpool.data import TableReader
+from genpool.data.rows import BadRow
+from genpool.data.sentences import read_sentences
+from genpool.data.text_files import UTF8_TEXT, guess_encoding
+from genpool.disk.files import raw_lines
+from genpool.errors import ConfigError, DataError
+
+TABLE = b"label\ttext\nyes\tone\nno\ttwo\n"
+
+
+def texts(path: Path) -> list[str]:
+    return [UTF8_TEXT.decode(line) for line in raw_lines(path)]
+
+
+def write_zip(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
+)
+def test_every_compression_gives_the_same_lines(tmp_path, suffix, compress):
+    path = tmp_path / f"train.tsv{suffix}"
+    path.write_bytes(compress(TABLE))
+    assert texts(path) == ["label\ttext", "yes\tone", "no\ttwo"]
+
+
+def test_a_zip_gives_its_only_file_and_macos_leftovers_are_not_counted(tmp_path):
+    members = {"a/train.tsv": TABLE, "__MACOSX/a/._train.tsv": b"x", "a/.DS_Store": b"y"}
+    path = write_zip(tmp_path / "train.tsv.zip", members)
+    assert texts(path) == ["label\ttext", "yes\tone", "no\ttwo"]
+
+
+def test_a_zip_of_several_files_is_refused_with_the_remedy(tmp_path):
+    path = write_zip(tmp_path / "train.tsv.zip", {"a.tsv": TABLE, "b.tsv": TABLE})
+    with pytest.raises(DataError, match=r"contains 2 files; expected one: unpack it first"):
+        texts(path)
+
+
+def test_byte_order_mark_and_windows_line_ends_are_not_part_of_the_text(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_bytes(b"\xef\xbb\xbf" + TABLE.replace(b"\n", b"\r\n"))
+    assert texts(path) == ["label\ttext", "yes\tone", "no\ttwo"]
+
+
+def test_only_a_line_feed_ends_a_line_and_a_later_byte_order_mark_is_kept(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("a\u2028b\x0cc\x85d\n\ufeffe", encoding="utf-8", newline="")
+    assert texts(path) == ["a\u2028b\x0cc\x85d", "\ufeffe"]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_bad_utf8_is_located_by_line_and_by_offset_in_the_file(tmp_path, mark):
+    content = mark + b"label\ttext\nyes\tcaf\xe9\n"
+    path = tmp_path / "train.tsv"
+    path.write_bytes(content)
+    line = list(raw_lines(path))[1]
+    with pytest.raises(BadRow, match="byte 0xe9") as caught:
+        UTF8_TEXT.decode(line)
+    assert f"offset {content.index(0xE9)} of the file, byte 8 of the line" in caught.value.problem
+    with pytest.raises(DataError, match="line 2: is not UTF-8") as error:
+        list(TableReader(path).read("all"))
+    assert (error.value.path, error.value.line) == (path, 2)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("text", [TABLE.decode(), "ab\n", "Stra\u00dfe \u4e2d\n"])
+def test_utf16_is_recognised_with_and_without_a_byte_order_mark(tmp_path, encoding, text):
+    path = tmp_path / "train.tsv"
+    path.write_bytes((text * 2).encode(encoding))
+    for read in (texts, lambda path: list(read_sentences(path))):
+        with pytest.raises(DataError, match="UTF-16 text; save it as UTF-8"):
+            read(path)
+
+
+@pytest.mark.parametrize("text", ["a\x00 word\n", "\x00\n", "nul \x00 and \x00 again\n"])
+def test_utf8_with_some_nul_characters_is_text(tmp_path, text):
+    path = tmp_path / "train.txt"
+    path.write_bytes(text.encode())
+    assert texts(path) == [text.rstrip("\n")]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
+def test_a_compressed_file_that_is_cut_off_is_a_data_error(tmp_path, compress):
+    suffix = {gzip.compress: ".gz", lzma.compress: ".xz", bz2.compress: ".bz2"}[compress]
+    path = tmp_path / f"train.tsv{suffix}"
+    path.write_bytes(compress(TABLE * 1000)[:-12])
+    with pytest.raises(DataError, match="damaged or truncated"):
+        texts(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zip"])
+def test_a_plain_file_under_a_compressed_name_is_a_data_error(tmp_path, suffix):
+    path = tmp_path / f"train.tsv{suffix}"
+    path.write_bytes(TABLE)
+    with pytest.raises(DataError, match="cannot be read"):
+        texts(path)
+
+
+GERMAN = [("gut", "Ein schöner Film"), ("schlecht", "Größte Enttäuschung für 5 €")]
+GERMAN_TABLE = "label,text\n" + "".join(f"{label},{text}\n" for label, text in GERMAN)
+
+
+def rows(path, **options):
+    return [(example.label, example.first) for example in TableReader(path, **options).read("all")]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "encoding"),
+    [("csv", "cp1252"), ("tsv", "iso-8859-15"), ("jsonl", "cp1252"), ("csv", "utf-8-sig")],
+)
+def test_a_table_is_read_in_the_encoding_that_is_named(tmp_path, suffix, encoding):
+    text = GERMAN_TABLE if suffix == "csv" else GERMAN_TABLE.replace(",", "\t")
+    if suffix == "jsonl":
+        lines = [{"label": label, "text": text} for label, text in GERMAN]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path = tmp_path / f"t.{suffix}"
+    path.write_bytes(text.encode(encoding))
+    assert rows(path, encoding=encoding) == GERMAN
+
+
+@pytest.mark.parametrize(
+    ("encoding", "end"),
+    [("utf-16", "\n"), ("utf-16-le", "\r\n"), ("utf-16-be", "\n"), ("utf-32", "\r\n")],
+)
+def test_lines_of_encodings_with_several_bytes_per_character_are_found(tmp_path, encoding, end):
+    # U+0A0D holds the bytes of both line ends, and U+2028 ends a line in other programs.
+    text = GERMAN_TABLE + "gut,\u0a0d a\u2028b\n"
+    path = tmp_path / "t.csv"
+    path.write_bytes(("\ufeff" if encoding[-2:] in ("le", "be") else "").encode(encoding))
+    with path.open("ab") as file:
+        file.write(text.replace("\n", end).encode(encoding))
+    assert rows(path, encoding=encoding) == [*GERMAN, ("gut", "\u0a0d a\u2028b")]
+
+
+def test_a_compressed_table_has_an_encoding_too(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(GERMAN_TABLE.encode("utf-16")))
+    assert rows(path, encoding="utf-16") == GERMAN
+
+
+def test_lines_are_found_across_the_blocks_that_are_read(tmp_path):
+    path = tmp_path / "t.csv"
+    texts = [("gut", "\u00e4\U0001f600" * length) for length in range(1, 400)]
+    table = "label,text\n" + "".join(f"{label},{text}\n" for label, text in texts)
+    path.write_bytes(table.encode("utf-16"))
+    assert rows(path, encoding="utf-16") == texts
+
+
+def test_an_encoding_that_python_does_not_know_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text(GERMAN_TABLE, encoding="utf-8")
+    for name in ("cp9999", "base64"):
+        with pytest.raises(ConfigError, match=f"encoding is '{name}'.*such as utf-8.*cp1252"):
+            TableReader(tmp_path / "t.csv", encoding=name)
+
+
+def test_the_error_guesses_the_encoding_and_says_how_to_name_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(GERMAN_TABLE.encode("cp1252"))
+    with pytest.raises(DataError) as caught:
+        rows(path)
+    message = str(caught.value)
+    assert "line 2: is not UTF-8: byte 0xf6 at offset 22 of the file" in message
+    assert "it may be cp1252, in which this is 'schöner'" in message
+    assert "encoding='cp1252' (command line: --encoding cp1252), or save it as UTF-8" in message
+
+
+def test_the_header_may_be_what_is_not_utf8(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("label;café\nyes;one\n".encode("cp1252"))
+    with pytest.raises(DataError, match=r"line 1: is not UTF-8.*it may be cp1252"):
+        rows(path, first="café")
+    assert rows(path, first="café", encoding="cp1252") == [("yes", "one")]
+
+
+def test_rows_that_are_left_out_lead_to_the_encoding_too(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(GERMAN_TABLE.encode("cp1252") + b"gut,one\n")
+    reader = TableReader(path, bad_rows="skip")
+    assert [example.first for example in reader.read("all")] == ["one"]
+    assert reader.skipped == {"bad UTF-8": 2}
+    assert reader.skipped_advice is not None
+    assert reader.skipped_advice.startswith("line 2 is not UTF-8; it may be cp1252")
+    reader = TableReader(path, bad_rows="skip", encoding="cp1252")
+    assert len(list(reader.read("all"))) == 3
+    assert reader.skipped_advice is None
+
+
+def test_a_row_that_is_not_in_the_named_encoding_is_a_bad_row(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"label,text\nyes,one\nno,caf\xe9\n")
+    with pytest.raises(DataError, match=r"line 3: is not ascii: byte 0xe9.*name another encoding"):
+        rows(path, encoding="ascii")
+    reader = TableReader(path, encoding="ascii", bad_rows="skip")
+    assert len(list(reader.read("all"))) == 1
+    assert reader.skipped == {"bad ascii": 1}
+
+
+def test_damaged_utf16_is_told_with_its_line(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("label,text\nyes,one\n".encode("utf-16") + b"\x00\xd8\x20")
+    with pytest.raises(DataError, match="line 3: is not utf-16"):
+        rows(path, encoding="utf-16")
+
+
+def test_a_utf16_table_says_how_to_name_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(GERMAN_TABLE.encode("utf-16"))
+    with pytest.raises(DataError, match=r"is UTF-16 text; name its encoding: .*--encoding utf-16"):
+        rows(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Le café était fermé, “hélas” à 5 €"),
+        ("cp1252", '1;Lob;"Größe passt genau"'),
+        ("cp1251", "positive;Очень хорошо"),
+        ("cp1251", "Отличный фильм, всем советую посмотреть"),
+        ("shift_jis", "この映画はとても面白かったです"),
+        ("gb18030", "这部电影非常好看推荐给大家"),
+    ],
+)
+def test_common_encodings_are_told_apart(encoding, text):
+    assert guess_encoding(text.encode(encoding)) == encoding

@@ -1,0 +1,346 @@
+"""Yelp's reviews and the folders of PAN author profiling, in seeded splits."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+
+import pytest
+
+from genpool.data import Example, PanReader, YelpReader, yelp_pan
+from genpool.data.yelp_pan import strip_markup
+from genpool.errors import ConfigError, DataError
+
+FILE = "yelp_academic_dataset_review.json"
+
+
+def review(number, stars=None, text=None):
+    stars = 1 + number % 5 if stars is None else stars
+    return {"review_id": f"r{number}", "stars": stars, "text": text or f"review {number}", "x": {}}
+
+
+def write(folder, reviews):
+    path = folder / FILE
+    path.write_text("".join(json.dumps(values) + "\n" for values in reviews), encoding="utf-8")
+    return path
+
+
+def ids(reader, split):
+    return [example.id for example in reader.read(split)]
+
+
+def test_stars_written_as_5_or_as_5_point_0_are_the_same_label(tmp_path):
+    write(tmp_path, [review(0, 5), review(1, 5.0), review(2, "5")])
+    reader = YelpReader(tmp_path, sizes=(3, 0, 0))
+    assert [example.label for example in reader.read("train")] == ["5", "5", "5"]
+    assert reader.labels == ("1", "2", "3", "4", "5")
+    assert not reader.is_pair
+
+
+def test_text_keeps_its_lines_and_tabs(tmp_path):
+    write(tmp_path, [review(0, 1, 'Bad.\n\n\t"Never" again. \u2028')])
+    assert list(YelpReader(tmp_path, sizes=(1, 0, 0)).read("train")) == [
+        Example("1", 'Bad.\n\n\t"Never" again. \u2028', id="r0")
+    ]
+
+
+def test_the_splits_have_the_sizes_asked_for_and_share_no_review(tmp_path):
+    path = write(tmp_path, map(review, range(100)))
+    reader = YelpReader(path, sizes=(50, 20, 10), seed=3)
+    drawn = [ids(reader, split) for split in reader.splits()]
+    assert [len(part) for part in drawn] == [50, 20, 10]
+    assert len({name for part in drawn for name in part}) == 80
+
+
+def test_a_smaller_training_set_leaves_dev_and_test_as_they_are(tmp_path):
+    path = write(tmp_path, map(review, range(100)))
+    small, large = (YelpReader(path, sizes=(size, 20, 10)) for size in (5, "rest"))
+    assert ids(small, "dev") == ids(large, "dev")
+    assert ids(small, "test") == ids(large, "test")
+    assert set(ids(small, "train")) < set(ids(large, "train"))
+    assert len(ids(large, "train")) == 70
+
+
+def test_blank_lines_are_not_reviews_and_leave_the_split_alone(tmp_path):
+    path = write(tmp_path, map(review, range(20)))
+    before = ids(YelpReader(path, sizes=("rest", 5, 5)), "test")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n\r\n") + b"\r\n")
+    assert ids(YelpReader(path, sizes=("rest", 5, 5)), "test") == before
+
+
+def test_a_file_with_too_few_reviews_says_how_many_and_the_remedy(tmp_path):
+    path = write(tmp_path, map(review, range(10)))
+    with pytest.raises(DataError, match=r"asked for 504000 \(500000 train, 2000 dev"):
+        next(YelpReader(tmp_path).read("train"))  # the paper's sizes
+    with pytest.raises(DataError, match=r"holds 10 rows.*asked for 11.*sizes=\[train") as caught:
+        next(YelpReader(path, sizes=(5, 3, 3)).read("train"))
+    assert caught.value.path == path
+    assert """--set 'reader.sizes=["rest", 2000, 2000]'""" in caught.value.problem
+
+
+@pytest.mark.parametrize("name", ["review.json", "review.json.gz"])
+def test_the_file_is_found_in_a_folder_by_its_short_name_too(tmp_path, name):
+    line = json.dumps(review(0)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(line) if name.endswith("gz") else line)
+    (tmp_path / "business.json").touch()
+    assert ids(YelpReader(tmp_path, sizes=(1, 0, 0)), "train") == ["r0"]
+
+
+def test_half_stars_and_empty_reviews_are_located(tmp_path):
+    path = write(tmp_path, [review(0), review(1, 4.5)])
+    with pytest.raises(DataError, match=r"line 2: unknown label '4\.5'"):
+        list(YelpReader(path, sizes=("rest", 0, 0)).read("train"))
+    write(tmp_path, [review(0), review(1), review(2, 3, "  ")])
+    with pytest.raises(DataError, match=r"line 3: column 'text' is empty"):
+        list(YelpReader(path, sizes=("rest", 0, 0)).read("train"))
+
+
+def test_bad_reviews_are_skipped_and_counted_on_request(tmp_path):
+    path = write(tmp_path, [review(0), review(1, 4.5), review(2, 3, " ")])
+    path.write_bytes(path.read_bytes() + b"{\n")
+    reader = YelpReader(path, sizes=("rest", 0, 0), bad_rows="skip")
+    assert ids(reader, "train") == ["r0"]
+    assert reader.skipped == {"unknown label": 1, "empty side": 1, "invalid JSON": 1}
+
+
+def test_half_a_character_in_json_is_a_bad_row(tmp_path):
+    path = write(tmp_path, [review(0)])
+    path.write_text('{"stars": 1, "text": "so sad \\ud83d"}\n')
+    with pytest.raises(DataError, match=r"half a character \(U\+D83D\) at position 7"):
+        next(YelpReader(path, sizes=(1, 0, 0)).read("train"))
+
+
+@pytest.mark.parametrize("sizes", [(1, 2), (1, "rest", 2), (-1, 1, 1), ("all", 1, 1), (1, 1, 1.5)])
+def test_sizes_must_be_three_numbers(tmp_path, sizes):
+    path = write(tmp_path, [review(0)])
+    with pytest.raises(ConfigError, match=r"expected three numbers.*--set 'reader\.sizes=\["):
+        YelpReader(path, sizes=sizes)
+
+
+def test_a_folder_without_the_file_says_so(tmp_path):
+    (tmp_path / "yelp_academic_dataset_tip.json").touch()
+    with pytest.raises(DataError, match=r"review\.json.*it holds: yelp_academic_dataset_tip\.json"):
+        YelpReader(tmp_path)
+
+
+ALL = ("rest", 0, 0)
+
+
+def write_author(folder, author, texts, element="document", around="documents"):
+    inner = "\n".join(
+        f'<{element} id="{at}" url="http://x/?a&amp;b"><![CDATA[{text}]]></{element}>'
+        for at, text in enumerate(texts)
+    )
+    opening = f'<author type="twitter" lang="en">\n<{around} count="{len(texts)}">\n'
+    path = folder / f"{author}.xml"
+    path.write_text(f"{opening}{inner}\n</{around}>\n</author>\n", encoding="utf-8")
+    return path
+
+
+def write_truth(folder, *lines):
+    (folder / "truth.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten authors of ten tweets each, two authors for each of the five ages."""
+    ages = ["18-24", "25-34", "35-49", "50-64", "65-xx"] * 2
+    for at in range(10):
+        write_author(tmp_path, f"a{at}", [f"tweet {at} {number}" for number in range(10)])
+    write_truth(tmp_path, *(f"a{at}:::MALE:::{age}" for at, age in enumerate(ages)))
+    return tmp_path
+
+
+def test_each_document_has_the_age_of_its_author(folder):
+    examples = list(PanReader(folder, sizes=ALL).read("train"))
+    assert len(examples) == 100
+    assert [example.first for example in examples[:2]] == ["tweet 0 0", "tweet 0 1"]
+    ages = {example.first.split()[1]: example.label for example in examples}
+    assert [ages[str(at)] for at in range(5)] == ["18-24", "25-34", "35-49", "50-64", "65+"]
+    assert PanReader(folder).labels == ("18-24", "25-34", "35-49", "50-64", "65+")
+
+
+@pytest.mark.parametrize(
+    ("age", "label"),
+    # The open range of PAN 2015, from 50 on, is the paper's 50 to 64.
+    [("65-xx", "65+"), ("65-XX", "65+"), ("65+", "65+"), ("50-XX", "50-64"), ("50-xx", "50-64")],
+)
+def test_open_ranges_are_read_in_every_spelling(tmp_path, age, label):
+    write_author(tmp_path, "a", ["hello"])
+    write_truth(tmp_path, f"a:::female:::{age}", "")
+    (example,) = PanReader(tmp_path, sizes=ALL).read("train")
+    assert (example.label, example.id) == (label, "a/1")
+
+
+def test_a_folder_without_its_tweets_is_answered_with_the_downloader(tmp_path):
+    """PAN 2016 as it is distributed: ids and addresses, and no text."""
+    for author in ("a", "b"):
+        documents = '<document id="1" url="http://x/1"/><document id="2" url="http://x/2"/>'
+        (tmp_path / f"{author}.xml").write_text(
+            f"<author><documents>{documents}</documents></author>"
+        )
+    write_truth(tmp_path, "a:::MALE:::18-24", "b:::FEMALE:::25-34")
+    with pytest.raises(DataError, match=r"holds 0 rows.* 4 documents have no text") as caught:
+        list(PanReader(tmp_path).read("train"))
+    assert "run the downloader" in caught.value.problem
+
+
+def test_too_few_documents_are_not_blamed_on_the_downloader_if_all_have_text(folder):
+    sizes = "holds 100 rows.*68485 train, 4000 dev, 4000 test"
+    with pytest.raises(DataError, match=sizes) as caught:
+        list(PanReader(folder).read("train"))
+    assert "downloader" not in caught.value.problem
+
+
+def test_conversations_and_longer_truth_lines_of_other_years_are_read(tmp_path):
+    write_author(tmp_path, "a_en_xx_xx", ["hello"], "conversation", "conversations")
+    write_truth(tmp_path, "a:::M:::25-34:::0.3:::0.1:::0.2:::0.4:::0.0")
+    (example,) = PanReader(tmp_path, sizes=ALL).read("train")
+    assert (example.first, example.label) == ("hello", "25-34")
+
+
+def test_documents_inside_a_conversation_are_read_once(tmp_path):
+    (tmp_path / "a.xml").write_text(
+        "<author><conversations><conversation>\n"
+        "<document>one</document> <document>two <b>three</b></document>\n"
+        "</conversation></conversations></author>"
+    )
+    write_truth(tmp_path, "a:::M:::25-34")
+    examples = list(PanReader(tmp_path, sizes=ALL).read("train"))
+    assert [example.first for example in examples] == ["one", "two three"]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ('hi <a href="/u" class="x"><s>@</s><b>user</b></a> &amp; co', "hi @user & co"),
+        ("one<br />two<BR>three", "one two three"),
+        ("I <3 you, </3 them, 1 < 2 > 0", "I <3 you, </3 them, 1 < 2 > 0"),
+        ("&lt;b&gt; stays, &#39;quoted&#39;", "<b> stays, 'quoted'"),
+        ("a<script>alert(1)</script><!-- no\n --> b", "a b"),
+        ("  two\n lines\t", "two lines"),
+        ("cut off <a href='x", "cut off <a href='x"),
+    ],
+)
+def test_tags_are_stripped_and_entities_read(html, text):
+    assert strip_markup(html) == text
+
+
+def expected_without_hidden(text):
+    """The pattern that says what is hidden; it needs quadratic time where an end is missing."""
+    hidden = r"<!--.*?-->|<(script|style)\b.*?</\1\s*>"
+    return re.sub(hidden, " ", text, flags=re.DOTALL | re.IGNORECASE)
+
+
+def test_comments_scripts_and_styles_are_cut_out_as_a_single_pattern_would():
+    chance = random.Random(0)
+    pieces = ["<!--", "-->", "<script", "<SCRIPT>", "</script>", "</Script >", "<style>"]
+    pieces += ["</style", "</style>", " ", "a", ">", "<", "--", "s"]
+    changed = 0
+    for _ in range(3000):
+        text = "".join(chance.choices(pieces, k=chance.randint(0, 12)))
+        assert yelp_pan._strip_hidden(text) == expected_without_hidden(text)
+        changed += expected_without_hidden(text) != text
+    assert changed > 300
+
+
+@pytest.mark.parametrize("start", ["<!--", "<script>", "<STYLE ", "<!--<script><style>"])
+def test_starts_without_an_end_are_searched_for_it_once(monkeypatch, start):
+    """Not once per start, which took 43 s for 100 kB."""
+    searches = []
+
+    class Counted:
+        def __init__(self, pattern):
+            self.pattern = pattern
+
+        def search(self, text, position):
+            searches.append(position)
+            return self.pattern.search(text, position)
+
+    monkeypatch.setattr(yelp_pan, "_HIDDEN_ENDS", [Counted(end) for end in yelp_pan._HIDDEN_ENDS])
+    text = start * 1000
+    assert yelp_pan._strip_hidden(text) == text
+    assert 1 <= len(searches) <= 3
+
+
+def test_documents_without_text_and_unknown_ages_are_dropped_and_counted(tmp_path):
+    write_author(tmp_path, "a", ["hello", "  ", "<img src='x'/>"])
+    write_author(tmp_path, "b", ["of no known age"])
+    write_truth(tmp_path, "a:::MALE:::18-24", "b:::FEMALE:::XX-XX")
+    reader = PanReader(tmp_path, sizes=ALL)
+    assert [example.first for example in reader.read("train")] == ["hello"]
+    assert reader.skipped == {"no text": 2, "unknown age": 1}
+
+
+def test_the_splits_have_the_sizes_asked_for_and_share_no_document(folder):
+    reader = PanReader(folder, sizes=(50, 20, 10), seed=1)
+    drawn = [[example.id for example in reader.read(split)] for split in reader.splits()]
+    assert [len(part) for part in drawn] == [50, 20, 10]
+    assert len({name for part in drawn for name in part}) == 80
+    again = [example.id for example in PanReader(folder, sizes=(50, 20, 10), seed=1).read("dev")]
+    assert again == drawn[1]
+
+
+def test_broken_xml_is_located(folder):
+    (folder / "a3.xml").write_text("<author>\n<document>a & b</document>\n</author>")
+    with pytest.raises(DataError, match="is not XML that can be read") as caught:
+        list(PanReader(folder, sizes=ALL).read("train"))
+    assert (caught.value.path, caught.value.line) == (folder / "a3.xml", 2)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">',
+        '<!ENTITY a SYSTEM "file:///etc/hostname">',
+        '<!ENTITY % a SYSTEM "http://localhost/x">',
+    ],
+)
+def test_entity_declarations_are_refused(folder, declaration):
+    (folder / "a0.xml").write_text(
+        f"<!DOCTYPE author [{declaration}]>\n<author><document>&a;</document></author>"
+    )
+    with pytest.raises(DataError, match="declaring an entity is refused as unsafe"):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+def test_an_unknown_encoding_is_a_data_error(folder):
+    (folder / "a0.xml").write_text('<?xml version="1.0" encoding="klingon"?><author/>')
+    with pytest.raises(DataError, match=r"a0\.xml, line 1: is not XML that can be read"):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a0:::MALE:::50-99", r"truth\.txt, line 2: unknown label '50-99'.*'50-64'"),
+        ("a0:::MALE", r"truth\.txt, line 2: has 2 fields; expected author:::GENDER:::AGE"),
+    ],
+)
+def test_wrong_lines_of_the_truth_are_located(folder, line, message):
+    write_truth(folder, "a1:::MALE:::18-24", line)
+    with pytest.raises(DataError, match=message):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+def test_an_author_without_a_line_in_the_truth_is_an_error(folder):
+    write_author(folder, "stranger", ["hello"])
+    with pytest.raises(
+        DataError, match=r"stranger\.xml, line 1: author 'stranger' is not in truth"
+    ):
+        list(PanReader(folder, sizes=ALL).read("train"))
+
+
+def test_a_folder_of_another_kind_says_what_was_looked_for(tmp_path):
+    (tmp_path / "en").mkdir()
+    with pytest.raises(DataError, match=r"looked for truth\.txt and an \.xml file.*found: en"):
+        PanReader(tmp_path)
+
+
+def test_a_bad_file_is_counted_once_however_many_splits_are_read(folder):
+    (folder / "a3.xml").write_text("<author><document>never closed</author>")
+    reader = PanReader(folder, sizes=(50, 20, 20), bad_rows="skip")
+    assert [len(list(reader.read(split))) for split in reader.splits()] == [50, 20, 20]
+    assert reader.skipped == {"invalid XML": 1}

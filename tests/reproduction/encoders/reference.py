@@ -1,0 +1,153 @@
+"""DiSAN, NSE, CAFE and ReSAN in NumPy, one sentence and one token at a time, from the papers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.encoder.reference import Direction, lstm_cell, lstm_layer, sigmoid
+
+
+def directional_attention(
+    sentence: np.ndarray, weights: dict[str, np.ndarray], backwards: bool
+) -> np.ndarray:
+    """One direction of DiSAN, dimension by dimension; weights by their names in FACTS.md's lines.
+
+    m = elu(W x + b); logits_ij = 5 tanh((W1 m_j + W2 m_i + b_logits) / 5); softmax over the j
+    before i (after i, backwards); f = sigmoid(W3 m + W4 s + b_gate); out = f m + (1 - f) s.
+    """
+    linear = [weights["W"] @ x + weights["b"] for x in sentence]
+    m = [np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1) for x in linear]
+    dim = len(weights["b"])
+    out = np.zeros((len(sentence), dim))
+    for i in range(len(sentence)):
+        seen = range(i + 1, len(sentence)) if backwards else range(i)
+        s = np.zeros(dim)
+        for k in range(dim):
+            logits = [
+                5
+                * math.tanh(
+                    (weights["W1"][k] @ m[j] + weights["W2"][k] @ m[i] + weights["b_logits"][k]) / 5
+                )
+                for j in seen
+            ]
+            total = sum(math.exp(logit) for logit in logits)
+            for j, logit in zip(seen, logits, strict=True):
+                s[k] += math.exp(logit) / total * m[j][k]
+        f = sigmoid(weights["W3"] @ m[i] + weights["W4"] @ s + weights["b_gate"])
+        out[i] = f * m[i] + (1 - f) * s
+    return out
+
+
+def softmax(scores: Sequence[float]) -> list[float]:
+    powers = [math.exp(score - max(scores)) for score in scores]
+    return [power / sum(powers) for power in powers]
+
+
+def elu(value: np.ndarray) -> np.ndarray:
+    return np.where(value > 0, value, np.exp(np.minimum(value, 0)) - 1)
+
+
+def nse(
+    words: np.ndarray, read: Direction, compose: tuple[np.ndarray, np.ndarray], write: Direction
+) -> np.ndarray:
+    """The memory is a list of vectors that each step reads, then writes, slot by slot."""
+    memory = [word.copy() for word in words]
+    hidden = len(read["i"][2])
+    read_h = read_c = write_h = write_c = np.zeros(hidden)
+    states = []
+    for word in words:
+        read_h, read_c, _ = lstm_cell(word, read_h, read_c, read)
+        weights = softmax([float(slot @ read_h) for slot in memory])
+        remembered = sum(
+            (weight * slot for weight, slot in zip(weights, memory, strict=True)), np.zeros(hidden)
+        )
+        composed = compose[0] @ np.concatenate([read_h, remembered]) + compose[1]
+        write_h, write_c, _ = lstm_cell(composed, write_h, write_c, write)
+        for place, weight in enumerate(weights):
+            memory[place] = (1 - weight) * memory[place] + weight * write_h
+        states.append(write_h)
+    return np.array(states)
+
+
+def highway(x: np.ndarray, weights: dict[str, np.ndarray]) -> np.ndarray:
+    gate = sigmoid(weights["W_T"] @ x + weights["b_T"])
+    return gate * np.maximum(weights["W_H"] @ x + weights["b_H"], 0) + (1 - gate) * x
+
+
+def factorization_machine(u: np.ndarray, weights: dict[str, np.ndarray]) -> float:
+    """w_0 + w . u + sum over pairs i < j of (v_i . v_j) u_i u_j, pair by pair."""
+    total = float(weights["w_0"]) + float(weights["w"] @ u)
+    for i in range(len(u)):
+        for j in range(i + 1, len(u)):
+            total += float(weights["v"][i] @ weights["v"][j]) * u[i] * u[j]
+    return total
+
+
+def cafe(
+    words: np.ndarray,
+    highways: Sequence[dict[str, np.ndarray]],
+    key: tuple[np.ndarray, np.ndarray],
+    machines: Sequence[dict[str, np.ndarray]],
+    direction: Direction,
+) -> np.ndarray:
+    """machines: of [x ; x'], x - x' and x * x'."""
+    x = list(words)
+    for layer in highways:
+        x = [highway(word, layer) for word in x]
+    keys = [np.maximum(key[0] @ word + key[1], 0) for word in x]
+    rows = []
+    for i in range(len(x)):
+        weights = softmax([float(keys[i] @ other) for other in keys])
+        aligned = sum(
+            (weight * word for weight, word in zip(weights, x, strict=True)), np.zeros_like(x[i])
+        )
+        features = [
+            factorization_machine(np.concatenate([x[i], aligned]), machines[0]),
+            factorization_machine(x[i] - aligned, machines[1]),
+            factorization_machine(x[i] * aligned, machines[2]),
+        ]
+        rows.append(np.concatenate([x[i], features]))
+    return lstm_layer(np.array(rows), direction)[0]
+
+
+def log_odds(sentence: np.ndarray, weights: dict[str, np.ndarray]) -> list[float]:
+    """ReSAN: of every word to be chosen."""
+    mean = np.mean(sentence, axis=0)
+    inputs = [np.concatenate([x, mean, x * mean]) for x in sentence]
+    hidden = [elu(weights["W"] @ u + weights["b"]) for u in inputs]
+    return [float(weights["w"] @ h + weights["b_w"]) for h in hidden]
+
+
+def reinforced_attention(
+    sentence: np.ndarray,
+    weights: dict[str, np.ndarray],
+    backwards: bool,
+    heads: Sequence[bool],
+    dependents: Sequence[bool],
+) -> np.ndarray:
+    """One direction of ReSAN, word by word and dimension by dimension."""
+    m = [elu(weights["W"] @ x + weights["b"]) for x in sentence]
+    words, dim = len(sentence), len(weights["b"])
+    out = np.zeros((words, dim))
+    for i in range(words):
+        s = np.zeros(dim)
+        others = [j for j in range(words) if j != i]
+        in_direction = [j for j in others if (j > i) == backwards and dependents[j]]
+        for k in range(dim):
+            if not heads[i]:
+                s[k] = sum(m[j][k] for j in others) / max(len(others), 1)
+                continue
+            if not in_direction:
+                continue
+            logits = [
+                weights["W1"][k] @ m[j] + weights["W2"][k] @ m[i] + weights["b_logits"][k]
+                for j in in_direction
+            ]
+            shares = softmax([5 * math.tanh(logit / 5) for logit in logits])
+            s[k] = sum(share * m[j][k] for share, j in zip(shares, in_direction, strict=True))
+        f = sigmoid(weights["W3"] @ m[i] + weights["W4"] @ s + weights["b_gate"])
+        out[i] = f * m[i] + (1 - f) * s
+    return out

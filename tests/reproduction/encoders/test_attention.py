@@ -1,0 +1,342 @@
+"""DiSAN, CAFE and NSE: blocks, listed pairs, and parts that were worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from genpool.encoder import Encoder
+from genpool.encoder.lstm import LSTMDirection
+from genpool.reproduction.encoders import (
+    CAFEEncoder,
+    DiSANEncoder,
+    NSEEncoder,
+    disan,
+    nse,
+    pair_attention,
+)
+from genpool.reproduction.encoders.cafe import FactorizationMachine, Highway, intra_attention
+from genpool.reproduction.encoders.pair_attention import Pairs, attend_pairs, directed_pairs
+from genpool.tensors.fast import fast_paths
+from genpool.tensors.packing import Packing
+from tests.encoder.cases import CASES, INPUT_DIM, MASK, lively, made, sentences, to_numpy
+
+# --- DiSAN on padded tensors ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", [1, 7 * 7 * 3 * 2, 7 * 7 * 3 * 3 + 1])
+def test_several_blocks_give_the_same_as_one(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    # 7 sentences of up to 7 tokens and 3 dimensions: blocks of one, two and three queries.
+    encoder, inputs = made("disan", torch.float64), sentences(dtype=torch.float64)
+    one_block = encoder(inputs, MASK).states
+    block_sizes = []
+    attend = disan.attend
+
+    def counting(sources, keys, queries, allowed):
+        block_sizes.append(queries.shape[1])
+        return attend(sources, keys, queries, allowed)
+
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
+    monkeypatch.setattr(disan, "attend", counting)
+    with fast_paths(False):
+        states = encoder(inputs, MASK).states
+    assert len(block_sizes) > 2 and sum(block_sizes) == 2 * 7  # both directions, every token once
+    torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
+
+
+def test_a_single_pass_for_exported_graphs_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = made("disan", torch.float64)
+    random = torch.Generator().manual_seed(0)
+    inputs = torch.randn(2, 5, INPUT_DIM, dtype=torch.float64, generator=random)
+    mask = torch.ones(2, 5, dtype=torch.bool)
+    one_block = encoder(inputs, mask).states
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", 1)
+    monkeypatch.setattr(torch, "split", None)  # what would divide it
+    assert isinstance(encoder, DiSANEncoder)
+    states = encoder.attend_both_ways(inputs, mask, blockwise=False)
+    torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_blocks_do_not_change_gradients(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    encoder, module = made("disan", torch.float64), pair_attention if fast else disan
+    gradients = []
+    for block in (module.MAX_BLOCK_VALUES, 1):
+        monkeypatch.setattr(module, "MAX_BLOCK_VALUES", block)
+        gradients.append(gradients_of(encoder, fast)[0])
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
+
+
+def gradients_of(encoder: Encoder, fast: bool) -> list[torch.Tensor | None]:
+    """Of the states' squares, for the token vectors and all parameters."""
+    encoder.zero_grad()
+    inputs = sentences(dtype=torch.float64).requires_grad_()
+    with fast_paths(fast):
+        encoder(inputs, MASK).states.square().sum().backward()
+    return [inputs.grad, *(parameter.grad for parameter in encoder.parameters())]
+
+
+@pytest.mark.parametrize("name", ["disan", "resan"])
+def test_attention_of_pairs_has_the_gradients_of_the_plain_form(name: str) -> None:
+    encoder = made(name, torch.float64)
+    plain, fast = gradients_of(encoder, False), gradients_of(encoder, True)
+    torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
+
+
+def test_no_block_is_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, mask = lively(DiSANEncoder(INPUT_DIM, 3)), torch.ones(2, 40, dtype=torch.bool)
+    limit = 2 * 40 * 3 * 8
+    largest = []
+    attend = disan.attend
+
+    def measuring(sources, keys, queries, allowed):
+        largest.append(allowed.numel() * sources.shape[-1])
+        return attend(sources, keys, queries, allowed)
+
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", limit)
+    monkeypatch.setattr(disan, "attend", measuring)
+    with fast_paths(False):
+        encoder(sentences(mask), mask)
+    assert max(largest) == limit
+
+
+def test_large_logits_neither_overflow_nor_let_masked_tokens_in() -> None:
+    # 5 tanh(x / 5) keeps every logit within 5, so weights differ by a factor of exp(10) at most.
+    sources = torch.tensor([[[1.0], [3.0], [100.0]]])
+    keys = torch.tensor([[[1e6], [-1e6], [1e6]]])
+    allowed = torch.tensor([[[True, True, False]]])
+    got = disan.attend(sources, keys, torch.zeros(1, 1, 1), allowed).item()
+    high, low = torch.tensor([5.0, -5.0], dtype=torch.float64).exp().tolist()
+    assert got == pytest.approx((high * 1 + low * 3) / (high + low), abs=1e-6)
+
+
+def test_a_token_that_may_see_none_gets_zeros() -> None:
+    sources = torch.ones(1, 2, 3)
+    allowed = torch.tensor([[[False, False], [True, False]]])
+    seen = disan.attend(sources, sources, sources, allowed)
+    assert torch.equal(seen[0, 0], torch.zeros(3))
+    assert torch.equal(seen[0, 1], torch.ones(3))
+
+
+# --- Listed pairs --------------------------------------------------------------------------------
+
+ROWS, DIM = 6, 3
+
+
+def tensors(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Sources, keys and queries."""
+    random = torch.Generator().manual_seed(seed)
+    sources, keys, queries = (
+        torch.randn(ROWS, DIM, dtype=torch.float64, generator=random).requires_grad_()
+        for _ in range(3)
+    )
+    return sources, keys, queries
+
+
+def some_pairs(seed: int = 0) -> tuple[Pairs, torch.Tensor]:
+    """Random pairs, and the same as a mask (rows, rows); row 4 attends to none."""
+    random = torch.Generator().manual_seed(seed)
+    allowed = torch.rand(ROWS, ROWS, generator=random) < 0.5
+    allowed[4] = False
+    return Pairs(*allowed.nonzero(as_tuple=True)), allowed
+
+
+@pytest.mark.parametrize("block", [1, 7, pair_attention.MAX_BLOCK_VALUES])
+def test_listed_pairs_give_what_a_mask_gives(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_attention, "MAX_BLOCK_VALUES", block)
+    sources, keys, queries = tensors()
+    pairs, allowed = some_pairs()
+    seen = attend_pairs(sources, keys, queries, pairs)
+    batch = (tensor.unsqueeze(0) for tensor in (sources, keys, queries, allowed))
+    expected = disan.attend(*batch)[0]
+    torch.testing.assert_close(seen, expected, rtol=0, atol=1e-12)
+    assert not seen[4].any()
+
+
+def test_the_plain_form_gives_what_a_mask_gives() -> None:
+    sources, keys, queries = tensors()
+    pairs, allowed = some_pairs()
+    with fast_paths(False):
+        seen = attend_pairs(sources, keys, queries, pairs)
+    batch = (tensor.unsqueeze(0) for tensor in (sources, keys, queries, allowed))
+    torch.testing.assert_close(seen, disan.attend(*batch)[0], rtol=0, atol=1e-12)
+
+
+def test_rounding_in_single_precision_is_small_for_logits_of_all_sizes() -> None:
+    """Sigmoid and exp2 instead of tanh and exp, on sums between -40 and 40."""
+    keys = torch.linspace(-20, 20, 60).unsqueeze(1).expand(60, 7)
+    queries = keys.flip(0) * torch.linspace(-1, 1, 7)
+    sources = torch.sin(torch.arange(420.0)).view(60, 7)
+    pairs = Pairs(*torch.ones(60, 60).nonzero(as_tuple=True))
+    seen = attend_pairs(sources, keys, queries, pairs)
+    allowed = torch.ones(1, 60, 60, dtype=torch.bool)
+    wide = (tensor.double().unsqueeze(0) for tensor in (sources, keys, queries))
+    expected = disan.attend(*(*wide, allowed))[0]
+    torch.testing.assert_close(seen.double(), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("block", [1, pair_attention.MAX_BLOCK_VALUES])
+def test_gradients_are_those_of_finite_differences(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_attention, "MAX_BLOCK_VALUES", block)
+    pairs, _ = some_pairs()
+    assert torch.autograd.gradcheck(
+        lambda sources, keys, queries: attend_pairs(sources, keys, queries, pairs), tensors(seed=1)
+    )
+
+
+def test_a_pair_worked_by_hand() -> None:
+    sources = torch.tensor([[1.0], [3.0], [0.0]])
+    keys = torch.tensor([[1e6], [-1e6], [0.0]])  # logits 5 and -5
+    pairs = Pairs(torch.tensor([2, 2]), torch.tensor([0, 1]))
+    seen = attend_pairs(sources, keys, torch.zeros(3, 1), pairs)
+    high, low = torch.tensor([5.0, -5.0], dtype=torch.float64).exp().tolist()
+    assert seen.flatten().tolist() == pytest.approx([0, 0, (high + 3 * low) / (high + low)])
+
+
+def test_no_pairs_give_zeros_and_zero_gradients() -> None:
+    none = Pairs(torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long))
+    values = tensors()
+    seen = attend_pairs(*values, none)
+    assert torch.equal(seen, torch.zeros(ROWS, DIM, dtype=torch.float64))
+    seen.sum().backward()
+    assert all(value.grad is not None and not value.grad.any() for value in values)
+
+
+def test_half_precision_is_summed_in_single_precision() -> None:
+    """400 equal pairs: a sum in 8 bits stops growing at 256."""
+    sources = torch.ones(400, 1).bfloat16()
+    zeros = torch.zeros(400, 1).bfloat16()
+    pairs = Pairs(torch.zeros(400, dtype=torch.long), torch.arange(400))
+    seen = attend_pairs(sources, zeros, zeros, pairs)
+    assert seen.dtype is torch.bfloat16
+    assert float(seen[0]) == 1.0
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_directed_pairs_are_those_of_a_loop_over_chosen_tokens(reverse: bool) -> None:
+    mask = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 0]]).bool()
+    packing = Packing.from_mask(mask)
+    random = torch.Generator().manual_seed(0)
+    heads, dependents = torch.rand(2, len(packing.index), generator=random) < 0.6
+    sentence, step = packing.sentence.tolist(), packing.step.tolist()
+    rows = range(len(step))
+    for chosen in ((), (heads, dependents)):
+        pairs = directed_pairs(packing, reverse, *chosen)
+        expected = {
+            (i, j)
+            for i in rows
+            for j in rows
+            if sentence[i] == sentence[j]
+            and (step[j] > step[i] if reverse else step[j] < step[i])
+            and (not chosen or (heads[i] and dependents[j]))
+        }
+        assert len(pairs.query) == len(expected) > 1
+        assert set(zip(pairs.query.tolist(), pairs.source.tolist(), strict=True)) == expected
+
+
+# --- CAFE ----------------------------------------------------------------------------------------
+
+
+def test_a_factorization_machine_worked_by_hand() -> None:
+    machine = FactorizationMachine(3, 2)
+    with torch.no_grad():
+        machine.linear.weight.copy_(torch.tensor([[1.0, 2.0, 3.0]]))
+        machine.linear.bias.fill_(0.5)
+        machine.factors.copy_(torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]))
+    # u = (1, 2, -1): 0.5 + (1 + 4 - 3) + v1.v2 * 2 + v1.v3 * -1 + v2.v3 * -2
+    #               = 2.5 + 2 * 2 + 0 + 3 * -2
+    assert machine(torch.tensor([[1.0, 2.0, -1.0]])).tolist() == [[0.5]]
+
+
+def test_a_closed_highway_carries_its_input_and_an_open_one_transforms_it() -> None:
+    layer, values = Highway(4), torch.randn(5, 4)
+    with torch.no_grad():
+        layer.gate.weight.zero_()
+        layer.gate.bias.fill_(-200)
+    assert torch.equal(layer(values), values)
+    with torch.no_grad():
+        layer.gate.bias.fill_(200)
+    torch.testing.assert_close(layer(values), layer.transform(values).relu())
+
+
+def test_a_highway_carries_most_of_its_input_at_first() -> None:
+    gate = Highway(3).gate.bias.sigmoid()
+    assert (gate < 0.5).all() and (gate > 0.1).all()
+
+
+def test_equal_keys_attend_to_the_mean_of_the_real_words() -> None:
+    values = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [0.0, 0.0]]])
+    mask = torch.tensor([[True, True, False]])
+    aligned = intra_attention(values, torch.ones(1, 3, 2), mask)
+    assert aligned[0, :2].tolist() == [[2.0, 4.0], [2.0, 4.0]]
+
+
+def test_a_word_alone_is_aligned_with_itself() -> None:
+    """So that x - x' is zero, and its feature is the bias of that factorization machine."""
+    encoder = CAFEEncoder(4, 3)
+    with torch.no_grad():
+        encoder.difference.linear.bias.fill_(7)
+    values, keys = encoder.transformed(torch.randn(1, 1, 4))
+    aligned = intra_attention(values, keys, torch.tensor([[True]]))
+    torch.testing.assert_close(aligned, values)
+    features = encoder.with_features(values, aligned)[0, 0, 3:]
+    assert features.shape == (3,)
+    assert float(features[1].detach()) == pytest.approx(7)
+
+
+# --- NSE -----------------------------------------------------------------------------------------
+
+
+def test_words_of_the_width_of_the_memory_are_not_mapped() -> None:
+    assert isinstance(NSEEncoder(6, 6).inputs, nn.Identity)
+    mapped = NSEEncoder(6, 4).inputs
+    assert isinstance(mapped, nn.Linear) and mapped.bias is None
+
+
+def test_attention_over_the_memory_worked_by_hand() -> None:
+    memory = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]]]).log1p()
+    empty = torch.tensor([[False, False, True]])
+    weights = nse.attend(memory, empty, torch.tensor([[1.0, 0.0]]))
+    # exp(log 2) to exp(0): 2 to 1; the third slot belongs to no word.
+    torch.testing.assert_close(weights, torch.tensor([[2 / 3, 1 / 3, 0.0]]))
+
+
+def test_a_state_that_fills_a_slot_is_what_the_next_word_reads() -> None:
+    """A memory of one slot: every step reads what the step before it has written."""
+    encoder = lively(NSEEncoder(2, 2)).double()
+    rows = torch.tensor([[0.5, -1.0]], dtype=torch.float64)
+    memory = rows.unsqueeze(0)  # one sentence, one slot
+    queries = torch.randn(3, 2, dtype=torch.float64)
+    states = encoder._write_states(queries, memory, torch.tensor([[False]]), (1, 1, 1))
+    seen = rows[0]
+    h = c = np.zeros(2)
+    for query, state in zip(queries, states, strict=True):
+        composed = encoder.compose(torch.cat([query, seen]))
+        h, c = _lstm_step(encoder.write, to_numpy(composed), h, c)
+        np.testing.assert_allclose(to_numpy(state), h, rtol=0, atol=1e-12)
+        seen = state
+
+
+def _lstm_step(
+    layer: LSTMDirection, x: np.ndarray, h: np.ndarray, c: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    w, u, b = to_numpy(layer.w), to_numpy(layer.u), to_numpy(layer.b)
+    logits = w @ x + u @ h + b
+    i, f, o = (1 / (1 + np.exp(-logits[2 * part : 2 * part + 2])) for part in range(3))
+    c = f * c + i * np.tanh(logits[6:])
+    return o * np.tanh(c), c
+
+
+def test_200_words_agree_with_the_equations() -> None:
+    encoder = lively(NSEEncoder(INPUT_DIM, 3)).double()
+    mask = torch.ones(2, 200, dtype=torch.bool)
+    mask[1, 90:] = False
+    inputs = sentences(mask, torch.float64)
+    states = encoder(inputs, mask).states
+    for row, length in ((0, 200), (1, 90)):
+        expected, _ = CASES["nse"].expected(encoder, to_numpy(inputs[row, :length]))
+        np.testing.assert_allclose(to_numpy(states[row, :length]), expected, rtol=0, atol=1e-10)

@@ -1,0 +1,450 @@
+"""Encoders over trees: every shape of tree, in any batch, against recursion one node at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from genpool.encoder import Encoder
+from genpool.errors import InputError
+from genpool.reproduction.encoders import (
+    GumbelTreeEncoder,
+    NTIEncoder,
+    SPINNEncoder,
+    TreeCNNEncoder,
+)
+from genpool.reproduction.encoders.gumbel_tree import best, straight_through
+from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
+from genpool.reproduction.trees import RELATIONS
+from genpool.tensors.fast import fast_paths
+from tests.encoder.cases import INPUT_DIM, lively, to_numpy
+from tests.helpers.tree_shapes import (
+    Nested,
+    every_tree,
+    left_chain,
+    random_tree,
+    reductions,
+    right_chain,
+)
+
+from . import cases, tree_reference
+
+LONG = 200
+
+
+def batch_of(lengths: Sequence[int], seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Token vectors and a mask; sentences are moved to the right by a few padding positions."""
+    random = torch.Generator().manual_seed(seed)
+    time = max(lengths) + 3
+    mask = torch.zeros(len(lengths), time, dtype=torch.bool)
+    for row, length in enumerate(lengths):
+        mask[row, row % 3 : row % 3 + length] = True
+    inputs = torch.randn(*mask.shape, INPUT_DIM, generator=random, dtype=torch.float64)
+    return inputs.masked_fill(~mask.unsqueeze(2), torch.nan), mask
+
+
+def padded(rows: Sequence[np.ndarray], mask: Tensor) -> Tensor:
+    """Trees (tokens, columns) as one tensor, with values at padding that are no tree."""
+    trees = torch.full((*mask.shape, rows[0].shape[1]), 99, dtype=torch.long)
+    for row, tree in enumerate(rows):
+        trees[row, mask[row]] = torch.from_numpy(tree).long()
+    return trees
+
+
+def binary(trees: Sequence[Nested], lengths: Sequence[int], mask: Tensor) -> Tensor:
+    columns = [
+        np.array(reductions(tree, length)).reshape(-1, 1)
+        for tree, length in zip(trees, lengths, strict=True)
+    ]
+    return padded(columns, mask)
+
+
+def random_dependencies(tokens: int, random: np.random.Generator) -> np.ndarray:
+    """Any rooted tree, with crossing arcs: every token hangs below an earlier one of an order."""
+    order = random.permutation(tokens)
+    heads = np.full(tokens, -1)
+    for place in range(1, tokens):
+        heads[order[place]] = order[random.integers(place)]
+    return np.stack([heads, random.integers(len(RELATIONS), size=tokens)], axis=1)
+
+
+def alone(encoder: Encoder, inputs: Tensor, mask: Tensor, row: int, trees: Tensor | None) -> Tensor:
+    tokens = inputs[row, mask[row]].unsqueeze(0)
+    tree = None if trees is None else trees[row, mask[row]].unsqueeze(0)
+    return encoder(tokens, torch.ones(tokens.shape[:2], dtype=torch.bool), annotations=tree).states[
+        0
+    ]
+
+
+# --- SPINN ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tracking_dim", [0, 2])
+def test_spinn_agrees_with_the_stack_machine_for_every_tree_of_up_to_six_tokens(
+    tracking_dim: int,
+) -> None:
+    encoder = lively(SPINNEncoder(INPUT_DIM, 3, tracking_dim)).double()
+    trees = [(tree, n) for n in range(1, 7) for tree in every_tree(0, n)]
+    assert len(trees) == 1 + 1 + 2 + 5 + 14 + 42
+    lengths = [n for _, n in trees]
+    inputs, mask = batch_of(lengths)
+    shapes = [tree for tree, _ in trees]
+    states = encoder(inputs, mask, annotations=binary(shapes, lengths, mask)).states
+    for row, tree in enumerate(shapes):
+        expected = cases.spinn(encoder, to_numpy(inputs[row, mask[row]]), tree)
+        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
+
+
+def shapes_of_all_kinds(seed: int) -> tuple[list[Nested], list[int]]:
+    """Random trees of several lengths, and chains of 200 tokens to either side."""
+    random = np.random.default_rng(seed)
+    lengths = [*random.integers(1, 40, size=12).tolist(), LONG, LONG]
+    trees = [random_tree(0, length, random) for length in lengths[:-2]]
+    return [*trees, left_chain(LONG), right_chain(LONG)], lengths
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_spinn_batched_and_one_at_a_time_agree_also_for_chains_of_200(seed: int) -> None:
+    encoder = lively(SPINNEncoder(INPUT_DIM, 3, 2), seed)
+    shapes, lengths = shapes_of_all_kinds(seed)
+    inputs, mask = batch_of(lengths, seed)
+    inputs, trees = inputs.float(), binary(shapes, lengths, mask)
+    states = encoder(inputs, mask, annotations=trees).states
+    for row in range(len(lengths)):
+        expected = alone(encoder, inputs, mask, row, trees)
+        torch.testing.assert_close(states[row, mask[row]], expected, rtol=0, atol=1e-6)
+
+
+def test_spinn_agrees_with_the_stack_machine_for_chains_of_200() -> None:
+    encoder = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double()
+    shapes, lengths = shapes_of_all_kinds(5)
+    inputs, mask = batch_of(lengths)
+    states = encoder(inputs, mask, annotations=binary(shapes, lengths, mask)).states
+    for row in (-2, -1):
+        expected = cases.spinn(encoder, to_numpy(inputs[row, mask[row]]), shapes[row])
+        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-10)
+
+
+def test_the_tree_changes_the_vector() -> None:
+    encoder = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double()
+    inputs, mask = batch_of([5])
+    roots = {
+        tuple(
+            encoder(inputs, mask, annotations=binary([tree], [5], mask))
+            .states[0, mask[0]][-1]
+            .tolist()
+        )
+        for tree in every_tree(0, 5)
+    }
+    assert len(roots) == 14
+
+
+def test_gradients_through_random_trees_agree_with_finite_differences() -> None:
+    random = np.random.default_rng(1)
+    lengths = [4, 1, 6, 3]
+    inputs, mask = batch_of(lengths)
+    vectors = inputs.nan_to_num().requires_grad_()
+    shapes = [random_tree(0, length, random) for length in lengths]
+    heads = padded([random_dependencies(length, random) for length in lengths], mask)
+    spinn = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double()
+    cnn = lively(TreeCNNEncoder(INPUT_DIM, 3)).double()
+    trees = binary(shapes, lengths, mask)
+    assert torch.autograd.gradcheck(lambda x: spinn(x, mask, annotations=trees).states, (vectors,))
+    assert torch.autograd.gradcheck(lambda x: cnn(x, mask, annotations=heads).states, (vectors,))
+
+
+def test_all_sentences_of_a_batch_are_composed_together() -> None:
+    encoder, calls = lively(SPINNEncoder(INPUT_DIM, 3, 2)), []
+    encoder.composition.register_forward_hook(lambda *call: calls.append(len(call[1][0])))
+    lengths = [9] * 30
+    inputs, mask = batch_of(lengths)
+    random = np.random.default_rng(2)
+    shapes = [random_tree(0, 9, random) for _ in lengths]
+    encoder(inputs.float(), mask, annotations=binary(shapes, lengths, mask))
+    assert sum(calls) == 30 * 8  # one for every node above two others
+    assert len(calls) <= 2 * 9 - 2  # and one call for every step after the first
+
+
+@pytest.mark.parametrize("wrong", [[0, 0, 1], [0, 2, 0], [1, 0, 1], [0, 1, 2], [0, -1, 3]], ids=str)
+def test_reductions_that_are_no_tree_are_refused(wrong: list[int]) -> None:
+    encoder, mask = SPINNEncoder(INPUT_DIM, 3), torch.ones(2, 3, dtype=torch.bool)
+    trees = torch.tensor([[0, 1, 1], wrong]).unsqueeze(2)
+    with pytest.raises(InputError, match="are no binary tree of 3 tokens; expected 2 in total"):
+        encoder(torch.zeros(2, 3, INPUT_DIM), mask, annotations=trees)
+
+
+def test_trees_of_another_kind_are_refused() -> None:
+    inputs, mask = torch.zeros(1, 3, INPUT_DIM), torch.ones(1, 3, dtype=torch.bool)
+    with pytest.raises(InputError, match=r"2 columns.* BinaryTrees are 1 columns"):
+        SPINNEncoder(INPUT_DIM, 3)(inputs, mask, annotations=torch.zeros(1, 3, 2, dtype=torch.long))
+    with pytest.raises(InputError, match="DependencyTrees are 2 columns"):
+        TreeCNNEncoder(INPUT_DIM, 3)(
+            inputs, mask, annotations=torch.zeros(1, 3, 1, dtype=torch.long)
+        )
+
+
+def test_a_negative_tracking_dim_is_refused() -> None:
+    with pytest.raises(InputError, match="tracking_dim is -1; expected 0 or more"):
+        SPINNEncoder(4, tracking_dim=-1)
+
+
+# --- Tree CNN ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tree_cnn_agrees_with_a_loop_over_words_and_dependents(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    lengths = [*random.integers(1, 30, size=10).tolist(), LONG]
+    encoder = lively(TreeCNNEncoder(INPUT_DIM, 5), seed).double()
+    inputs, mask = batch_of(lengths, seed)
+    trees = [random_dependencies(length, random) for length in lengths]
+    states = encoder(inputs, mask, annotations=padded(trees, mask)).states
+    for row, tree in enumerate(trees):
+        heads, relations = tree.T.tolist()
+        sentence = to_numpy(inputs[row, mask[row]])
+        expected = cases.tree_cnn(encoder, sentence, heads, relations)
+        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
+        one = alone(encoder.float(), inputs.float(), mask, row, padded(trees, mask))
+        np.testing.assert_allclose(to_numpy(one), expected, rtol=0, atol=1e-5)
+        encoder.double()
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        ([[1, 0], [3, 0], [-1, 0]], "a head is 3; expected the index of a token"),
+        ([[1, 0], [-2, 0], [-1, 0]], "a head is -2"),
+        ([[1, 0], [-1, 0], [1, -5]], "a relation is -5"),
+        ([[1, 0], [-1, 99], [1, 99]], "a relation is 99; expected an index of the 37 relations"),
+    ],
+)
+def test_heads_and_relations_that_do_not_exist_are_refused(tree, problem: str) -> None:
+    encoder, mask = TreeCNNEncoder(INPUT_DIM, 3), torch.ones(2, 4, dtype=torch.bool)
+    mask[0, 3] = False
+    trees = torch.zeros(2, 4, 2, dtype=torch.long)
+    trees[:, 0, 0], trees[0, :3] = -1, torch.tensor(tree)
+    with pytest.raises(InputError, match=problem):
+        encoder(torch.zeros(2, 4, INPUT_DIM), mask, annotations=trees)
+
+
+# --- NTI -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tokens", [*range(1, 18), 31, 32, 33, LONG])
+def test_nti_agrees_with_recursion_for_every_length(tokens: int) -> None:
+    encoder = lively(NTIEncoder(INPUT_DIM, 3)).double()
+    inputs, mask = batch_of([tokens, 3])
+    states = encoder(inputs, mask).states[0, mask[0]]
+    expected = cases.nti(encoder, to_numpy(inputs[0, mask[0]]))
+    np.testing.assert_allclose(to_numpy(states), expected, rtol=0, atol=1e-12)
+
+
+def test_nti_of_one_token_is_the_state_of_its_lstm() -> None:
+    encoder = lively(NTIEncoder(INPUT_DIM, 3)).double()
+    inputs, mask = batch_of([1])
+    leaf = encoder.leaves(inputs[mask], (1,))
+    torch.testing.assert_close(encoder(inputs, mask).states[mask], leaf, rtol=0, atol=1e-14)
+
+
+# --- Gumbel TreeLSTM -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leaves", ["lstm", "bilstm", "linear"])
+def test_gumbel_tree_chooses_the_trees_of_the_reference(leaves) -> None:
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4, leaves)).double().eval()
+    lengths = [1, 2, 3, 9, 17, 5]
+    inputs, mask = batch_of(lengths)
+    states, trees = encoder(inputs, mask).states, encoder.chosen_trees(inputs, mask)
+    for row, length in enumerate(lengths):
+        sentence = to_numpy(inputs[row, mask[row]])
+        expected, tree = cases.gumbel_tree(encoder, sentence)
+        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
+        assert trees[row, mask[row], 0].tolist() == reductions(tree, length)
+        assert (trees[row, ~mask[row]] == 0).all()
+
+
+def test_gumbel_tree_batched_and_one_at_a_time_agree_also_for_200_tokens() -> None:
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).eval()
+    lengths = [LONG, 2, 31, 1, 8]
+    inputs, mask = batch_of(lengths)
+    states = encoder(inputs.float(), mask).states
+    for row in range(len(lengths)):
+        expected = alone(encoder, inputs.float(), mask, row, None)
+        torch.testing.assert_close(states[row, mask[row]], expected, rtol=0, atol=1e-6)
+
+
+def test_in_training_trees_are_drawn_and_the_query_learns() -> None:
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).train()
+    inputs, mask = batch_of([9, 4, 7])
+    torch.manual_seed(0)
+    first = encoder(inputs.float(), mask).states
+    assert not torch.equal(first, encoder(inputs.float(), mask).states)
+    torch.manual_seed(0)
+    again = encoder(inputs.float(), mask).states
+    assert torch.equal(first, again)
+    again.square().sum().backward()
+    assert encoder.query.grad is not None and (encoder.query.grad != 0).all()
+
+
+def drawn_with_gradients(
+    encoder: GumbelTreeEncoder, inputs: Tensor, mask: Tensor, fast: bool
+) -> list[Tensor | None]:
+    """The states of drawn trees, and the gradients of token vectors and parameters."""
+    encoder.zero_grad()
+    vectors = inputs.nan_to_num().requires_grad_()
+    torch.manual_seed(4)
+    with fast_paths(fast):
+        states = encoder(vectors, mask).states
+        weights = torch.arange(states.numel(), dtype=torch.float64).sin().view(states.shape)
+        (weights * states).sum().backward()
+    return [states.detach(), vectors.grad, *(value.grad for value in encoder.parameters())]
+
+
+@pytest.mark.parametrize("leaves", ["lstm", "linear"])
+@pytest.mark.parametrize("training", [False, True])
+def test_products_that_are_reused_change_no_gradient(leaves, training: bool) -> None:
+    """Also not the one of the choices, which goes through all candidates of all layers."""
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4, leaves)).double().train(training)
+    inputs, mask = batch_of([12, 3, 1, 7, 12, 2])
+    fast, plain = (drawn_with_gradients(encoder, inputs, mask, fast) for fast in (True, False))
+    torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
+    assert (fast[2] is not None) is training  # the query is the first parameter
+
+
+def test_drawn_states_are_those_of_trees_not_mixtures() -> None:
+    # The root of a drawn tree is among the roots of all trees, which are worked out by recursion.
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4, "linear")).double().train()
+    inputs, mask = batch_of([4])
+    sentence = to_numpy(inputs[0, mask[0]])
+    leaves = cases.gumbel_leaves(encoder, sentence)
+    composition = cases.layer(encoder.composition)
+
+    def node(tree: Nested) -> tree_reference.Node:
+        if isinstance(tree, int):
+            return leaves[tree]
+        left, right = node(tree[0]), node(tree[1])
+        return tree_reference.tree_lstm_node(composition(left.h, right.h), left, right)
+
+    roots = np.array([node(tree).h for tree in every_tree(0, 4)])
+    drawn = set()
+    for seed in range(60):
+        torch.manual_seed(seed)
+        root = to_numpy(encoder(inputs, mask).states[0, mask[0]][-1])
+        distances = np.abs(roots - root).max(axis=1)
+        assert distances.min() < 1e-12
+        drawn.add(int(distances.argmin()))
+    assert len(drawn) == 5  # all of them
+
+
+def test_the_choice_is_drawn_from_the_softmax_of_the_scores() -> None:
+    scores = torch.tensor([[0.5, -1.0, 2.0, 0.0]], dtype=torch.float64).expand(40_000, 4)
+    valid = torch.tensor([True, True, True, False]).expand(40_000, 4)
+    torch.manual_seed(3)
+    shares = straight_through(scores, valid, 1.0).mean(dim=0)
+    expected = np.exp([0.5, -1.0, 2.0]) / np.exp([0.5, -1.0, 2.0]).sum()
+    # Five standard deviations of a share.
+    np.testing.assert_allclose(shares[:3], expected, rtol=0, atol=5 * 0.5 / 200)
+    assert shares[3] == 0
+
+
+def test_the_gradient_of_a_choice_is_that_of_the_noisy_softmax() -> None:
+    logits = torch.tensor([[0.3, -0.2, 1.0]], dtype=torch.float64, requires_grad=True)
+    valid, weights = torch.tensor([[True, True, True]]), torch.tensor([[1.0, -2.0, 0.5]]).double()
+    torch.manual_seed(7)
+    (gradient,) = torch.autograd.grad(
+        (straight_through(logits, valid, 0.5) * weights).sum(), logits
+    )
+    torch.manual_seed(7)
+    noise = -np.log(-np.log(torch.rand(1, 3, dtype=torch.float64).numpy()))
+    noisy = (to_numpy(logits) + noise) / 0.5
+    soft = np.exp(noisy) / np.exp(noisy).sum()
+    jacobian = (np.diag(soft[0]) - np.outer(soft[0], soft[0])) / 0.5
+    np.testing.assert_allclose(to_numpy(gradient)[0], jacobian @ weights[0].numpy(), atol=1e-12)
+
+
+def test_what_is_not_valid_is_never_chosen() -> None:
+    logits = torch.tensor([[5.0, 1.0, 9.0], [1.0, 2.0, 3.0]])
+    valid = torch.tensor([[True, True, False], [False, False, False]])
+    assert best(logits, valid).tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert straight_through(logits, valid, 1.0)[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"leaves": "gru"}, "unknown leaves 'gru'"),
+        ({"leaves": "bilstm", "hidden_dim": 5}, "hidden_dim is 5; leaves of a BiLSTM need an even"),
+        ({"temperature": 0.0}, "temperature is 0.0; expected a number above 0"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+    ],
+)
+def test_wrong_options_of_the_gumbel_tree_are_refused(options, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        GumbelTreeEncoder(4, **options)
+
+
+# --- Rows written once and read many times: against plain indexing --------------------------------
+
+
+def with_memory(first: Tensor, second: Tensor) -> Tensor:
+    memory = write_rows(new_memory(6, first), first, 1)
+    memory, early = read_rows(memory, torch.tensor([2, 1, 2, 0]))
+    memory = write_rows(memory, second * early[:2], 4)
+    memory, late = read_rows(memory, torch.tensor([5, 4, 1, 5, 2]))
+    return torch.cat([early.square(), late.sin()])
+
+
+def with_lists(first: Tensor, second: Tensor) -> Tensor:
+    rows = [torch.zeros_like(first[0]), *first.unbind()]
+    early = torch.stack([rows[2], rows[1], rows[2], rows[0]])
+    rows += (second * early[:2]).unbind()
+    late = torch.stack([rows[5], rows[4], rows[1], rows[5], rows[2]])
+    return torch.cat([early.square(), late.sin()])
+
+
+def inputs() -> tuple[Tensor, Tensor]:
+    random = torch.Generator().manual_seed(0)
+    first = torch.randn(3, 2, generator=random, dtype=torch.float64)
+    second = torch.randn(2, 2, generator=random, dtype=torch.float64)
+    return first.requires_grad_(), second.requires_grad_()
+
+
+def test_values_and_gradients_are_those_of_plain_indexing() -> None:
+    gradients = []
+    for function in (with_memory, with_lists):
+        first, second = inputs()
+        result = function(first, second)
+        gradients.append((result.detach(), *torch.autograd.grad(result.sum(), (first, second))))
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=0, atol=1e-14)
+
+
+def test_gradients_agree_with_finite_differences() -> None:
+    assert torch.autograd.gradcheck(with_memory, inputs())
+
+
+def test_a_second_backward_pass_starts_from_zero() -> None:
+    first, second = inputs()
+    total = with_memory(first, second).sum()
+    once = torch.autograd.grad(total, (first, second), retain_graph=True)
+    again = torch.autograd.grad(total, (first, second))
+    torch.testing.assert_close(once, again, rtol=0, atol=0)
+
+
+def test_rows_that_need_no_gradient_can_be_written_between() -> None:
+    first, second = inputs()
+    result = with_memory(first.detach(), second)
+    (gradient,) = torch.autograd.grad(result.sum(), second)
+    expected = torch.autograd.grad(with_lists(first.detach(), second).sum(), second)[0]
+    torch.testing.assert_close(gradient, expected, rtol=0, atol=1e-14)
+
+
+def test_without_gradients_it_is_a_plain_tensor() -> None:
+    first, second = inputs()
+    with torch.no_grad():
+        result = with_memory(first, second)
+    assert not result.requires_grad
+    torch.testing.assert_close(result, with_lists(first, second).detach(), rtol=0, atol=0)

