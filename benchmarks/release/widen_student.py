@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from genpool import SentenceEncoder
 from genpool.config import ModelSettings, ngrams_of
-from genpool.distillation.vector_cache import VectorCache
+from genpool.disk.row_cache import RowCache
 from genpool.encoder.bilstm import BiLSTMStack
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer, WordVectors, read_vectors
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN, CharacterNgrams
@@ -91,16 +91,16 @@ def ngram_matrix(ngrams: CharacterNgrams, words: list[str]) -> scipy.sparse.csr_
     return scipy.sparse.csr_matrix((values, np.concatenate(ids), ends), shape=shape)
 
 
-def word_features(words: list[str], cache: VectorCache, glove: WordVectors) -> Floats:
+def word_features(words: list[str], cache: RowCache, glove: WordVectors) -> Floats:
     """Returns (words, features): the teacher's vectors of single words and those of the file.
 
     What a word lacks is zeros, and a feature of its own says so.
     """
     missing = set(cache.missing(words))
     has_teacher = np.array([word not in missing for word in words])
-    taught = np.zeros((len(words), cache.dim), np.float32)
+    taught = np.zeros((len(words), *cache.row_shape), np.float32)
     known = [word for word in words if word not in missing]
-    taught[has_teacher] = cache.vectors()[cache.rows_of(known)]
+    taught[has_teacher] = cache.rows()[cache.places(known)[:, 0]]
     taught[has_teacher] -= taught[has_teacher].mean(axis=0)
     taught *= 10 / np.maximum(np.linalg.norm(taught, axis=1, keepdims=True), 1e-6)
     rows = [glove.find(word) for word in words]
@@ -124,7 +124,7 @@ def widened_text(encoder: SentenceEncoder, words: list[str], settings: ModelSett
 
 
 def widen(
-    encoder: SentenceEncoder, words: list[str], cache: VectorCache, glove: WordVectors
+    encoder: SentenceEncoder, words: list[str], cache: RowCache, glove: WordVectors
 ) -> SentenceEncoder:
     """Returns an encoder with these words that gives known words nearly the states of before."""
     old = encoder.text.vocabulary
@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     words = options.words.read_text(encoding="utf-8").split("\n")[: options.count]
-    cache = VectorCache.open(options.cache, options.teacher)
+    cache = RowCache.open(options.cache, options.teacher)
     assert cache is not None, f"{options.cache} has no vectors"
     encoder = SentenceEncoder.from_pretrained(options.encoder)
     wider = widen(encoder, [word for word in words if word], cache, read_vectors(options.glove))

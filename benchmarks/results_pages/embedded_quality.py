@@ -35,11 +35,10 @@ from benchmarks.results_pages.embedded_words import (
 from benchmarks.speed.others import MINILM
 from genpool import SentenceEncoder
 from genpool.data import TableReader
-from genpool.distillation.agreement import agreement_by_source, pair_cosines
+from genpool.disk.row_cache import HalfRows
+from genpool.distillation.lesson import Targets, agreement_by_source, pair_cosines
 from genpool.distillation.settings import TeacherSettings
-from genpool.distillation.targets import Targets
-from genpool.distillation.teacher import load_teacher
-from genpool.distillation.vector_cache import HalfVectors
+from genpool.distillation.teachers import load_teacher
 from genpool.evaluation.similarity import cosine_pairs
 from genpool.text import WordTokenizer, read_vectors
 
@@ -141,7 +140,7 @@ def agreement_table(
     return markdown_table(["source", *scores, "spread", "without entry"], rows)
 
 
-def cosine_spreads(targets: HalfVectors, held_out: dict[str, list[str]]) -> dict[str, float]:
+def cosine_spreads(targets: HalfRows, held_out: dict[str, list[str]]) -> dict[str, float]:
     """Returns the standard deviation of the cosines of all pairs of one source, by source."""
     ends = np.cumsum([len(texts) for texts in held_out.values()])[:-1]
     parts = np.split(np.asarray(targets, dtype=np.float32), ends)

@@ -32,8 +32,7 @@ from benchmarks.results_pages.own_rows_data import (
 )
 from genpool.evaluation.significance import Comparison, compare_correct
 from genpool.probing import AttentiveProbe
-from genpool.probing.open_encoder import open_token_encoder
-from genpool.probing.token_encoder import TokenEncoder
+from genpool.probing.token_encoders import TokenEncoder, open_token_encoder
 
 POOLINGS = ("mean", "generalized")
 DEFAULT_CELLS = page_path("probes").with_suffix(".jsonl")

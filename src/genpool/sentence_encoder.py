@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from genpool.config import ModelSettings, Part
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoder
-from genpool.encoder.base import require_positive
 from genpool.errors import ConfigError
 from genpool.inference.batching import evaluation_mode
 from genpool.inference.explanation import Explanation, PairExplanation
@@ -30,6 +29,7 @@ from genpool.inference.workers import WorkerPool
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
+from genpool.tensors.checks import require_positive
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token

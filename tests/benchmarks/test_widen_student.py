@@ -12,7 +12,7 @@ from benchmarks.release import widen_student
 from benchmarks.release.widen_student import factor, ridge, sparse_ridge, widen
 from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, ModelSettings, Part
-from genpool.distillation.vector_cache import VectorCache
+from genpool.disk.row_cache import RowCache
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer, WordVectors
 from genpool.text.vocabulary import SPECIAL_WORDS
 
@@ -58,7 +58,7 @@ def test_known_words_keep_their_vectors(tmp_path: Path, monkeypatch: pytest.Monk
     for parameter in encoder.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     words = [*known, "wug", "tove"]
-    cache = VectorCache(tmp_path, "a teacher", 4)
+    cache = RowCache(tmp_path, "a teacher", (4,))
     cache.append(words, RANDOM.normal(size=(12, 4)))
     glove = WordVectors({"dog": 0, "wug": 1}, RANDOM.normal(size=(2, 3)).astype(np.float32))
     wider = widen(encoder, words, cache, glove)

@@ -82,7 +82,7 @@ def test_a_folder_with_test_rows_is_scored_on_them(folder: Path, genpool: Comman
 def test_states_are_computed_once_for_all_runs(folder: Path, genpool: Command) -> None:
     arguments = ("probe", "--data", "texts.tsv", "--encoder", "encoder", "--pooling", "mean")
     assert genpool(*arguments, "--cache", "states").code == 0
-    (states,) = folder.glob("states/*/states.f16")
+    (states,) = folder.glob("states/*/rows.f16")
     before = states.stat()
     assert genpool(*arguments, "--cache", "states", "--seed", "1").code == 0
     assert states.stat().st_mtime_ns == before.st_mtime_ns

@@ -248,7 +248,9 @@ def test_gates_of_an_encoder_without_any_are_refused(name: str) -> None:
     ],
 )
 def test_sizes_below_one_are_refused(make, given: str) -> None:
-    with pytest.raises(InputError, match=rf"{given}.* expected 1 (or more|to 1,000)"):
+    with pytest.raises(
+        InputError, match=rf"{given}.* expected (a whole number of 1 or more|1 to 1,000)"
+    ):
         make()
 
 

@@ -12,10 +12,21 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from genpool.encoder import BiLSTMEncoder, LSTMEncoder, StackedBiLSTMEncoder
-from genpool.encoder.lstm import LSTMDirection, lstm, lstm_library, lstm_plain
+from genpool.encoder import lstm as module_under_test
+from genpool.encoder.fused_lstm import Weights, lstm_library
+from genpool.encoder.lstm import LSTMDirection
 
 from . import reference
 from .cases import INPUT_DIM, bilstm_layers, direction, four_parts, lively, lstm_layers, to_numpy
+
+
+def lstm(rows, sizes, w, u, b, reverse):
+    return module_under_test.lstm(rows, sizes, Weights(w, u, b), reverse)
+
+
+def lstm_plain(rows, sizes, w, u, b, reverse):
+    return module_under_test.lstm_plain(rows, sizes, Weights(w, u, b), reverse)[0]
+
 
 #: sizes of the steps (sentences still going on), input width, hidden width
 SHAPES = {
@@ -163,7 +174,7 @@ def test_library_is_told_that_it_trains_where_any_gradient_will_be_taken(
     original = torch.lstm
     monkeypatch.setattr(torch, "lstm", library)
     with torch.set_grad_enabled(recording):
-        lstm_library(tensors[0], sizes, *tensors[1:], True)
+        lstm_library(tensors[0], sizes, Weights(*tensors[1:]), True)
     assert marked == [trains]
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from genpool.errors import InputError
 from genpool.pooling import POOLINGS, GeneralizedPooling, Pooling
-from genpool.pooling.leave_one_out import sum_of_others
+from genpool.pooling.masking import sum_of_others
 
 from .cases import CASES, every_mask, mask_of, pool, random_gates, random_states, with_garbage
 

@@ -6,7 +6,7 @@ import torch
 
 from genpool.errors import InputError
 from genpool.pooling import GeneralizedPooling, MeanPooling
-from genpool.pooling.starts import SHARPNESS
+from genpool.pooling.generalized import SHARPNESS
 from genpool.tensors.meta import on_meta_device
 from tests.helpers.gradients import gradient
 

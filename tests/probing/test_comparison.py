@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score
 from genpool import SentenceEncoder
 from genpool.errors import InputError
 from genpool.probing import AttentiveProbe, PoolingComparison, compare_poolings
-from genpool.probing.head_words import MIN_COUNT, head_words
+from genpool.probing.comparison import MIN_COUNT, head_words
 
 from .texts import make_texts
 

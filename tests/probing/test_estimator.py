@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
 from genpool.probing import AttentiveProbe
-from genpool.probing.genpool_states import GenpoolTokenEncoder
+from genpool.probing.token_encoders import GenpoolTokenEncoder
 from tests.helpers.small_models import MakeEncoder
 
 Rows = tuple[list[str], list[str]]

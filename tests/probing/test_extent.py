@@ -7,21 +7,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from genpool.probing.extent import (
+from genpool.probing.fitting import (
     ENOUGH_ROWS,
     EXTENTS,
     FOLDS,
     Positions,
+    ProbeModel,
+    ProbeTraining,
     Weights,
     choose_extent,
     copy_weights,
+    fit_probe,
     fold_count,
     folds,
+    probe_logits,
     set_extent,
+    start_classifier,
 )
-from genpool.probing.fitting import ProbeTraining, fit_probe, probe_logits
-from genpool.probing.linear_start import start_classifier
-from genpool.probing.probe_model import ProbeModel
 
 from .test_probe_model import make_model, marked_states, random_labels, random_states
 
@@ -79,15 +81,15 @@ def test_the_extent_with_the_smallest_loss_on_held_out_rows_is_chosen(share: flo
 
 def test_without_rows_to_hold_out_training_is_followed_to_its_end() -> None:
     states, labels = random_states(4), np.array([0, 0, 1, 2])
-    assert fit_probe(make_model(), states, labels, ProbeTraining(steps=2)).extent == 1.0
+    assert fit_probe(make_model(), states, labels, ProbeTraining(steps=2))[1] == 1.0
 
 
 def test_random_labels_lead_back_and_a_token_that_decides_leads_on() -> None:
     training = ProbeTraining(steps=150, learning_rate=1e-2)
-    noise = fit_probe(make_model(), random_states(60), random_labels(60), training)
-    assert noise.extent < 1
+    _, extent = fit_probe(make_model(), random_states(60), random_labels(60), training)
+    assert extent < 1
     states, labels = marked_states(300, seed=0)
-    assert fit_probe(make_model(classes=2), states, labels, training).extent == 1
+    assert fit_probe(make_model(classes=2), states, labels, training)[1] == 1
 
 
 def test_an_extent_of_zero_is_the_linear_start() -> None:

@@ -10,9 +10,17 @@ from torch.nn import functional
 
 from genpool.errors import InputError
 from genpool.pooling import POOLINGS
-from genpool.probing.fitting import ProbeTraining, fit_probe, probe_logits, training_steps
-from genpool.probing.linear_start import head_means, start_classifier
-from genpool.probing.probe_model import LayerMix, ProbeModel, build_pooling
+from genpool.probing.fitting import (
+    LayerMix,
+    ProbeModel,
+    ProbeTraining,
+    fit_probe,
+    head_means,
+    probe_logits,
+    probe_pooling,
+    start_classifier,
+    training_steps,
+)
 from genpool.probing.token_states import TokenStates
 
 DIM = 6
@@ -28,7 +36,7 @@ def random_states(texts: int, layers: int = 1, seed: int = 0) -> TokenStates:
 def make_model(pooling: str = "generalized", layers: int = 1, classes: int = 3) -> ProbeModel:
     torch.manual_seed(0)
     options = {"heads": 2, "hidden_dim": 4, "start": "mean", "initial_std": 0.01}
-    return ProbeModel(build_pooling(pooling, DIM, True, options), layers, classes)
+    return ProbeModel(probe_pooling(pooling, DIM, True, options), layers, classes)
 
 
 def text_means(states: TokenStates) -> np.ndarray:
@@ -124,9 +132,9 @@ def test_every_pooling_that_needs_no_gates_can_be_trained(name: str) -> None:
 
 def test_gated_pooling_and_unknown_names_are_refused() -> None:
     with pytest.raises(InputError, match="unknown pooling of a probe 'gated'"):
-        build_pooling("gated", 4, False, {})
+        probe_pooling("gated", 4, False, {})
     with pytest.raises(InputError, match="Did you mean 'generalized'"):
-        build_pooling("generalised", 4, False, {})
+        probe_pooling("generalised", 4, False, {})
 
 
 def marked_states(texts: int, seed: int) -> tuple[TokenStates, np.ndarray]:

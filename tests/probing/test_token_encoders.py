@@ -11,9 +11,13 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
-from genpool.probing.open_encoder import open_token_encoder
-from genpool.probing.token_encoder import MAX_STATE, as_stored
-from genpool.probing.transformer_states import TransformerTokenEncoder, layer_numbers
+from genpool.probing.token_encoders import (
+    MAX_STATE,
+    TransformerTokenEncoder,
+    as_stored,
+    layer_numbers,
+    open_token_encoder,
+)
 
 SENTENCES = ["The dog runs.", "a man , not two dogs , sleeps", "", "red"]
 

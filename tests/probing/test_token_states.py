@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 import torch
 
 from genpool import SentenceEncoder
-from genpool.probing.open_encoder import open_token_encoder
-from genpool.probing.token_states import TokenStates, encode_states
+from genpool.probing import token_states
+from genpool.probing.probe_table import default_cache
+from genpool.probing.token_encoders import open_token_encoder
+from genpool.probing.token_states import TokenStates, cached_states, encode_states, open_state_cache
+from tests.helpers.small_models import MakeEncoder
 
 TEXTS = ["the dog runs", "", "a man sleeps , a dog rests .", "red", "the dog runs"]
 
@@ -68,3 +74,40 @@ def test_token_dropout_leaves_tokens_out_but_never_all_of_them() -> None:
 def test_batches_hold_every_text_once() -> None:
     states = small_states()
     assert sorted(np.concatenate(list(states.batches(2))).tolist()) == [0, 1, 2]
+
+
+def test_cached_states_are_those_in_memory_and_each_text_is_encoded_once(
+    encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_states, "WRITE_BYTES", 1)  # several writes
+    monkeypatch.setattr(token_states, "ENCODING_BATCH", 2)
+    opened = open_token_encoder(encoder)
+    counts: list[int] = []
+    for texts, earlier in [(TEXTS[:2], 0), (TEXTS, 3), ([], 0)]:
+        counts.clear()
+        cache = open_state_cache(tmp_path, opened)
+        states = cached_states(cache, opened, texts, counts.append)
+        assert sum(counts) == len(texts) and counts[0] == earlier
+        expected = encode_states(opened, texts)
+        assert states.lengths.tolist() == expected.lengths.tolist()
+        if texts:
+            everything = np.arange(len(texts))
+            torch.testing.assert_close(states.batch(everything)[0], expected.batch(everything)[0])
+
+
+def test_every_encoder_has_its_own_cache(
+    encoder: SentenceEncoder, make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    models = (encoder, make_encoder(seed=4))
+    one, other = (open_state_cache(tmp_path, open_token_encoder(model)) for model in models)
+    assert one.folder != other.folder
+
+
+def test_the_default_folder_follows_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GENPOOL_CACHE", str(tmp_path))
+    assert default_cache() == tmp_path
+    monkeypatch.delenv("GENPOOL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "genpool" / "token-states"

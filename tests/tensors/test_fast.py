@@ -8,7 +8,8 @@ import sys
 import pytest
 import torch
 
-from genpool.encoder.lstm import lstm_library, lstm_plain
+from genpool.encoder.fused_lstm import Weights, lstm_library
+from genpool.encoder.lstm import lstm_plain
 from genpool.tensors.fast import fast, fast_paths
 from genpool.tensors.packing import Packing
 from genpool.tensors.threads import run_both
@@ -75,9 +76,9 @@ def test_the_library_kernel_gives_the_same(lengths, reverse):
     rows = torch.randn(sum(lengths), 3, dtype=torch.float64, requires_grad=True)
     shapes = ((8, 3), (8, 2), (8,))
     w, u, b = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
-    weights = [w, u, b]
-    plain = lstm_plain(rows, sizes, w, u, b, reverse)
-    library = lstm_library(rows, sizes, w, u, b, reverse)
+    weights = Weights(w, u, b)
+    plain, _ = lstm_plain(rows, sizes, weights, reverse)
+    library = lstm_library(rows, sizes, weights, reverse)
     torch.testing.assert_close(library, plain)
     wanted = torch.autograd.grad(plain.square().sum(), [rows, *weights])
     gradients = torch.autograd.grad(library.square().sum(), [rows, *weights])

@@ -6,7 +6,6 @@
 """
 
 from genpool import registry
-from genpool.encoder.bag import BagOfWordsEncoder
 from genpool.encoder.base import Encoded, Encoder
 from genpool.encoder.bilstm import (
     BiLSTMEncoder,
@@ -14,8 +13,7 @@ from genpool.encoder.bilstm import (
     ShortcutStackedEncoder,
     StackedBiLSTMEncoder,
 )
-from genpool.encoder.cnn import CNNEncoder
-from genpool.encoder.one_way import GRUEncoder, LSTMEncoder
+from genpool.encoder.simple import BagOfWordsEncoder, CNNEncoder, GRUEncoder, LSTMEncoder
 
 _CLASSES: dict[str, type[Encoder]] = {
     "stacked-bilstm": StackedBiLSTMEncoder,

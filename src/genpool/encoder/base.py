@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.tensors.annotations import Annotator
-from genpool.tensors.masks import boolean_mask
+from genpool.tensors.checks import boolean_mask, require_positive
 from genpool.tensors.packing import Packing
 
 if TYPE_CHECKING:
@@ -110,16 +110,7 @@ class Encoder(nn.Module):
                 f"inputs have shape {tuple(inputs.shape)}; expected (batch, time, "
                 f"{self.input_dim}): this encoder was made with input_dim={self.input_dim}."
             )
-        if not isinstance(mask, Tensor):
-            raise InputError(
-                f"mask is {type(mask).__name__}; expected a boolean tensor (batch, time)."
-            )
-        mask = boolean_mask(mask)
-        if mask.shape != inputs.shape[:2]:
-            raise InputError(
-                f"mask has shape {tuple(mask.shape)}; expected {tuple(inputs.shape[:2])}, the "
-                "batch and time of the inputs, True at real tokens."
-            )
+        mask = boolean_mask(mask, inputs.shape[:2])
         if gates and not self.has_gates:
             raise InputError(
                 f"{type(self).__name__} has no input gates; gated pooling needs an LSTM encoder."
@@ -207,13 +198,6 @@ class Encoder(nn.Module):
 
     def extra_repr(self) -> str:
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"
-
-
-def require_positive(**sizes: int) -> None:
-    """Raises InputError for sizes, passed by name, that are less than 1."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise InputError(f"{name} is {size}; expected 1 or more.")
 
 
 def require_layers(layers: int) -> None:

@@ -16,9 +16,10 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder, require_layers, require_positive
+from genpool.encoder.base import Encoder, require_layers
 from genpool.encoder.lstm import LSTMDirection, bilstm
 from genpool.errors import InputError, unknown_name
+from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
 #: rows for the forward and for the backward direction, 2 x (rows, dim)

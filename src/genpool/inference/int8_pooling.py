@@ -10,7 +10,7 @@ from torch import Tensor
 
 from genpool.inference.int8 import Int8Product
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
-from genpool.pooling.generalized import by_sentence, pool_heads
+from genpool.pooling.packed import by_sentence, pool_heads
 from genpool.tensors.int8_rows import MAX_INT8
 from genpool.tensors.packing import Packing
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from genpool.encoder import Encoder
 from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack, DirectionPair
-from genpool.encoder.lstm import AddProduct, adder, run_steps
+from genpool.encoder.fused_lstm import AddProduct, adder, run_steps
 from genpool.inference.int8 import Int8Product
 from genpool.tensors.packing import Packing
 from genpool.tensors.threads import run_both

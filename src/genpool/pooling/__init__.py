@@ -6,14 +6,20 @@
 
 from genpool import registry
 from genpool.pooling import penalties
-from genpool.pooling.base import Pooled, Pooling
-from genpool.pooling.gated import GatedPooling
+from genpool.pooling.attention import (
+    InnerAttentionPooling,
+    ScalarAttentionPooling,
+    SourceToTokenPooling,
+)
+from genpool.pooling.base import AttentionPooling, Pooled, Pooling
 from genpool.pooling.generalized import GeneralizedPooling
-from genpool.pooling.inner import InnerAttentionPooling
-from genpool.pooling.mean_max import MeanMaxPooling
-from genpool.pooling.scalar import ScalarAttentionPooling
-from genpool.pooling.simple import LastPooling, MaxPooling, MeanPooling
-from genpool.pooling.source_to_token import SourceToTokenPooling
+from genpool.pooling.simple import (
+    GatedPooling,
+    LastPooling,
+    MaxPooling,
+    MeanMaxPooling,
+    MeanPooling,
+)
 
 _CLASSES: dict[str, type[Pooling]] = {
     "generalized": GeneralizedPooling,
@@ -32,6 +38,7 @@ register = POOLINGS.register
 
 __all__ = [
     "POOLINGS",
+    "AttentionPooling",
     "GatedPooling",
     "GeneralizedPooling",
     "InnerAttentionPooling",

@@ -9,8 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.pooling.leave_one_out import lost_positions, repool_without, weighted_without
-from genpool.tensors.masks import boolean_mask
+from genpool.pooling.masking import (
+    hide_padding,
+    lost_positions,
+    repool_without,
+    weighted_sum,
+    weighted_without,
+)
+from genpool.tensors.checks import boolean_mask, require_positive, require_tensor
 from genpool.tensors.packing import Packing
 
 
@@ -80,8 +86,7 @@ class Pooling(nn.Module):
 
     def __init__(self, input_dim: int, heads: int = 1) -> None:
         super().__init__()
-        require_positive("input_dim", input_dim)
-        require_positive("heads", heads)
+        require_positive(input_dim=input_dim, heads=heads)
         self.input_dim = input_dim
         self.heads = heads
         self.output_dim = heads * input_dim
@@ -165,7 +170,21 @@ class Pooling(nn.Module):
         Raises:
             InputError: a shape, a type or a value of the mask does not fit.
         """
-        mask = check_states(states, mask, self.input_dim)
+        hint = "; pass output.last_hidden_state" if hasattr(states, "last_hidden_state") else ""
+        require_tensor("states", states, f"a tensor (batch, time, input_dim){hint}")
+        if states.dim() != 3:
+            raise InputError(
+                f"states have shape {tuple(states.shape)}; expected three dimensions "
+                "(batch, time, input_dim). For one sentence, add the batch: states.unsqueeze(0)."
+            )
+        if states.shape[-1] != self.input_dim:
+            raise InputError(
+                f"states have width {states.shape[-1]} (shape {tuple(states.shape)}); this pooling "
+                f"was made with input_dim={self.input_dim}."
+            )
+        if not states.is_floating_point():
+            raise InputError(f"states have type {states.dtype}; expected a floating-point type.")
+        mask = boolean_mask(mask, states.shape[:2])
         parameter = next(self.parameters(), None)
         mixed = parameter is not None and parameter.dtype is not states.dtype
         if mixed and not torch.is_autocast_enabled(states.device.type):
@@ -179,45 +198,47 @@ class Pooling(nn.Module):
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"
 
 
-def require_positive(name: str, value: int) -> None:
-    """Raises InputError unless the value is a whole number of 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} is {value!r}; expected a whole number of 1 or more.")
+class AttentionPooling(Pooling):
+    """Base class of poolings with weights: v^i = sum_t A^i_t * h_t.
+
+    A subclass writes `weights`. The arguments are those of `Pooling`.
+    """
+
+    def weights(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Returns the attention weights A.
+
+        Args:
+            states: token states (batch, time, input_dim), zeros at padding.
+            mask: boolean (batch, time), True at real tokens.
+
+        Returns:
+            Weights (batch, heads, time, input_dim), or (batch, heads, time, 1) where all dimensions
+            of a token have the same weight.
+        """
+        raise NotImplementedError
+
+    def forward(self, states: Tensor, mask: Tensor) -> Pooled:
+        """Pools a batch of sentences.
+
+        Args:
+            states: token states (batch, time, input_dim).
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
+
+        Returns:
+            Vectors (batch, heads * input_dim), heads (batch, heads, input_dim), weights (batch,
+            heads, time, input_dim or 1).
+
+        Raises:
+            InputError: a shape or a type does not fit.
+        """
+        mask = self.check(states, mask)
+        clean = hide_padding(states, mask)  # (batch, time, input_dim)
+        weights = self.weights(clean, mask)
+        heads = weighted_sum(weights, clean)  # (batch, heads, input_dim)
+        return Pooled(heads.flatten(1), heads, weights)
 
 
 def require_std(name: str, value: float) -> None:
     """Raises InputError unless the value can be the standard deviation of a Gaussian."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
         raise InputError(f"{name} is {value!r}; expected a finite number of 0 or more.")
-
-
-def require_tensor(name: str, value: object, expected: str) -> None:
-    """Raises InputError unless the value is a tensor."""
-    if not isinstance(value, Tensor):
-        raise InputError(f"{name} is {type(value).__name__}; expected {expected}.")
-
-
-def check_states(states: Tensor, mask: Tensor, input_dim: int) -> Tensor:
-    """Returns the boolean mask; raises InputError where states and mask cannot be pooled."""
-    hint = "; pass output.last_hidden_state" if hasattr(states, "last_hidden_state") else ""
-    require_tensor("states", states, f"a tensor (batch, time, input_dim){hint}")
-    if states.dim() != 3:
-        raise InputError(
-            f"states have shape {tuple(states.shape)}; expected three dimensions "
-            "(batch, time, input_dim). For one sentence, add the batch: states.unsqueeze(0)."
-        )
-    if states.shape[-1] != input_dim:
-        raise InputError(
-            f"states have width {states.shape[-1]} (shape {tuple(states.shape)}); this pooling was "
-            f"made with input_dim={input_dim}."
-        )
-    if not states.is_floating_point():
-        raise InputError(f"states have type {states.dtype}; expected a floating-point type.")
-    require_tensor("mask", mask, "a boolean tensor (batch, time)")
-    mask = boolean_mask(mask)
-    if mask.shape != states.shape[:2]:
-        raise InputError(
-            f"mask has shape {tuple(mask.shape)}; expected {tuple(states.shape[:2])}, the batch "
-            f"and time of states {tuple(states.shape)}."
-        )
-    return mask

@@ -1,22 +1,27 @@
 """Generalized pooling: vector-based multi-head attention (the paper's Eq. 4-6).
 
-`generalized_weights` is the equations over a padded tensor. `attention_pool` returns the same
-vectors over packed rows, without making one.
+    A^i = softmax(W2^i ReLU(W1^i H^T + b1^i) + b2^i)^T      Eq. 5, over the tokens, per dimension
+    v^i = sum_t A^i_t * h_t                                  Eq. 6
+    v   = [v^1 ; v^2 ; ... ; v^I]                            Eq. 4 with I heads
+
+`generalized_weights` is Eq. 5 over a padded tensor; `AttentionPooling.forward` is Eq. 6.
+`genpool.pooling.packed` returns the same vectors over packed rows. The other poolings are special
+cases, near which the parameters can start (`STARTS`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import accumulate
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError, unknown_name
-from genpool.pooling.base import Pooled, Pooling, require_positive, require_std
-from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
-from genpool.pooling.starts import STARTS
+from genpool.pooling.base import AttentionPooling, Pooled, require_std
+from genpool.pooling.masking import masked_softmax
+from genpool.pooling.packed import attention_pool
+from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
 
@@ -25,10 +30,11 @@ def generalized_weights(
 ) -> Tensor:
     """Returns Eq. 5, A^i = softmax(W2^i ReLU(W1^i H^T + b1^i) + b2^i)^T, over the real tokens.
 
-    states (batch, time, input_dim); w1 (heads, hidden, input_dim); b1 (heads, hidden);
-    w2 (heads, input_dim, hidden); b2 (heads, input_dim) -> (batch, heads, time, input_dim).
+    states (batch, time, input_dim), finite at padding; w1 (heads, hidden, input_dim);
+    b1 (heads, hidden); w2 (heads, input_dim, hidden); b2 (heads, input_dim)
+    -> (batch, heads, time, input_dim).
     """
-    rows = hide_padding(states, mask).flatten(0, 1)  # (batch*time, input_dim)
+    rows = states.flatten(0, 1)  # (batch*time, input_dim)
     logits = generalized_logits(rows, w1, b1, w2, b2)  # (heads, batch*time, input_dim)
     # Sizes from `shape`, never from len(), so that an exported graph keeps them dynamic.
     logits = logits.view(w1.shape[0], *states.shape)  # (heads, batch, time, input_dim)
@@ -48,7 +54,7 @@ def generalized_inner(rows: Tensor, w1: Tensor, b1: Tensor) -> Tensor:
     return torch.addmm(b1.flatten(), rows, w1.flatten(0, 1).T).relu()
 
 
-class GeneralizedPooling(Pooling):
+class GeneralizedPooling(AttentionPooling):
     """The paper's generalized pooling: each head weights every dimension of every token (Eq. 4-6).
 
     Other poolings are special cases. With W2 = 0 every head is the mean; with equal rows in W2 (and
@@ -98,7 +104,7 @@ class GeneralizedPooling(Pooling):
     ) -> None:
         super().__init__(input_dim, heads)
         self.hidden_dim = max(1, input_dim // 2) if hidden_dim is None else hidden_dim
-        require_positive("hidden_dim", self.hidden_dim)
+        require_positive(hidden_dim=self.hidden_dim)
         require_std("initial_std", initial_std)
         self.w1 = nn.Parameter(torch.empty(heads, self.hidden_dim, input_dim))
         self.b1 = nn.Parameter(torch.empty(heads, self.hidden_dim))
@@ -118,177 +124,68 @@ class GeneralizedPooling(Pooling):
         """Returns W1 (heads, hidden_dim, input_dim), which the parameter penalty compares."""
         return self.w1
 
-    def forward(self, states: Tensor, mask: Tensor) -> Pooled:
-        """Pools a batch of sentences.
-
-        Args:
-            states: token states (batch, time, input_dim).
-            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
-
-        Returns:
-            Vectors (batch, heads * input_dim), heads (batch, heads, input_dim), weights (batch,
-            heads, time, input_dim).
-
-        Raises:
-            InputError: a shape or a type does not fit.
-        """
-        mask = self.check(states, mask)
-        weights = generalized_weights(states, mask, self.w1, self.b1, self.w2, self.b2)
-        heads = weighted_sum(weights, states, mask)  # Eq. 6: (batch, heads, input_dim)
-        return Pooled(heads.flatten(1), heads, weights)
+    def weights(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Returns A of Eq. 5, (batch, heads, time, input_dim)."""
+        return generalized_weights(states, mask, self.w1, self.b1, self.w2, self.b2)
 
     def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
-        """Pools packed rows without making the weights.
-
-        Args:
-            rows: states of the real tokens, (rows, input_dim).
-            packing: where the rows belong.
-            gates: not used. Default: None.
-
-        Returns:
-            The same vectors and heads as `forward`; the weights are None.
-        """
         inner = generalized_inner(rows, self.w1, self.b1)
-        # b2 is the same for all tokens, so that a softmax over time does not depend on it and its
-        # gradient is zero. It stays in the graph, because every parameter must have a gradient.
-        heads = attention_pool(inner, self.w2, rows, packing) + 0 * self.b2
+        heads = attention_pool(inner, self.w2, self.b2, rows, packing)
         return Pooled(heads.flatten(1), heads, None)
 
 
-# Packed rows are in time order, and the sentences that continue at a step are always the first ones
-# (`genpool.tensors.packing`). So a reduction over the tokens of every sentence is a loop over the
-# steps, in which each step is one operation on contiguous rows.
-#
-# In training, heads are processed one after the other, so that the gradients of their logits, the
-# largest tensors of the model, never exist at the same time. Without gradients, all heads together
-# take fewer operations.
+# How the parameters start: at random, or near one of the special cases.
+
+#: k of the softmax(k h) that `as_max` starts from
+SHARPNESS = 10.0
 
 
-def attention_pool(inner: Tensor, w2: Tensor, rows: Tensor, packing: Packing) -> Tensor:
-    """Returns Eq. 5-6 over packed rows: sum_t softmax_t(W2^i inner^i)_t * rows_t per sentence.
+def as_random(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
+    """Gaussian matrices, biases 0."""
+    for weight in (w1, w2):
+        nn.init.normal_(weight, std=std)
+    for bias in (b1, b2):
+        nn.init.zeros_(bias)
 
-    inner (rows, heads*hidden); w2 (heads, dim, hidden); rows (rows, dim) -> (batch, heads, dim).
+
+def as_mean(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
+    """Mean pooling: W2 = 0.
+
+    W1 is random, and large enough that W2 has a useful gradient, which differs between heads.
     """
-    if not packing.sizes:
-        zero = inner.sum() + w2.sum() * 0 + rows.sum()  # with gradients
-        return rows.new_zeros(packing.shape[0], *w2.shape[:2]) + zero
-    # Autocast would choose a type for each multiplication; in-place sums need one type for all.
-    with torch.autocast(rows.device.type, enabled=False):
-        weights = w2.to(inner.dtype)
-        if torch.is_grad_enabled():
-            by_rank: Tensor = _AttentionPool.apply(inner, weights, rows, packing.sizes)  # type: ignore[no-untyped-call]
-        else:
-            parts = inner.view(len(rows), len(w2), -1).transpose(0, 1)  # (heads, rows, hidden)
-            by_rank = pool_heads(lambda: torch.bmm(parts, weights.mT), rows, packing.sizes).pooled
-    return by_sentence(by_rank, packing)
+    as_random(w1, b1, w2, b2, w1.shape[2] ** -0.5)
+    nn.init.zeros_(w2)
 
 
-def by_sentence(by_rank: Tensor, packing: Packing) -> Tensor:
-    """Reorders heads (heads, sentences, dim) from the packing's order to (batch, heads, dim)."""
-    owners = packing.sentence[: packing.sizes[0]]  # (sentences that have a token,)
-    heads = by_rank.transpose(0, 1)
-    empty = heads.new_zeros(packing.shape[0], *heads.shape[1:])
-    return empty.index_copy(0, owners, heads)
+def as_max(w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, std: float) -> None:
+    """Soft max pooling, for states between -1 and 1 such as an LSTM's, plus Gaussian noise.
 
-
-class PooledHeads(NamedTuple):
-    """exp(logits) (..., rows, dim), their sums and the pooled rows (..., sentences, dim)."""
-
-    shares: Tensor
-    total: Tensor
-    pooled: Tensor
-
-
-def pool_heads(
-    make_logits: Callable[[], Tensor], rows: Tensor, sizes: tuple[int, ...]
-) -> PooledHeads:
-    """Softmax and weighted sum; the logits (rows, dim) or (heads, rows, dim) are overwritten.
-
-    The largest logit is subtracted only where it must be, because that takes two passes and trained
-    logits are seldom large: the sums show whether exponentials overflowed or vanished, and then the
-    logits are computed again.
+    Each hidden unit copies one dimension of the state, b1 keeps it positive, so that the ReLU does
+    not change it, and W2 passes it on to the dimensions of its group: they are taken from the
+    tokens where the copied dimension is large. With hidden_dim = input_dim every dimension is its
+    own group, and the weights are softmax(k h) over time. Each head copies another dimension of a
+    group.
     """
-    logits = make_logits()
-    # Half precision overflows early, and on other devices reading the sums would synchronize.
-    if logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64):
-        head = _exponential_sums(logits, rows, sizes)
-        if _within_range(head.total):
-            return head
-        logits = make_logits()
-    _subtract_peaks(logits, sizes)
-    return _exponential_sums(logits, rows, sizes)
+    as_random(w1, b1, w2, b2, std)
+    if w1.is_meta:  # sizes only
+        return
+    heads, inner, dim = w1.shape
+    inner = min(inner, dim)
+    units, dims = torch.arange(inner), torch.arange(dim)
+    group = dims * inner // dim  # (dim,): the hidden unit that a dimension depends on
+    sizes = torch.bincount(group)  # (inner,)
+    first = sizes.cumsum(0) - sizes  # (inner,): the first dimension of each group
+    root = SHARPNESS**0.5
+    with torch.no_grad():
+        b1[:, :inner] = root
+        for head in range(heads):
+            w1[head, units, first + head % sizes] += root
+            w2[head, dims, group] += root
 
 
-def _exponential_sums(logits: Tensor, rows: Tensor, sizes: tuple[int, ...]) -> PooledHeads:
-    shares = logits.exp_()
-    # Long sums in half precision stop growing at 256: they are kept in single precision.
-    sum_type = torch.promote_types(logits.dtype, torch.float32)
-    total = torch.zeros_like(logits[..., : sizes[0], :], dtype=sum_type)  # (..., sentences, dim)
-    summed = torch.zeros_like(total)
-    for now, size in _steps(sizes):
-        share = shares[..., now, :].to(sum_type)  # (..., size, dim)
-        total[..., :size, :] += share
-        summed[..., :size, :].addcmul_(share, rows[now].to(sum_type))
-    return PooledHeads(shares, total, summed.div_(total).to(rows.dtype))
-
-
-#: sums of exponentials between these, and their inverses, are far from the limits of float32
-MIN_EXPONENTIAL_SUM, MAX_EXPONENTIAL_SUM = 1e-20, 1e20
-
-
-def _within_range(total: Tensor) -> bool:
-    low, high = torch.aminmax(total)
-    return bool(low > MIN_EXPONENTIAL_SUM) and bool(high < MAX_EXPONENTIAL_SUM)  # False for NaN
-
-
-def _subtract_peaks(logits: Tensor, sizes: tuple[int, ...]) -> None:
-    """Subtracts the largest logit of every sentence and dimension, in place."""
-    peak = logits[..., : sizes[0], :].clone()  # (..., sentences, dim)
-    for now, size in _steps(sizes):
-        running = peak[..., :size, :]
-        torch.maximum(running, logits[..., now, :], out=running)
-    for now, size in _steps(sizes):
-        logits[..., now, :] -= peak[..., :size, :]
-
-
-class _AttentionPool(torch.autograd.Function):
-    """Sentences stay in the order of the packing: (heads, sentences, dim)."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, inner: Tensor, w2: Tensor, rows: Tensor, sizes: tuple[int, ...]
-    ) -> Tensor:
-        shares = inner.new_empty(len(w2), *rows.shape)  # (heads, rows, dim)
-        parts = inner.chunk(len(w2), dim=1)  # heads x (rows, hidden)
-        heads = [
-            pool_heads(lambda n=n: torch.mm(parts[n], w2[n].T, out=shares[n]), rows, sizes)  # type: ignore[misc]
-            for n in range(len(w2))
-        ]
-        total = torch.stack([head.total for head in heads])  # (heads, sentences, dim)
-        pooled = torch.stack([head.pooled for head in heads])  # (heads, sentences, dim)
-        ctx.save_for_backward(inner, w2, rows, shares, total, pooled)
-        ctx.sizes = sizes
-        return pooled
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        inner, w2, rows, shares, total, pooled = ctx.saved_tensors
-        # d pooled / d logit_t = weight_t * (row_t - pooled);  d pooled / d row_t = weight_t
-        per_share = (grads[0] / total).to(shares.dtype)  # (heads, sentences, dim)
-        grad_inner, grad_w2 = torch.empty_like(inner), torch.empty_like(w2)
-        grad_rows = torch.zeros_like(rows)
-        grad_logits = torch.empty_like(shares[0])  # (rows, dim), of one head after the other
-        parts = zip(inner.chunk(len(w2), dim=1), grad_inner.chunk(len(w2), dim=1), strict=True)
-        for head, (part, grad_part) in enumerate(parts):
-            for now, size in _steps(ctx.sizes):
-                flow = shares[head, now] * per_share[head, :size]  # (size, dim)
-                grad_rows[now] += flow
-                torch.mul(flow, rows[now] - pooled[head, :size], out=grad_logits[now])
-            grad_part.copy_(grad_logits @ w2[head])
-            torch.mm(grad_logits.T, part, out=grad_w2[head])
-        return grad_inner, grad_w2, grad_rows, None
-
-
-def _steps(sizes: tuple[int, ...]) -> Iterator[tuple[slice, int]]:
-    for start, size in zip(accumulate((0, *sizes)), sizes, strict=False):  # last start: no step
-        yield slice(start, start + size), size
+#: every initialization by the name that `GeneralizedPooling(start=...)` takes
+STARTS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor, float], None]] = {
+    "random": as_random,
+    "mean": as_mean,
+    "max": as_max,
+}

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from genpool.errors import InputError, unknown_name
-from genpool.pooling.base import require_tensor
+from genpool.tensors.checks import require_tensor
 
 Average = Literal["sentence", "batch"]
 

@@ -7,10 +7,14 @@
 Needs the extra `sklearn`: pip install 'genpool[sklearn]'
 """
 
-from genpool.probing.comparison import PoolingComparison, PoolingResult, compare_poolings
+from genpool.probing.comparison import (
+    HeadWord,
+    PoolingComparison,
+    PoolingResult,
+    compare_poolings,
+)
 from genpool.probing.estimator import AttentiveProbe
-from genpool.probing.head_words import HeadWord
-from genpool.probing.token_encoder import TokenEncoder
+from genpool.probing.token_encoders import TokenEncoder
 
 __all__ = [
     "AttentiveProbe",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,14 +16,34 @@ from genpool.errors import InputError
 from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
 from genpool.evaluation.significance import Comparison, compare_correct
 from genpool.probing.estimator import AttentiveProbe
-from genpool.probing.head_words import HeadWord, head_words
-from genpool.probing.open_encoder import EMBEDDED, open_token_encoder
+from genpool.probing.token_encoders import EMBEDDED, open_token_encoder
+from genpool.probing.token_states import TokenStates
 from genpool.text.validation import read_labels, read_texts
 
 #: what `--pooling all` compares, the one first that the others are tested against
 COMPARED_POOLINGS = ("mean", "max", "scalar", "generalized")
 #: a paired test needs as many
 MIN_COMPARED_TEXTS = 2
+#: texts that heads are described on; their weights have one value per token, head and dimension
+MAX_TEXTS = 200
+#: a token is listed for a head if it occurs at least MIN_COUNT times, LISTED_TOKENS of them
+MIN_COUNT, LISTED_TOKENS = 3, 8
+
+
+@dataclass(frozen=True)
+class HeadWord:
+    """A token and how much a head looks at it.
+
+    Attributes:
+        token: the token, in lower case.
+        ratio: the mean of its weights divided by the weight that it has in the mean of its text: 2
+            is twice the attention of mean pooling.
+        count: how often it occurs.
+    """
+
+    token: str
+    ratio: float
+    count: int
 
 
 @dataclass(frozen=True)
@@ -174,6 +195,33 @@ def compare_poolings(
     compared = poolings[1:] if len(gold) >= MIN_COMPARED_TEXTS else ()
     comparisons = {name: compare_correct(right[name], right[poolings[0]]) for name in compared}
     return PoolingComparison(tuple(results), comparisons, len(texts)), probes
+
+
+def head_words(
+    probe: AttentiveProbe, texts: Sequence[str], states: TokenStates
+) -> list[list[HeadWord]]:
+    """Returns for each head of a probe the tokens that it looks at most in texts with these states,
+    the most attended first."""
+    ratios: dict[str, list[np.ndarray[tuple[int], np.dtype[np.float32]]]] = defaultdict(list)
+    encoder = probe.token_encoder
+    for position, text in enumerate(texts[:MAX_TEXTS]):
+        tokens = encoder.tokens(text)
+        shares = probe.token_weights(states, position) * len(tokens)  # (heads, tokens)
+        for token, column in zip(tokens, shares.T, strict=True):
+            ratios[token.text.lower()].append(column)  # (heads,)
+    means = {
+        token: (np.mean(columns, axis=0), len(columns))
+        for token, columns in ratios.items()
+        if len(columns) >= MIN_COUNT
+    }
+    words = []
+    for head in range(probe.model_.pooling.heads):
+        listed = [
+            HeadWord(token, float(mean[head]), count) for token, (mean, count) in means.items()
+        ]
+        listed.sort(key=lambda word: (-word.ratio, word.token))
+        words.append(listed[:LISTED_TOKENS])
+    return words
 
 
 def _right(result: PoolingResult, gold: Sequence[str]) -> NDArray[np.float64]:

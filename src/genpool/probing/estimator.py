@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,12 +15,22 @@ from genpool.inference.explain_states import explain_states
 from genpool.inference.explanation import Explanation
 from genpool.inference.influence import pooling_weights
 from genpool.model import SentenceEncoder
-from genpool.probing.fitting import ProbeTraining, fit_probe, probe_logits, training_steps
-from genpool.probing.open_encoder import open_token_encoder
-from genpool.probing.probe_model import ProbeModel, build_pooling
-from genpool.probing.state_cache import StateCache
-from genpool.probing.token_encoder import TokenEncoder
-from genpool.probing.token_states import TokenStates, encode_states
+from genpool.probing.fitting import (
+    STARTS_AS_MEAN,
+    ProbeModel,
+    ProbeTraining,
+    fit_probe,
+    probe_logits,
+    probe_pooling,
+    training_steps,
+)
+from genpool.probing.token_encoders import TokenEncoder, open_token_encoder
+from genpool.probing.token_states import (
+    TokenStates,
+    cached_states,
+    encode_states,
+    open_state_cache,
+)
 from genpool.progress import progress
 from genpool.text.validation import read_labels, read_texts
 
@@ -142,33 +152,24 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit_states(self.states(rows), values)
 
     def states(self, texts: Any) -> TokenStates:
-        """Returns the token states of texts: from the cache, or computed.
-
-        Args:
-            texts: as for `fit`.
-        """
+        """Returns the token states of texts, as `fit` takes them: from the cache, or computed."""
         rows = read_texts(texts)
         encoder = self.token_encoder
         with progress("token states", len(rows), self.show_progress_bar) as done:
             if self.cache is None:
                 return encode_states(encoder, rows, done)
-            return StateCache(self.cache, encoder).states(rows, done)
+            return cached_states(open_state_cache(self.cache, encoder), encoder, rows, done)
 
     def fit_states(self, states: TokenStates, labels: Any) -> Self:
-        """Trains the probe on states that are there already, such as those of several probes.
+        """Trains the probe on the result of `states`; several probes of one encoder can share it.
 
         Args:
-            states: the result of `states`, of a probe with the same encoder and layers.
-            labels: one label per text: strings, or numbers.
-
-        Returns:
-            The probe itself.
-
-        Raises:
-            InputError: as for `fit`.
+            states: of a probe with the same encoder and layers.
+            labels: one label per text, as for `fit`.
         """
         self._check_options()
-        classes, numbers = class_indices(read_labels(labels, len(states), classes=2))
+        values = np.array(read_labels(labels, len(states), classes=2))
+        classes, numbers = np.unique(values, return_inverse=True)
         encoder = self.token_encoder
         torch.manual_seed(self.seed)
         model = self.build_model(encoder, len(classes))
@@ -184,9 +185,8 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shown = self.show_progress_bar and model.is_trained
         steps = training.total_steps(len(states))
         with progress(f"training {self.pooling}", steps, shown) as done:
-            fitted = fit_probe(model, states, numbers, training, done)
+            self.c_, self.extent_ = fit_probe(model, states, numbers, training, done)
         self.model_, self.classes_ = model, classes
-        self.c_, self.extent_ = fitted.c, fitted.extent
         return self
 
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
@@ -203,7 +203,12 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._require_trained()
         rows = read_texts(texts)
-        chunks = [self.predict_proba_states(states) for states in self._chunks(rows)]
+        # Without a cache, only some of the states are in memory at the same time.
+        size = PREDICTION_TEXTS if self.cache is None else max(1, len(rows))
+        chunks = [
+            self.predict_proba_states(self.states(rows[start : start + size]))
+            for start in range(0, len(rows), size)
+        ]
         return np.concatenate([np.zeros((0, len(self.classes_))), *chunks])
 
     def predict_proba_states(self, states: TokenStates) -> NDArray[np.float64]:
@@ -241,14 +246,10 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return explain_states(text, tokens, states, self.model_.eval().pooling)
 
     def token_weights(self, states: TokenStates, position: int) -> NDArray[np.float32]:
-        """Returns how much each head looks at each token of a text: (heads, tokens).
-
-        Args:
-            states: the result of `states` for several texts.
-            position: the position of the text among them.
+        """Returns how much each head looks at each token of the text at this position of `states`.
 
         Returns:
-            The mean of the weights over the dimensions; every row sums to 1.
+            (heads, tokens), the mean of the weights over the dimensions; every row sums to 1.
         """
         self._require_trained()
         rows, packing = states.batch(np.array([position], dtype=np.int64))
@@ -339,24 +340,5 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def build_model(self, encoder: TokenEncoder, classes: int) -> ProbeModel:
         """Returns the part that is trained, with initial weights."""
         options = {"heads": self.heads, "hidden_dim": self.hidden_dim, **STARTS_AS_MEAN}
-        pooling = build_pooling(self.pooling, encoder.dim, encoder.bidirectional, options)
+        pooling = probe_pooling(self.pooling, encoder.dim, encoder.bidirectional, options)
         return ProbeModel(pooling, encoder.layers, classes, self.dropout)
-
-    def _chunks(self, texts: list[str]) -> Iterator[TokenStates]:
-        if self.cache is not None and texts:
-            yield self.states(texts)
-            return
-        for start in range(0, len(texts), PREDICTION_TEXTS):
-            yield self.states(texts[start : start + PREDICTION_TEXTS])
-
-
-#: options with which a pooling, if it knows them, returns the mean until it is trained
-STARTS_AS_MEAN: dict[str, Any] = {"start": "mean", "initial_std": 0.01}
-
-
-def class_indices(labels: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Returns the classes in ascending order, and the class of every label, from 0."""
-    classes = sorted(set(labels))
-    index = {label: number for number, label in enumerate(classes)}
-    numbers = np.array([index[label] for label in labels], dtype=np.int64)  # (rows,)
-    return np.array(classes), numbers

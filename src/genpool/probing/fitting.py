@@ -1,4 +1,14 @@
-"""Training a probe on the states of frozen tokens."""
+"""The part of a probe that is trained, and how.
+
+A mix of layers, a pooling and a linear classifier are trained in three steps:
+
+1. The classifier starts as logistic regression on what the untrained pooling returns; for a pooling
+   that starts as the mean this is the classifier of the mean.
+2. Pooling, mix and classifier are trained together.
+3. With few rows or noisy labels, training can lead away from what holds for new texts. So the
+   weights that are kept lie on the line between the start and the end of training, at the place
+   where held-out rows of the training texts have the smallest loss.
+"""
 
 from __future__ import annotations
 
@@ -6,41 +16,199 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.probing.extent import Weights, choose_extent, copy_weights, fold_count, set_extent
-from genpool.probing.linear_start import SCORING_BATCH, LinearStart, start_classifier
-from genpool.probing.probe_model import ProbeModel
+from genpool.errors import InputError, require_extra, unknown_name
+from genpool.evaluation.probes import GRID, choose_c, second_count
+from genpool.evaluation.vectors import LabelledVectors
+from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.probing.token_states import TokenStates
+from genpool.tensors.packing import Packing
 
+#: a dimension that never changes is not divided by its deviation of zero
+SMALLEST_DEVIATION = 1e-6
+#: options with which a pooling, if it knows them, returns the mean until it is trained
+STARTS_AS_MEAN: dict[str, Any] = {"start": "mean", "initial_std": 0.01}
+SCORING_BATCH = 256
+#: of the logistic regression
+MAX_ITERATIONS = 1000
+#: C where there are too few rows to choose it
+FEW_ROWS_C = 0.01
 #: how long a probe is trained: in epochs, within limits of steps
 EPOCHS, MIN_STEPS, MAX_STEPS = 10, 300, 1000
 #: of the classifier, which starts trained
 CLASSIFIER_RATE = 1e-3
 #: the share of the steps in which the learning rate rises
 WARM_UP = 0.1
+#: places on the line: 0 is the start, 1 the end of training
+EXTENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+FOLDS = 3
+#: held-out rows that are enough to choose: of many rows not all folds are used
+ENOUGH_ROWS = 500
+
+Weights = dict[str, Tensor]
+Positions = NDArray[np.int64]
+
+
+class LayerMix(nn.Module):
+    """The mean of layers, with one learned weight per layer, equal at first (as in ELMo)."""
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.zeros(layers))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(rows, layers, dim) -> (rows, dim)"""
+        return torch.einsum("l,rld->rd", self.scores.softmax(dim=0), rows)
+
+
+class ProbeModel(nn.Module):
+    """Token states (rows, layers, dim) in, logits (batch, classes) out.
+
+    States are standardized with the mean and the deviation of the training tokens, and the pooled
+    vectors with those of the training texts, so that one learning rate suits every encoder.
+    """
+
+    state_mean: Tensor
+    state_std: Tensor
+    vector_mean: Tensor
+    vector_std: Tensor
+
+    def __init__(self, pooling: Pooling, layers: int, classes: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.mix = LayerMix(layers) if layers > 1 else None
+        self.pooling = pooling
+        self.dropout = nn.Dropout(dropout)
+        self.classifier = nn.Linear(pooling.output_dim, classes)
+        for name, size in (("state", pooling.input_dim), ("vector", pooling.output_dim)):
+            self.register_buffer(f"{name}_mean", torch.zeros(size))
+            self.register_buffer(f"{name}_std", torch.ones(size))
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether anything below the classifier has parameters."""
+        return self.mix is not None or any(True for _ in self.pooling.parameters())
+
+    def mixed(self, rows: Tensor) -> Tensor:
+        """Returns the layers as one: (rows, layers, dim) -> (rows, dim)."""
+        mixed: Tensor = rows.squeeze(1) if self.mix is None else self.mix(rows)
+        return mixed
+
+    def standardized(self, rows: Tensor) -> Tensor:
+        """Returns what is pooled: (rows, layers, dim) -> (rows, dim)."""
+        return (self.mixed(rows) - self.state_mean) / self.state_std
+
+    def pool(self, rows: Tensor, packing: Packing) -> Pooled:
+        """Pools packed states (rows, layers, dim)."""
+        return self.pooling.pool_rows(self.standardized(rows), packing)
+
+    def forward(self, rows: Tensor, packing: Packing) -> Tensor:
+        """(rows, layers, dim) -> logits (batch, classes)"""
+        vectors = (self.pool(rows, packing).vector - self.vector_mean) / self.vector_std
+        logits: Tensor = self.classifier(self.dropout(vectors))
+        return logits
+
+    def set_scale(self, name: str, mean: Tensor, std: Tensor) -> None:
+        """Sets mean and deviation of the "state" or the "vector"."""
+        getattr(self, f"{name}_mean").copy_(mean)
+        getattr(self, f"{name}_std").copy_(std.clamp(min=SMALLEST_DEVIATION))
+
+
+def probe_pooling(name: str, dim: int, bidirectional: bool, options: dict[str, Any]) -> Pooling:
+    """Returns a pooling by name, for token states of any encoder.
+
+    Options that it does not know are left out. InputError where the name is unknown, or the pooling
+    needs the gates of an LSTM.
+    """
+    usable = [key for key, cls in POOLINGS.items() if not cls.needs_gates]
+    if name not in usable:
+        raise InputError(unknown_name("pooling of a probe", name, usable))
+    cls = POOLINGS[name]
+    if cls.needs_direction:
+        options = {**options, "bidirectional": bidirectional}
+    known = cls.__init__.__annotations__
+    return cls(dim, **{key: value for key, value in options.items() if key in known})
+
+
+class LinearStart(NamedTuple):
+    """How strongly the classifier is regularized: the C of the logistic regression, and the factor
+    of the squared weights in the mean loss of a row for which the starting weights are the best."""
+
+    c: float
+    penalty: float
+
+
+@torch.no_grad()
+def start_classifier(
+    model: ProbeModel,
+    states: TokenStates,
+    labels: Positions,
+    seed: int,
+    c: float | None = None,
+) -> LinearStart:
+    """Standardizes the states and vectors of a model and fits its classifier; nothing else changes.
+
+    All heads get the same classifier, that of the mean of the heads, divided by their number. C is
+    chosen by cross-validation, on folds drawn with `seed`, unless it is given.
+    """
+    model.eval()
+    model.set_scale("state", *_moments(model, states))
+    vectors = head_means(model, states)  # (texts, dim)
+    mean, std = vectors.mean(dim=0), vectors.std(dim=0, correction=0)
+    heads = model.pooling.heads
+    model.set_scale("vector", mean.repeat(heads), std.repeat(heads))
+    scaled = (vectors - model.vector_mean[: len(mean)]) / model.vector_std[: len(mean)]
+    data = LabelledVectors(scaled.double().numpy(), tuple(map(str, labels)))
+    if c is None:
+        enough = second_count(data.labels) >= 2  # for two folds with two labels each
+        c = choose_c(data, None, sorted(GRID), seed) if enough else FEW_ROWS_C
+    with require_extra("A probe", "train"):
+        from sklearn.linear_model import LogisticRegression
+    regression = LogisticRegression(C=c, max_iter=MAX_ITERATIONS).fit(data.vectors, labels)
+    # (classes, dim) and (classes,); of two classes (1, dim) and (1,)
+    weight, bias = regression.coef_, regression.intercept_
+    squared = float((weight**2).sum())
+    if len(weight) == 1:  # of two labels: the logits of both differ by as much
+        weight, bias = np.concatenate([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+    model.classifier.weight.copy_(torch.from_numpy(weight).repeat(1, heads) / heads)
+    model.classifier.bias.copy_(torch.from_numpy(bias))
+    spread = float((model.classifier.weight**2).sum())
+    factor = squared / spread if spread > 0 else 1.0
+    return LinearStart(c, factor / (2 * c * len(states)))
+
+
+def _moments(model: ProbeModel, states: TokenStates) -> tuple[Tensor, Tensor]:
+    """Mean and deviation (dim,) of all tokens of the texts."""
+    dim = states.dim
+    total, squares, count = torch.zeros(dim).double(), torch.zeros(dim).double(), 0
+    for texts in states.batches(SCORING_BATCH):
+        rows, _ = states.batch(texts)  # (rows, layers, dim)
+        mixed = model.mixed(rows).double()
+        total += mixed.sum(dim=0)
+        squares += (mixed**2).sum(dim=0)
+        count += len(mixed)
+    mean = total / max(count, 1)
+    return mean, (squares / max(count, 1) - mean**2).clamp(min=0).sqrt()
+
+
+@torch.no_grad()
+def head_means(model: ProbeModel, states: TokenStates) -> Tensor:
+    """Returns the mean of the heads of every text: (texts, dim)."""
+    means = torch.zeros(len(states), model.pooling.input_dim)
+    for texts in states.batches(SCORING_BATCH):
+        means[torch.from_numpy(texts)] = model.pool(*states.batch(texts)).heads.mean(dim=1)
+    return means
 
 
 @dataclass(frozen=True)
 class ProbeTraining:
-    """How a probe is trained.
-
-    Attributes:
-        steps: how often the parameters are updated.
-        batch_size: texts per step.
-        learning_rate: of the pooling and the mix of layers; it rises for a tenth of the steps and
-            then falls to 0.
-        weight_decay: of the pooling.
-        token_dropout: the share of tokens that are left out of a text in training.
-        extent: how much of the way from the linear start to the end of training is gone, from 0
-            to 1; None chooses it on held-out rows.
-        seed: draws the batches and what is dropped.
-    """
+    """How a probe is trained: arguments of `AttentiveProbe`, which describes them."""
 
     steps: int = 300
     batch_size: int = 32
@@ -60,62 +228,43 @@ def training_steps(texts: int, batch_size: int) -> int:
     return min(max(EPOCHS * ceil(texts / batch_size), MIN_STEPS), MAX_STEPS)
 
 
-@dataclass(frozen=True)
-class FittedProbe:
-    """What was chosen for a probe.
-
-    Attributes:
-        c: the C of its linear start.
-        extent: how much of the way to the end of training is gone; 0 where nothing is trained.
-    """
-
-    c: float
-    extent: float
-
-
 def fit_probe(
     model: ProbeModel,
     states: TokenStates,
-    labels: NDArray[np.int64],
+    labels: Positions,
     training: ProbeTraining,
     done: Callable[[int], object] = lambda count: None,
-) -> FittedProbe:
-    """Trains a probe: its classifier alone, then classifier, pooling and mix of layers together.
+) -> tuple[float, float]:
+    """Trains a model with initial weights on texts and their labels (texts,), from 0.
 
-    A model without parameters below the classifier is trained by the first part.
-
-    Args:
-        model: the model, with initial weights.
-        states: the training texts.
-        labels: (texts,), from 0.
-        training: how it is trained.
-        done: called with 1 after every step.
+    Returns the C of its linear start, and the extent. A model without parameters below the
+    classifier is trained by its linear start: extent 0. `done` is called with 1 after every step.
     """
     extent = training.extent
     initial = copy.deepcopy(model)
     start = start_classifier(model, states, labels, training.seed)
     if not model.is_trained:
-        return FittedProbe(start.c, 0.0)
+        return start.c, 0.0
 
-    def train_fold(fold_model: ProbeModel, texts: NDArray[np.int64]) -> Weights:
+    def train_fold(fold_model: ProbeModel, texts: Positions) -> Weights:
         part, gold = states.select(texts), labels[texts]
         fold_start = start_classifier(fold_model, part, gold, training.seed, start.c)
         return _train(fold_model, part, gold, training, fold_start, done)
 
-    def fold_logits(fold_model: ProbeModel, texts: NDArray[np.int64]) -> Tensor:
+    def fold_logits(fold_model: ProbeModel, texts: Positions) -> Tensor:
         return probe_logits(fold_model, states.select(texts))
 
     if extent is None:
         extent = choose_extent(initial, labels, training.seed, train_fold, fold_logits)
     first = _train(model, states, labels, training, start, done)
     set_extent(model, first, copy_weights(model), extent)
-    return FittedProbe(start.c, extent)
+    return start.c, extent
 
 
 def _train(
     model: ProbeModel,
     states: TokenStates,
-    labels: NDArray[np.int64],
+    labels: Positions,
     training: ProbeTraining,
     start: LinearStart,
     done: Callable[[int], object],
@@ -124,8 +273,21 @@ def _train(
     first = copy_weights(model)
     random = torch.Generator().manual_seed(training.seed)
     torch.manual_seed(training.seed)  # for dropout
-    optimizer = _optimizer(model, training)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _rate_shape(training.steps))
+    classifier = list(model.classifier.parameters())
+    known = {id(parameter) for parameter in classifier}
+    below = [parameter for parameter in model.parameters() if id(parameter) not in known]
+    rate, decay = training.learning_rate, training.weight_decay
+    # The classifier has the penalty of its logistic regression instead of weight decay.
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": below, "lr": rate, "weight_decay": decay},
+            {"params": classifier, "lr": CLASSIFIER_RATE, "weight_decay": 0.0},
+        ]
+    )
+    steps, rising = training.steps, max(1, round(WARM_UP * training.steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(  # it rises, then falls to 0
+        optimizer, lambda step: min((step + 1) / rising, (steps - step) / (steps - rising + 1))
+    )
     gold = torch.from_numpy(labels)
     model.train()
     for texts in _batches(len(states), training, random):
@@ -141,29 +303,7 @@ def _train(
     return first
 
 
-def _optimizer(model: ProbeModel, training: ProbeTraining) -> torch.optim.AdamW:
-    classifier = list(model.classifier.parameters())
-    known = {id(parameter) for parameter in classifier}
-    below = [parameter for parameter in model.parameters() if id(parameter) not in known]
-    rate, decay = training.learning_rate, training.weight_decay
-    # The classifier has the penalty of its logistic regression instead of weight decay.
-    return torch.optim.AdamW(
-        [
-            {"params": below, "lr": rate, "weight_decay": decay},
-            {"params": classifier, "lr": CLASSIFIER_RATE, "weight_decay": 0.0},
-        ]
-    )
-
-
-def _rate_shape(steps: int) -> Callable[[int], float]:
-    """The factor of the learning rate at each step: it rises, then falls to 0."""
-    rising = max(1, round(WARM_UP * steps))
-    return lambda step: min((step + 1) / rising, (steps - step) / (steps - rising + 1))
-
-
-def _batches(
-    count: int, training: ProbeTraining, random: torch.Generator
-) -> Iterator[NDArray[np.int64]]:
+def _batches(count: int, training: ProbeTraining, random: torch.Generator) -> Iterator[Positions]:
     """Yields the positions of the texts of every step; all texts once in an epoch."""
     made = 0
     while True:
@@ -183,3 +323,61 @@ def probe_logits(model: ProbeModel, states: TokenStates) -> Tensor:
     for texts in states.batches(SCORING_BATCH):
         logits[torch.from_numpy(texts)] = model(*states.batch(texts))
     return logits
+
+
+def fold_count(texts: int) -> int:
+    """Returns how many of the folds are used for a number of texts."""
+    return min(FOLDS, ceil(FOLDS * ENOUGH_ROWS / max(texts, 1)))
+
+
+def copy_weights(model: nn.Module) -> Weights:
+    """Returns a copy of all parameters."""
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+@torch.no_grad()
+def set_extent(model: nn.Module, start: Weights, end: Weights, extent: float) -> None:
+    """Sets the parameters between those of the start (0) and the end (1) of training."""
+    for name, weight in model.named_parameters():
+        weight.copy_(torch.lerp(start[name], end[name], extent))
+
+
+def choose_extent(
+    model: ProbeModel,
+    labels: Positions,
+    seed: int,
+    train: Callable[[ProbeModel, Positions], Weights],
+    logits: Callable[[ProbeModel, Positions], Tensor],
+) -> float:
+    """Returns the extent of `EXTENTS` with the smallest loss on held-out rows; the smallest of
+    equally good ones, and 1 if no row can be held out.
+
+    `train` trains a copy of the model on some of the texts and returns the weights that it started
+    from, `logits` returns the logits (texts, classes) of others.
+    """
+    losses = torch.zeros(len(EXTENTS), dtype=torch.float64)
+    for kept, held_out in folds(labels, seed):
+        trained = copy.deepcopy(model)
+        start = train(trained, kept)
+        end, gold = copy_weights(trained), torch.from_numpy(labels[held_out])
+        for place, extent in enumerate(EXTENTS):
+            set_extent(trained, start, end, extent)
+            scores = logits(trained, held_out).double()  # (held-out texts, classes)
+            losses[place] += functional.cross_entropy(scores, gold, reduction="sum")
+    return EXTENTS[int(losses.argmin())] if losses.any() else 1.0
+
+
+def folds(labels: Positions, seed: int) -> Iterator[tuple[Positions, Positions]]:
+    """Yields the rows to train on and the held-out rows of every fold that is used.
+
+    Labels with fewer rows than folds are never held out.
+    """
+    random = np.random.default_rng(seed)
+    fold = np.full(len(labels), FOLDS)  # (texts,); FOLDS: in none
+    for label in np.unique(labels):
+        rows = random.permutation(np.flatnonzero(labels == label))
+        if len(rows) >= FOLDS:
+            fold[rows] = np.arange(len(rows)) % FOLDS
+    for number in range(fold_count(len(labels))):
+        if (fold == number).any():
+            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)

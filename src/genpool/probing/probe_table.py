@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from genpool.data.splits import stratified_share
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, InputError
 from genpool.evaluation.predictions import Predictions, write_predictions
-from genpool.probing.comparison import COMPARED_POOLINGS, PoolingComparison, compare_poolings
+from genpool.probing.comparison import COMPARED_POOLINGS, compare_poolings
 from genpool.probing.estimator import AttentiveProbe
-from genpool.probing.open_encoder import EMBEDDED, open_token_encoder
-from genpool.probing.state_cache import StateCache, default_cache
+from genpool.probing.token_encoders import EMBEDDED, open_token_encoder
+from genpool.probing.token_states import open_state_cache
 
 ALL = "all"
 #: the share of the rows that is scored where a table has no test rows
@@ -84,6 +85,15 @@ class Rows:
         return Rows(*([column[position] for position in positions] for column in columns))
 
 
+def default_cache() -> Path:
+    """Returns the folder of cached states: GENPOOL_CACHE, else genpool in the user's cache."""
+    folder = os.environ.get("GENPOOL_CACHE")
+    if folder:
+        return Path(folder)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "genpool" / "token-states"
+
+
 def probe_table(reader: Reader, options: ProbeOptions, out: Path | None = None) -> str:
     """Compares poolings on a data set; returns the report as Markdown.
 
@@ -112,7 +122,7 @@ def probe_table(reader: Reader, options: ProbeOptions, out: Path | None = None) 
         show_progress_bar=True,
         **more,
     )
-    stored = StateCache(cache, encoder)
+    stored = open_state_cache(cache, encoder)
     lines = [
         f"# Poolings on the frozen token states of {encoder.reference}",
         "" if held_out is None else held_out,
@@ -120,18 +130,8 @@ def probe_table(reader: Reader, options: ProbeOptions, out: Path | None = None) 
         f"Token states: {stored.size_bytes / BYTES_PER_MEGABYTE:,.0f} MB in {stored.folder}",
     ]
     text = "\n\n".join(line.strip("\n") for line in lines if line) + "\n"
-    if out is not None:
-        _write(out, text, report, probes, test)
-    return text
-
-
-def _write(
-    out: Path,
-    text: str,
-    report: PoolingComparison,
-    probes: dict[str, AttentiveProbe],
-    test: Rows,
-) -> None:
+    if out is None:
+        return text
     (out / PREDICTIONS).mkdir(parents=True, exist_ok=True)
     for name, probe in probes.items():
         probe.save_pretrained(out / name)
@@ -146,6 +146,7 @@ def _write(
     ):
         with atomic_file(out / name) as temporary:
             temporary.write_text(content, encoding="utf-8", newline="\n")
+    return text
 
 
 def predict_with_probe(folder: Path, reader: Reader, output: Path, options: ProbeOptions) -> int:

@@ -319,7 +319,7 @@ class TracedGeneralizedPooling(nn.Module):
             inner = functional.linear(clean, w1, b1).relu()  # (batch, time, hidden)
             logits.append(functional.linear(inner, w2, b2))  # (batch, time, input_dim)
         weights = masked_softmax(torch.stack(logits, dim=1), mask)
-        heads = weighted_sum(weights, clean, mask)  # (batch, heads, input_dim)
+        heads = weighted_sum(weights, clean)  # (batch, heads, input_dim)
         return Pooled(heads.flatten(1), heads, weights)
 
 

@@ -17,8 +17,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
+from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
 #: the first bias of a highway's gate: most of the input is carried at first (Srivastava et al.)

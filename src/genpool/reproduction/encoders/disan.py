@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder
 from genpool.reproduction.encoders.pair_attention import Pairs, attend_pairs, directed_pairs
+from genpool.tensors.checks import require_positive
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
 from genpool.errors import InputError, unknown_name
 from genpool.reproduction.encoders.tree_lstm import composition_layer, leaf_layer, lstm_leaves
@@ -20,6 +20,7 @@ from genpool.reproduction.encoders.tree_neighbours import (
     keep_one,
 )
 from genpool.reproduction.trees import to_brackets
+from genpool.tensors.checks import require_positive
 from genpool.tensors.dropout import dropout_is_disabled
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing

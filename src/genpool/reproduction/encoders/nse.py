@@ -17,8 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder, require_positive
-from genpool.encoder.lstm import LSTMDirection, steps_of
+from genpool.encoder.base import Encoder
+from genpool.encoder.fused_lstm import steps_of
+from genpool.encoder.lstm import LSTMDirection, lstm_cell
+from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
 
@@ -85,9 +87,7 @@ class NSEEncoder(Encoder):
             read = (attention.unsqueeze(1) @ memory).squeeze(1)  # (size, hidden): m
             logits = functional.linear(torch.cat([read, h], dim=1), recurrent)
             logits = logits + projected[start : start + size]  # (size, 4 hidden)
-            i, f, o = logits[:, : 3 * hidden].sigmoid().chunk(3, dim=1)
-            c = f * c + i * logits[:, 3 * hidden :].tanh()
-            h = o * c.tanh()
+            h, c = lstm_cell(logits, c)
             # M + z (h - M)
             erased = attention.unsqueeze(2).to(memory.dtype)  # (size, longest, 1)
             memory = torch.lerp(memory, h.unsqueeze(1).to(memory.dtype), erased)

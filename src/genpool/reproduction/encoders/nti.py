@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
 from genpool.reproduction.encoders.tree_lstm import initialize_parts, lstm_leaves
+from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
 

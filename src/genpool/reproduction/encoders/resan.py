@@ -26,10 +26,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder
 from genpool.errors import InputError
 from genpool.reproduction.encoders.disan import DirectionalAttention
 from genpool.reproduction.encoders.pair_attention import directed_pairs
+from genpool.tensors.checks import require_positive
 from genpool.tensors.dropout import dropout_is_disabled
 from genpool.tensors.packing import Packing
 

@@ -8,7 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder
+from genpool.encoder.lstm import lstm_cell
 from genpool.errors import InputError
 from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
 from genpool.reproduction.encoders.spinn_plan import ShiftReducePlan, shift_reduce_plan
@@ -19,6 +20,7 @@ from genpool.reproduction.encoders.tree_lstm import (
     leaf_layer,
 )
 from genpool.reproduction.trees import BinaryTrees, to_brackets, tree_rows
+from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
 
@@ -106,7 +108,7 @@ class SPINNEncoder(Encoder):
             right, left = pair.chunk(2)  # 2 x (active, 2 hidden): the top, and the node below
             if self.tracking_dim:
                 seen = torch.cat([right[:, :hidden], left[:, :hidden], e[: step.active]], dim=1)
-                e, m = _lstm_cell(from_buffer[number] + self.tracking_stack(seen), m[: step.active])
+                e, m = lstm_cell(from_buffer[number] + self.tracking_stack(seen), m[: step.active])
             if len(step.reducing):
                 node = self._reduce(left, right, e, step.reducing)  # (reducing, 2 hidden)
                 memory = write_rows(memory, node.to(memory.dtype), step.first_node)
@@ -133,11 +135,3 @@ class SPINNEncoder(Encoder):
         inputs = [h_left, h_right, *([e] if self.tracking_dim else [])]
         gates = self.composition(torch.cat(inputs, dim=1))  # (reducing, 5 hidden)
         return torch.cat(join_nodes(gates, c_left, c_right), dim=1)
-
-
-def _lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns state and cell (sentences, hidden) of gates (sentences, 4 hidden): i, f, o, g."""
-    hidden = cell.shape[1]
-    i, f, o = gates[:, : 3 * hidden].sigmoid().chunk(3, dim=1)
-    new_cell = f * cell + i * gates[:, 3 * hidden :].tanh()
-    return o * new_cell.tanh(), new_cell

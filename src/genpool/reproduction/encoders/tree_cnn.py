@@ -7,9 +7,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder, require_positive
+from genpool.encoder.base import Encoder
 from genpool.errors import InputError
 from genpool.reproduction.trees import RELATIONS, DependencyTrees, tree_rows
+from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
 

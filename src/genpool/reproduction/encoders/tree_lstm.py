@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.lstm import LSTMDirection, steps_of
+from genpool.encoder.fused_lstm import Weights
+from genpool.encoder.lstm import LSTMDirection, lstm_plain
 
 
 def join_nodes(gates: Tensor, left_cell: Tensor, right_cell: Tensor) -> tuple[Tensor, Tensor]:
@@ -52,23 +53,9 @@ def initialize_parts(layer: nn.Linear, parts: int) -> None:
 def lstm_leaves(direction: LSTMDirection, rows: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Returns the states and the cells [h ; c] (rows, 2 hidden) of packed inputs (rows, input_dim).
 
-    The equations of `genpool.encoder.lstm`, whose fused form has no cells among its results, in the
-    wider one of the types of rows and weights.
+    In the plain form, because the fused one has no cells among its results, and in the wider one of
+    the types of rows and weights.
     """
     dtype = torch.promote_types(rows.dtype, direction.w.dtype)
-    w, u, b = (weight.to(dtype) for weight in direction.weights)
-    hidden = direction.hidden_dim
-    projected = torch.addmm(b, rows.to(dtype), w.T)  # (rows, 4 hidden)
-    h = c = projected.new_zeros(sizes[0] if sizes else 0, hidden)  # (sentences, hidden)
-    leaves: list[Tensor] = []
-    for start, size in steps_of(sizes, direction.reverse):
-        gates = projected[start : start + size] + h[:size] @ u.T  # (size, 4 hidden)
-        i, f, o = gates[:, : 3 * hidden].sigmoid().chunk(3, dim=1)
-        new_c = f * c[:size] + i * gates[:, 3 * hidden :].tanh()
-        new_h = o * new_c.tanh()
-        leaves.append(torch.cat([new_h, new_c], dim=1))
-        # Sentences that have ended (or, in reverse, have not started) keep their state.
-        c, h = torch.cat([new_c, c[size:]]), torch.cat([new_h, h[size:]])
-    if not leaves:
-        return projected.new_zeros(0, 2 * hidden)
-    return torch.cat(leaves[::-1] if direction.reverse else leaves)
+    weights = Weights(*(weight.to(dtype) for weight in direction.weights))
+    return torch.cat(lstm_plain(rows.to(dtype), sizes, weights, direction.reverse), dim=1)

@@ -1,0 +1,202 @@
+"""Rows of numbers for texts on disk: computed once, shared by runs, continued where they stopped.
+
+    card.json     format, what computed the rows, and the shape of a row
+    rows.f16      the rows of all texts, end to end, in half precision
+    texts.index   the digest of each text, the first of its rows, and their number
+
+Rows are only appended, and a text is entered in the index after its rows are on the disk. Whatever
+stops a writer (a full disk, `kill -9`) leaves at most an incomplete end, which the next one cuts
+off. Texts are found by their digest and are not stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genpool.disk.atomic import atomic_file, require_version
+from genpool.disk.lock import exclusive
+from genpool.errors import DataError, FolderError
+
+CARD, ROWS, INDEX = "card.json", "rows.f16", "texts.index"
+FORMAT, FORMAT_VERSION = "genpool-rows", 1
+DIGEST_BYTES = 16
+RECORD = np.dtype([("digest", f"V{DIGEST_BYTES}"), ("start", "<i8"), ("count", "<i8")])
+
+HalfRows = NDArray[np.float16]
+
+
+class RowCache:
+    """The rows that one model has computed, by text: its vector, or the states of its tokens.
+
+    Several processes may append at the same time.
+
+    Args:
+        folder: where they are; it is created.
+        model: what identifies the model; a folder keeps the rows of one.
+        row_shape: the shape of a row.
+
+    Raises:
+        FolderError: the folder cannot be used, is damaged, or has the rows of another model.
+    """
+
+    def __init__(self, folder: Path, model: str, row_shape: tuple[int, ...]) -> None:
+        self.folder, self.row_shape = folder, row_shape
+        card = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "model": model,
+            "row_shape": list(row_shape),
+        }
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / CARD).is_file():
+                (folder / ROWS).touch()
+                (folder / INDEX).touch()
+                with atomic_file(folder / CARD) as temporary:
+                    temporary.write_text(json.dumps(card) + "\n", encoding="utf-8", newline="\n")
+            found = _read_card(folder)
+        except OSError as error:
+            raise FolderError(f"{folder} cannot be used as a cache: {error}") from error
+        if found != card:
+            raise FolderError(
+                f"{folder / CARD} is {found}; expected {card}. Choose another folder for the cache."
+            )
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._records, self._end = 0, 0  # of the index, and of the rows
+        self._read_index()
+
+    @classmethod
+    def open(cls, folder: Path, model: str) -> RowCache | None:
+        """Returns the cache of a folder, whatever the shape of its rows; None if there is none."""
+        if not (folder / CARD).is_file():
+            return None
+        shape = _read_card(folder).get("row_shape")
+        if not isinstance(shape, list) or not all(type(size) is int and size > 0 for size in shape):
+            raise FolderError(f"{folder / CARD} is damaged: row_shape is {shape!r}.")
+        return cls(folder, model, tuple(shape))
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all rows."""
+        return self._end * self._row_bytes
+
+    @property
+    def _row_bytes(self) -> int:
+        return math.prod(self.row_shape) * np.dtype(np.float16).itemsize
+
+    def missing(self, texts: Sequence[str]) -> list[str]:
+        """Returns the texts that have no rows yet, each once, in their order."""
+        self._read_index()
+        return [text for text in dict.fromkeys(texts) if digest(text) not in self._places]
+
+    def places(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Returns the first row and the number of rows of texts that all have some: (texts, 2)."""
+        places = [self._places[digest(text)] for text in texts]
+        return np.array(places, dtype=np.int64).reshape(-1, 2)
+
+    def rows(self) -> HalfRows:
+        """Returns all rows (rows, *row_shape), mapped into memory."""
+        shape = (self._end, *self.row_shape)
+        if not self._end:  # an empty file cannot be mapped
+            return np.empty(shape, dtype=np.float16)
+        return np.memmap(self.folder / ROWS, dtype=np.float16, mode="r", shape=shape)
+
+    def append(self, texts: Sequence[str], arrays: Sequence[NDArray[Any]] | NDArray[Any]) -> None:
+        """Adds the rows of texts: for each an array (rows, *row_shape), or one row.
+
+        Raises:
+            DataError: a value is not finite, or a shape is wrong. Earlier rows are kept.
+            FolderError: they cannot be written. Earlier rows are kept.
+        """
+        parts: list[HalfRows] = []
+        records = np.zeros(len(texts), dtype=RECORD)
+        for record, text, array in zip(records, texts, arrays, strict=True):
+            parts.append(self._checked(text, array))
+            record["digest"], record["count"] = np.void(digest(text)), len(parts[-1])
+        content = np.concatenate([np.empty((0, *self.row_shape), np.float16), *parts])
+        try:
+            with exclusive(self.folder / INDEX):
+                self._read_index()  # another process may have written in the meantime
+                records["start"] = self._end + np.cumsum(records["count"]) - records["count"]
+                _write_at(self.folder / ROWS, self.size_bytes, content.tobytes())
+                _write_at(self.folder / INDEX, self._records * RECORD.itemsize, records.tobytes())
+        except OSError as error:
+            raise FolderError(
+                f"{self.folder} cannot be written: {error.strerror or error}. What was there is "
+                "kept; make room and run the same command again."
+            ) from error
+        self._read_index()
+
+    def _checked(self, text: str, array: NDArray[Any]) -> HalfRows:
+        """Returns the rows of a text in half precision: (rows, *row_shape)."""
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused
+            half = np.asarray(array, dtype=np.float16)
+        if half.shape == self.row_shape:
+            half = half[None]
+        if half.shape[1:] == self.row_shape and np.isfinite(half).all():
+            return half
+        is_finite = bool(np.isfinite(half).all())
+        given = f"an array {half.shape}" if is_finite else "NaN or infinity"
+        raise DataError(
+            f"the model returned {given} for {text!r}; expected finite values of shape "
+            f"{self.row_shape}. The rows of earlier texts are kept",
+            self.folder,
+        )
+
+    def _read_index(self) -> None:
+        """Reads the records that were added since; the last one may be incomplete."""
+        path = self.folder / INDEX
+        try:
+            count = path.stat().st_size // RECORD.itemsize
+            with path.open("rb") as file:
+                file.seek(self._records * RECORD.itemsize)
+                data = file.read((count - self._records) * RECORD.itemsize)
+            available = (self.folder / ROWS).stat().st_size // self._row_bytes
+        except OSError as error:
+            raise FolderError(f"{self.folder} cannot be read: {error}") from error
+        for record in np.frombuffer(data, dtype=RECORD):
+            start, rows = int(record["start"]), int(record["count"])
+            if start < 0 or rows < 0 or start + rows > available:
+                raise FolderError(
+                    f"{path} does not belong to {ROWS} beside it: one of them was cut or "
+                    f"replaced. Remove the folder {self.folder}; its rows are computed again."
+                )
+            self._places[record["digest"].tobytes()] = start, rows
+            self._end = max(self._end, start + rows)
+        self._records = count
+
+
+def digest(text: str) -> bytes:
+    """Returns what a text is found by; half of a surrogate pair has one too."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=DIGEST_BYTES).digest()
+
+
+def _read_card(folder: Path) -> dict[str, Any]:
+    path = folder / CARD
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FolderError(f"{path} is not JSON: {error}") from None
+    version = card.get("format_version") if isinstance(card, dict) else None
+    require_version(version, FORMAT_VERSION, path)
+    return dict(card)
+
+
+def _write_at(path: Path, position: int, content: bytes) -> None:
+    """Writes at a position and forgets what was behind it; all of it reaches the disk."""
+    with path.open("r+b") as file:
+        file.seek(position)
+        file.truncate()
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

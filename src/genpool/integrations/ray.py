@@ -1,0 +1,195 @@
+"""Ray: bulk encoding on a cluster, and the encoder as a class for Ray Data (extra `ray`).
+
+A shard of a bulk job is a task, on one CPU with one thread. It reads its slice, encodes it and
+writes its file itself, so nothing large passes through Ray. Ray runs a task again if its process or
+its machine dies. A process that has loaded the model keeps it for the next task. One CPU stays free
+for the driver and for Ray, unless more workers are asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from genpool.errors import GenpoolError, InputError, require_extra
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.integrations.load_encoder import FolderBytes
+from genpool.jobs.bulk.engines import MAX_DEATHS, too_many_deaths, use_one_thread
+from genpool.jobs.bulk.inputs import Shard
+from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
+from genpool.saving.storage import CONFIG
+from genpool.sentence_encoder import SentenceEncoder
+
+__all__ = ["RayEngine", "TextEncoder"]
+
+#: memory of the object store of a Ray of our own: only models and results pass through it
+OBJECT_STORE_BYTES = 200 * 2**20
+#: the model that this process has loaded, by its config, which has the checksums of the other files
+_loaded: dict[bytes, SentenceEncoder] = {}
+
+
+class RayEngine:
+    """Encodes shards on Ray.
+
+    The files are read and written by the machines of the cluster: inputs and output must be on a
+    disk that all of them have under the same path. genpool must be installed on all of them.
+
+    Args:
+        workers: shards at the same time. Default: None, one for each CPU but one.
+        address: of the cluster, such as "10.0.0.1:6379". Default: None, a Ray on this machine
+            that ends with the run.
+
+    Raises:
+        InputError: workers is below 1.
+    """
+
+    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise InputError(f"workers is {workers}; expected 1 or more.")
+        self.workers, self.address = workers, address
+
+    def __call__(
+        self, encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
+    ) -> Iterator[Outcome]:
+        """Yields the outcome of every shard, in any order.
+
+        Raises:
+            InputError: the cluster has too few CPUs, or there is none at the address.
+            GenpoolError: a shard cannot be encoded or written.
+        """
+        waiting = iter(shards)
+        first = next(waiting, None)
+        if first is None:  # nothing to do: Ray need not start
+            return
+        with ray_session(self.address) as ray:
+            workers = worker_count(ray, self.workers)
+            task = ray.remote(num_cpus=1, max_retries=MAX_DEATHS - 1)(encode_task)
+            model = ray.put(FolderBytes(encoder))
+            running: dict[Any, Shard] = {}
+
+            def submit(shard: Shard) -> None:
+                running[task.remote(model, shard, settings)] = shard
+
+            for shard in (first, *islice(waiting, workers - 1)):
+                submit(shard)
+            while running:
+                [finished], _ = ray.wait(list(running), num_returns=1)
+                shard = running.pop(finished)
+                outcome = _outcome(ray, finished, shard)
+                following = next(waiting, None)
+                if following is not None:
+                    submit(following)
+                yield outcome
+
+
+def _outcome(ray: Any, finished: Any, shard: Shard) -> Outcome:
+    try:
+        outcome: Outcome = ray.get(finished)
+        return outcome
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, GenpoolError):
+            raise cause from None
+        raise GenpoolError(f"{shard.name} could not be encoded: {cause!r}") from error
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
+        raise GenpoolError(too_many_deaths(shard)) from error
+    except ray.exceptions.RayError as error:
+        raise GenpoolError(f"{shard.name} could not be encoded by Ray: {error}") from error
+
+
+@contextmanager
+def ray_session(address: str | None = None) -> Iterator[Any]:
+    """Connects to a cluster, or starts a Ray that ends with the block; yields the module `ray`.
+
+    A connection that this process has already is used and stays open.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray 2.60 warns of a change of its own that does not concern CPUs.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    with require_extra("the engine ray", "ray"):
+        import ray
+    if ray.is_initialized():
+        yield ray
+        return
+    try:
+        ray.init(
+            address=address or "local",
+            include_dashboard=None if address else False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=None if address else OBJECT_STORE_BYTES,
+        )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise InputError(
+            f"there is no Ray cluster at {address!r} that can be joined: {error}; start one with "
+            "`ray start --head` and give its address, host:port, or leave --address out."
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def worker_count(ray: Any, workers: int | None) -> int:
+    """Returns the number of workers, by default the CPUs of the cluster but one."""
+    cpus = int(ray.cluster_resources().get("CPU", 0))
+    count = workers or max(1, cpus - 1)
+    if count > cpus:  # some would wait for ever
+        raise InputError(f"the cluster has {cpus} CPUs for {count} workers; expected one each.")
+    return count
+
+
+def encode_task(model: FolderBytes, shard: Shard, settings: ShardSettings) -> Outcome:
+    """Encodes a shard in a process of Ray, which loads the model for its first one."""
+    key = model.files[CONFIG]
+    if key not in _loaded:
+        use_one_thread()
+        _loaded.clear()
+        _loaded[key] = model.load()
+    return encode_shard(_loaded[key], shard, settings)
+
+
+class TextEncoder:
+    """Adds the vectors of a column of texts to every batch; each actor has the model once.
+
+    Leave CPUs free for reading and writing: with an actor on every CPU, Ray Data has none for its
+    other tasks and makes no progress.
+
+    Args:
+        model: a saved folder. Default: None, the encoder inside the package.
+        column: the column of texts. Default: "text".
+        vector: the column that is added. Default: "vector".
+        int8: round the weights to 8 bits. Default: False.
+        normalize: scale every vector to length 1. Default: False.
+
+    Example:
+        >>> import ray
+        >>> ray.data.read_parquet("news/").map_batches(
+        ...     TextEncoder, concurrency=2, num_cpus=1, fn_constructor_kwargs={"column": "body"}
+        ... ).write_parquet("vectors/")
+    """
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        column: str = "text",
+        vector: str = "vector",
+        int8: bool = False,
+        normalize: bool = False,
+    ) -> None:
+        torch.set_num_threads(1)
+        self.column, self.vector, self.normalize = column, vector, normalize
+        self._encoder = QuickEncoder(SentenceEncoder.from_pretrained(model), int8=int8)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Returns the batch, a dict of columns, with the vectors (rows, output_dim) added."""
+        texts = [str(text) for text in batch[self.column]]
+        vectors = self._encoder.encode(texts, normalize_embeddings=self.normalize)
+        return {**batch, self.vector: vectors}
