@@ -123,15 +123,6 @@ def test_a_shell_completes_commands_and_options() -> None:
         assert done.stdout.split() == [expected], done.stderr
 
 
-def test_the_demo_shows_the_models_inside(genpool: Command) -> None:
-    said = genpool("demo")
-    assert said.code == 0, said.err
-    for heading in ("1. Encode", "2. Compare", "3. Explain", "4. Classify", "Next:"):
-        assert heading in said.out
-    assert "3 sentences -> (3, 384)" in said.out
-    assert "head 2" in said.out
-
-
 def test_no_command_gives_the_list_of_them(genpool: Command) -> None:
     said = genpool()
     for command in COMMANDS:

@@ -285,13 +285,6 @@ def test_every_reader_of_files_can_be_named() -> None:
     assert tuple(get_args(options.BadRows)[1].metavar.split("|")) == BAD_ROWS
 
 
-@pytest.mark.parametrize("command", ["evaluate", "predict"])
-def test_the_help_lists_the_choices(genpool: Command, command: str) -> None:
-    shown = genpool(command, "--help").out
-    assert "table|snli|multinli|yelp|age|hub" in "".join(shown.split())
-    assert "error|skip" in "".join(shown.split())
-
-
 @pytest.mark.parametrize(
     ("option", "value", "known"), [("--reader", "snil", "snli"), ("--bad-rows", "x", "skip")]
 )

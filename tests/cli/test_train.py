@@ -105,6 +105,7 @@ def test_resume_of_a_run_that_never_began_begins_it(genpool: Command, films: Pat
     assert "no checkpoint yet, starting from the beginning" in said.err
 
 
+@pytest.mark.slow
 def test_bfloat16_trains_where_the_device_has_it(tmp_path: Path) -> None:
     """In a process of its own: a process keeps its precision."""
     out = tmp_path / "run"
@@ -115,6 +116,7 @@ def test_bfloat16_trains_where_the_device_has_it(tmp_path: Path) -> None:
     assert json.loads((out / "results.json").read_text())["test"]["total"] == 6
 
 
+@pytest.mark.slow
 def test_a_second_select_makes_a_grid(genpool: Command, films: Path) -> None:
     said = genpool(
         *("train", "films.toml", "--data", "data", "--out", "choice", "--quiet"),
@@ -151,6 +153,7 @@ def test_a_frozen_word_table_without_vectors_is_refused_before_any_work(
     assert sorted(films.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_each_way_out_of_a_frozen_random_table_trains(genpool: Command, films: Path) -> None:
     (films / "frozen.toml").write_text(RECIPE.replace("frozen = false", "frozen = true"))
     (films / "words.txt").write_text(f"film {' '.join(['0.5'] * 12)}\n")
@@ -161,6 +164,7 @@ def test_each_way_out_of_a_frozen_random_table_trains(genpool: Command, films: P
         assert said.code == 0, said.err
 
 
+@pytest.mark.slow
 def test_no_test_leaves_the_test_splits_alone_and_the_report_says_so(
     genpool: Command, films: Path
 ) -> None:
@@ -283,6 +287,7 @@ def test_scores_are_learned_and_correlations_reported(
     assert "--task score" in said.err
 
 
+@pytest.mark.slow
 def test_a_selection_from_a_start_model_scores_test_once(
     genpool: Command, films: Path, small_model: str
 ) -> None:

@@ -40,8 +40,8 @@ def evaluate_similarity(
     """Correlates the cosine of sentence pairs with their gold scores.
 
     The second report, if there is a training split, says how well a regression on the frozen
-    vectors predicts the scores. `data` is a table, a folder of tables or a reader; `options` of a table are
-    those of `TableReader`. Without `split`: the only one, else "test", else "dev".
+    vectors predicts the scores. `data` is a table, a folder of tables or a reader; `options` of a
+    table are those of `TableReader`. Without `split`: the only one, else "test", else "dev".
     """
     reader = open_data(data, **options)
     scored = reader.choose_split(split, SCORED_SPLITS)
