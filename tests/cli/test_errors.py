@@ -59,7 +59,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (words(f"explain a --model {MODEL} --html no/out.html"), "no/out.html: cannot be written"),
     (words("recipes show snil"), "Did you mean 'snli'?"),
     (words("recipes copy snli no/mine.toml"), "cannot be written"),
-    (words(f"similarity sentences.txt latin.txt --model {MODEL}"), "different numbers of lines"),
+    (words(f"similarity sentences.txt films.tsv --model {MODEL}"), "different numbers of lines"),
     (["similarity", "sentences.txt", "A dog."], "is a file and the other is not"),
     (words("similarity a b --plugin no_such_module"), "plugin 'no_such_module' cannot be imported"),
 ]

@@ -66,7 +66,7 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command:
 @pytest.mark.parametrize(
     "command",
     [
-        command
+        pytest.param(command, marks=[pytest.mark.slow] if command in ("probe", "export") else [])
         for command in COMMANDS
         if command not in ("train", "distil", "reproduce", "serve", "demo")
         and command not in ("index delete", "index build")  # the index of other tests

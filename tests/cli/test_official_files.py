@@ -219,20 +219,6 @@ def test_yelp_is_scored_on_the_split_that_training_draws(genpool: Command, place
     assert "of 7;" in said.out
 
 
-def test_age_is_scored(genpool: Command, place: Path) -> None:
-    model = save_text_classifier(place, ("18-24", "25-34", "35-49", "50-64", "65+"))
-    (place / "pan").mkdir()
-    for author in "abcd":
-        text = "<author><document>A dog runs .</document></author>"
-        (place / "pan" / f"{author}.xml").write_text(text)
-    ages = ["a:::F:::18-24", "b:::M:::50-XX", "c:::M:::XX-XX", "d:::F:::65-xx"]
-    (place / "pan" / "truth.txt").write_text("\n".join(ages))
-    said = genpool("evaluate", model, "pan", "--reader", "age", "--set", "reader.sizes=[1, 1, 1]")
-    assert said.code == 0, said.err
-    assert "of 1;" in said.out
-    assert said.err == "rows left out: 1 unknown age\n"
-
-
 # --- Tables --------------------------------------------------------------------------------------
 
 

@@ -87,6 +87,7 @@ def test_a_file_whose_name_is_not_utf8_is_read_and_printed(place: Path) -> None:
     assert b"there is no such file or folder" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="closed with a shell of POSIX")
 def test_closed_standard_input_is_told(place: Path) -> None:
     done = run(["encode", MODEL, "-", "-o", "vectors.npy"], closed_input=True)
