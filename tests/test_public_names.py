@@ -28,7 +28,6 @@ PACKAGES = [
     "genpool.inference",
     "genpool.integrations.onnx",
     "genpool.integrations.sentence_transformers",
-    "genpool.integrations.sklearn",
     "genpool.pooling",
     "genpool.probing",
     "genpool.search",

@@ -11,12 +11,14 @@ import torch
 from scipy.stats import spearmanr
 
 from genpool import SentenceEncoder
-from genpool.distillation import distil, read_distillation, teacher
-from genpool.distillation.agreement import agreement_by_source
-from genpool.distillation.corpus import CorpusSettings, read_corpus
-from genpool.distillation.loss import distillation_loss
-from genpool.distillation.mixture import read_counts, take_mixture
-from genpool.distillation.neighbours import cut_batches, neighbour_order
+from genpool.distillation import distil, read_distillation, teachers
+from genpool.distillation.corpus import CorpusSettings, read_corpus, read_counts, take_mixture
+from genpool.distillation.lesson import (
+    agreement_by_source,
+    cut_batches,
+    distillation_loss,
+    neighbour_order,
+)
 from genpool.errors import ConfigError
 from genpool.text.vocabulary import CharacterNgrams
 from tests.helpers.distillation_runs import RECIPE, BagOfWords, sentence, write_tables
@@ -146,7 +148,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     random = np.random.default_rng(5)
     rows = [f"s{n % 2}\t{sentence(random)}" for n in range(80)]
     (tmp_path / "mixed.tsv").write_text("\n".join(["source\ttext", *rows]) + "\n")
-    monkeypatch.setattr(teacher, "open_teacher", lambda *_: BagOfWords())
+    monkeypatch.setattr(teachers, "open_teacher", lambda *_: BagOfWords())
     return tmp_path
 
 

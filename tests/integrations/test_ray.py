@@ -12,8 +12,9 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.errors import DataError, InputError
-from genpool.integrations.ray import RayEngine, TextEncoder
-from genpool.integrations.ray.engine import encode_task, free_cpus, ray_session
+from genpool.integrations import ray as integration
+from genpool.integrations.load_encoder import FolderBytes
+from genpool.integrations.ray import RayEngine, TextEncoder, encode_task, ray_session, worker_count
 from genpool.jobs.bulk import BulkOptions, encode_bulk
 from tests.helpers.bulk_runs import problems, sentence, shard_bytes, write_texts
 
@@ -72,7 +73,7 @@ def test_one_cpu_stays_free_and_too_many_workers_are_refused(
     sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
 ) -> None:
     with ray_session(address) as ray:
-        assert free_cpus(ray) == 2
+        assert worker_count(ray, None) == 2
     write_texts(tmp_path / "in", files=1, rows=3)
     with pytest.raises(InputError, match="3 CPUs for 4 workers"):
         encode_bulk(
@@ -110,25 +111,23 @@ def test_the_encoder_is_an_actor_class_of_ray_data(
 def test_a_task_loads_the_model_once(
     sentence_encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from genpool.integrations.ray import engine
     from genpool.jobs.bulk import job
 
-    files, loaded = engine._model_files(sentence_encoder), []
-    from_pretrained = SentenceEncoder.from_pretrained
+    model, loaded = FolderBytes(sentence_encoder), []
 
-    def load(path: Path) -> SentenceEncoder:
-        loaded.append(path)
-        return from_pretrained(path)
+    def load(files: FolderBytes) -> SentenceEncoder:
+        loaded.append(files)
+        return sentence_encoder
 
     class Tasks:
         """The engine without Ray: the tasks are called here."""
 
         def __call__(self, encoder, settings, shards):
             for shard in shards:
-                yield encode_task(files, engine._checksum(files), shard, settings)
+                yield encode_task(model, shard, settings)
 
-    monkeypatch.setattr(engine, "_loaded", {})
-    monkeypatch.setattr(SentenceEncoder, "from_pretrained", load)
+    monkeypatch.setattr(integration, "_loaded", {})
+    monkeypatch.setattr(FolderBytes, "load", load)
     ids = write_texts(tmp_path / "in", files=1, rows=25)
     encode_bulk(sentence_encoder, [tmp_path / "in"], tmp_path / "calm", SMALL, show_progress=False)
     job.encode_bulk(

@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 
 from genpool import SentenceEncoder, TextClassifier
 from genpool.errors import FolderError, InputError
+from genpool.integrations.load_encoder import FolderBytes
 from genpool.integrations.sklearn import GenpoolClassifier, SentenceVectorizer
-from genpool.integrations.sklearn.folder_bytes import FolderBytes
 
 TEXTS = ["the red dog", "a man sleeps", "a red dog runs", "the man rests"] * 10
 LABELS = ["dog", "man", "dog", "man"] * 10

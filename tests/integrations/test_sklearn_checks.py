@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from genpool.integrations import sklearn as integration
 from genpool.integrations.sklearn import GenpoolClassifier, SentenceVectorizer
-from genpool.integrations.sklearn import classifier as classifier_module
-from genpool.integrations.sklearn import vectorizer as vectorizer_module
 from genpool.text.validation import read_texts
 
 ENCODER = str(Path(__file__).parent.parent / "golden" / "v1-encoder")
@@ -30,8 +29,7 @@ def numbers_as_texts(X: Any) -> list[str]:  # noqa: N803
 
 @pytest.fixture(autouse=True)
 def texts_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (classifier_module, vectorizer_module):
-        monkeypatch.setattr(module, "read_texts", numbers_as_texts)
+    monkeypatch.setattr(integration, "read_texts", numbers_as_texts)
 
 
 class NumberVectorizer(SentenceVectorizer):

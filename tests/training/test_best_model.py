@@ -21,7 +21,6 @@ from genpool.training.state import trained_weights
 from tests.helpers.training_runs import outcome, run
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
-
 STEPS_PER_EPOCH = 6  # 48 rows in batches of 8
 FIRST_STEP_OF_EPOCH_4 = 3 * STEPS_PER_EPOCH + 1
 

@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from genpool import TextClassifier
 from genpool.errors import FolderError, Interrupted, Stopped, TrainingError
 from genpool.saving import storage
-from genpool.training import state
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
 from genpool.training.state import trained_weights
@@ -36,24 +35,12 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(
     assert outcome(tmp_path / "again") == outcome(finished)
 
 
-def test_another_seed_gives_other_weights(tables: Path, finished: Path, tmp_path: Path) -> None:
-    run(tables, tmp_path / "other", "training.seed=1")
-    assert weights(tmp_path / "other", "last") != weights(finished, "last")
-
-
 def test_the_model_learns(tables: Path, tmp_path: Path) -> None:
     results = run(tables, tmp_path / "run", "training.epochs=12", "training.seed=6")
     assert results["dev"]["accuracy"] >= 0.9
     assert results["test"]["accuracy"] >= 0.9
     losses = [line["train_loss"] for line in metrics(tmp_path / "run")]
     assert losses[-1] < losses[0] / 3
-
-
-def test_how_often_it_is_saved_changes_nothing(
-    tables: Path, finished: Path, tmp_path: Path
-) -> None:
-    run(tables, tmp_path / "often", "training.save_minutes=0")
-    assert outcome(tmp_path / "often") == outcome(finished)
 
 
 def by_hand(data: Path, overrides: tuple[str, ...], clip: float) -> dict[str, np.ndarray]:
@@ -192,14 +179,6 @@ def test_a_halved_rate_is_the_one_that_steps_are_taken_with(
     assert used == [0.05] * 4 + [0.025] * 4 + [0.0125] * 2
 
 
-def test_it_stops_at_the_last_halving_before_the_epochs_are_over(
-    tables: Path, tmp_path: Path, scripted: Any
-) -> None:
-    scripted.accuracies = [0.5, 0.4, 0.5, 0.4, 0.9]
-    run(tables, tmp_path / "run", "training.epochs=9", "training.halvings=2")
-    assert [line["epoch"] for line in metrics(tmp_path / "run")] == [1, 2, 3, 4]
-
-
 def test_a_constant_schedule_never_restores_and_stops_by_patience(
     tables: Path, tmp_path: Path, scripted: Any
 ) -> None:
@@ -295,20 +274,6 @@ def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model
     TextClassifier.from_pretrained(tmp_path / "run" / "best")
 
 
-def test_before_the_first_evaluation_no_best_model_is_promised(
-    tables: Path, tmp_path: Path, monkeypatch
-) -> None:
-    poison(monkeypatch, at=2)
-    with pytest.raises(TrainingError, match="the loss is nan at step 2") as error:
-        run(tables, tmp_path / "run")
-    assert "kept" not in str(error.value)
-
-
-def test_a_learning_rate_without_bounds_is_found_out(tables: Path, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="is nan at step 2"):
-        run(tables, tmp_path / "run", "training.learning_rate=1e38")
-
-
 def test_a_gradient_that_is_not_finite_stops_the_run(
     tables: Path, tmp_path: Path, monkeypatch
 ) -> None:
@@ -390,24 +355,6 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path, step
     monkeypatch.undo()
 
 
-def test_a_truncated_checkpoint_is_passed_over_with_a_message(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch, capsys
-) -> None:
-    out = tmp_path / "run"
-    stopped_after(monkeypatch, tables, out, steps=9)
-    assert sorted(path.name for path in (out / "checkpoints").iterdir()) == [
-        "step-000000008",
-        "step-000000009",
-    ]
-    newest = out / "checkpoints" / "step-000000009" / "state.safetensors"
-    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
-    run(tables, out, "training.save_minutes=0", resume=True)
-    said = capsys.readouterr().err
-    assert "step-000000009 cannot be used" in said
-    assert "continuing after step 8" in said
-    assert outcome(out) == outcome(finished)
-
-
 def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monkeypatch) -> None:
     out = tmp_path / "run"
     stopped_after(monkeypatch, tables, out, steps=3)
@@ -419,10 +366,6 @@ def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monk
     expected = r"not the data that the run was trained on.*run\.json.*--data"
     with pytest.raises(TrainingError, match=expected):
         run(other, out, "training.save_minutes=0", resume=True)
-
-
-def test_the_checkpoints_of_a_finished_run_are_removed(finished: Path) -> None:
-    assert not (finished / "checkpoints").exists()
 
 
 @pytest.mark.usefixtures("every_best_model")
@@ -446,29 +389,6 @@ def test_a_full_disk_while_saving_the_best_model_leaves_the_one_before_it(
     TextClassifier.from_pretrained(out / "best").predict(["joy"])
     monkeypatch.undo()
     run_without_pictures(monkeypatch, tables, out)
-    assert outcome(out) == outcome(finished)
-
-
-def test_a_full_disk_while_saving_a_checkpoint_can_be_continued_from(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch
-) -> None:
-    out = tmp_path / "run"
-    calls = 0
-
-    def full(tensors: Any, path: Path) -> None:
-        nonlocal calls
-        calls += 1
-        if calls > 3:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        save_file(tensors, path)
-
-    monkeypatch.setattr(state, "save_file", full)
-    with pytest.raises(TrainingError, match=r"step 4 could not be written.*--resume"):
-        run(tables, out, "training.save_minutes=0")
-    monkeypatch.undo()
-    monkeypatch.setattr("genpool.training.report.confusion_picture", lambda *arguments: None)
-    monkeypatch.setattr("genpool.training.report.learning_curve_picture", lambda *arguments: None)
-    run(tables, out, "training.save_minutes=0", resume=True)
     assert outcome(out) == outcome(finished)
 
 

@@ -1,8 +1,9 @@
-"""From data and settings to a model: which rows, words and vectors, and what is refused."""
+"""From data and settings to a model and its splits."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,12 @@ from genpool import PairClassifier, TextClassifier
 from genpool.config import ModelSettings
 from genpool.data import RulesReader
 from genpool.errors import ConfigError, DataError
-from genpool.recipes import recipe_names, recipe_text
-from genpool.text.vocabulary import UNKNOWN
-from genpool.training.preparation import Prepared, prepare
+from genpool.training.preparation import Prepared, data_notes, prepare
 from genpool.training.settings import (
     RunSettings,
     VectorSettings,
     VocabularySettings,
     read_settings,
-    require_trainable,
 )
 from genpool.training.start_model import build_encoder
 from tests.helpers.training_runs import RECIPE, reviews, settings, write_table
@@ -194,15 +192,6 @@ def test_vectors_can_be_looked_up_exactly_as_written(tables: Path, tmp_path: Pat
     assert max(exact["Film"], exact["FILM"]) < 0.06
 
 
-def test_words_can_be_looked_up_in_the_vocabulary_exactly_as_written(tmp_path: Path) -> None:
-    rows = [("good", "film"), ("bad", "plot")]
-    data = folder_of(tmp_path / "data", train=rows, dev=rows)
-    known = prepare(settings(), data).model.text.vocabulary
-    exact = prepare(settings("text.lower_case_fallback=false"), data).model.text.vocabulary
-    assert known.id("Film") == known.id("film") == exact.id("film")
-    assert exact.id("Film") == UNKNOWN
-
-
 def test_all_words_of_the_vector_file_can_be_known(tables: Path, tmp_path: Path) -> None:
     vectors = vector_file(tmp_path / "vectors.txt", film=2.0, unseen=4.0)
     overrides = (f"vectors.path={vectors}", "vocabulary.vector_words=true")
@@ -229,27 +218,6 @@ def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
     vectors = vector_file(tmp_path / "vectors.txt", film=2.0)
     prepare(settings(frozen, f"vectors.path={vectors}"), tables)
     prepare(settings(frozen, "embedding.frozen=false"), tables)
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in recipe_names() if "[teacher]" not in recipe_text(name)]
-)
-def test_every_recipe_of_a_frozen_table_needs_vectors_and_no_other_does(name: str) -> None:
-    text = recipe_text(name)
-    starts_from_a_model = not read_settings(text).start.is_scratch
-    if starts_from_a_model or not read_settings(text).embedding.frozen:
-        require_trainable(read_settings(text), "data")
-        return
-    with pytest.raises(ConfigError, match="the word table would stay random"):
-        require_trainable(read_settings(text), "data")
-    for way_out in ("vectors.path=glove.txt", "embedding.frozen=false"):
-        require_trainable(read_settings(text, [way_out]), "data")
-
-
-def test_the_missing_data_and_the_missing_vectors_are_reported_together() -> None:
-    problem = refused(None, "embedding.frozen=true")
-    assert "needs the place of the data: --data" in problem
-    assert "the word table would stay random" in problem
 
 
 def test_an_encoder_alone_is_not_built_on_a_frozen_random_table() -> None:
@@ -357,3 +325,44 @@ def test_the_fingerprint_changes_with_words_labels_and_rows(tmp_path: Path) -> N
     prints.add(fingerprint(settings(), first))
     prints.add(fingerprint(settings(), folder_of(tmp_path / "dev", train=rows, dev=dev[::-1])))
     assert len(prints) == len(changes) + 2
+
+
+# --- What is said about the training rows, on rows worked out by hand -----------------------------
+
+
+def notes_of(
+    tmp_path: Path, rows: Sequence[tuple[str, ...]], header: tuple[str, ...]
+) -> dict[str, str]:
+    (tmp_path / "data").mkdir()
+    write_table(tmp_path / "data" / "train.tsv", rows, header)
+    write_table(tmp_path / "data" / "dev.tsv", rows[:1], header)
+    prepared = prepare(settings(), tmp_path / "data")
+    return data_notes(prepared.train, prepared.model.labels, from_scratch=False)
+
+
+def test_equal_texts_with_different_labels_are_counted(tmp_path: Path) -> None:
+    rows = [
+        ("a", "one film"),
+        ("b", "one film"),
+        ("a", "one film"),
+        ("a", "two films"),
+        ("a", "two films"),  # the same label: no contradiction
+        ("b", "film one"),  # other words in this order
+        ("b", "three"),
+        ("a", "three"),
+    ]
+    notes = notes_of(tmp_path, rows, ("label", "text"))
+    assert notes == {"duplicate texts": "2 with different labels (5 rows)"}
+
+
+def test_pairs_contradict_each_other_only_if_both_sides_are_equal(tmp_path: Path) -> None:
+    header = ("label", "sentence1", "sentence2")
+    rows = [("a", "x y", "z"), ("b", "x", "y z"), ("a", "p", "q"), ("b", "p", "q"), ("b", "q", "p")]
+    notes = notes_of(tmp_path, rows, header)
+    assert notes == {"duplicate texts": "1 with different labels (2 rows)"}
+
+
+def test_labels_with_one_row_are_named(tmp_path: Path) -> None:
+    many = [(label, f"text {label}") for label in "cdefghi"]
+    notes = notes_of(tmp_path, [("a", "p"), ("a", "q"), *many], ("label", "text"))
+    assert notes["labels with one row"].startswith("'c', 'd', 'e', 'f', 'g', ...: too few")

@@ -1,36 +1,38 @@
-"""The Ray engine of bulk encoding: shards are tasks, each on one CPU with one thread.
+"""Ray: bulk encoding on a cluster, and the encoder as a class for Ray Data (extra `ray`).
 
-A task reads its slice, encodes it and writes its file itself, so nothing large passes through Ray.
-Ray runs a task again if its process or its machine dies. A process that has loaded the model keeps
-it for the next task. One CPU stays free for the driver and for Ray, unless more workers are asked
-for.
+A shard of a bulk job is a task, on one CPU with one thread. It reads its slice, encodes it and
+writes its file itself, so nothing large passes through Ray. Ray runs a task again if its process or
+its machine dies. A process that has loaded the model keeps it for the next task. One CPU stays free
+for the driver and for Ray, unless more workers are asked for.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from genpool.errors import GenpoolError, InputError, require_extra
+from genpool.inference.quick_encoder import QuickEncoder
+from genpool.integrations.load_encoder import FolderBytes
 from genpool.jobs.bulk.engines import MAX_DEATHS, too_many_deaths, use_one_thread
 from genpool.jobs.bulk.inputs import Shard
 from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
+from genpool.saving.storage import CONFIG
 from genpool.sentence_encoder import SentenceEncoder
 
-#: the files of a saved model, by name
-ModelFiles = dict[str, bytes]
+__all__ = ["RayEngine", "TextEncoder"]
 
 #: memory of the object store of a Ray of our own: only models and results pass through it
 OBJECT_STORE_BYTES = 200 * 2**20
-#: the model that this process has loaded, by the checksum of its files
-_loaded: dict[str, SentenceEncoder] = {}
+#: the model that this process has loaded, by its config, which has the checksums of the other files
+_loaded: dict[bytes, SentenceEncoder] = {}
 
 
 class RayEngine:
@@ -67,15 +69,13 @@ class RayEngine:
         if first is None:  # nothing to do: Ray need not start
             return
         with ray_session(self.address) as ray:
-            workers = self.workers or free_cpus(ray)
-            require_cpus(ray, workers)
+            workers = worker_count(ray, self.workers)
             task = ray.remote(num_cpus=1, max_retries=MAX_DEATHS - 1)(encode_task)
-            files = _model_files(encoder)
-            model, checksum = ray.put(files), _checksum(files)
+            model = ray.put(FolderBytes(encoder))
             running: dict[Any, Shard] = {}
 
             def submit(shard: Shard) -> None:
-                running[task.remote(model, checksum, shard, settings)] = shard
+                running[task.remote(model, shard, settings)] = shard
 
             for shard in (first, *islice(waiting, workers - 1)):
                 submit(shard)
@@ -109,10 +109,6 @@ def ray_session(address: str | None = None) -> Iterator[Any]:
     """Connects to a cluster, or starts a Ray that ends with the block; yields the module `ray`.
 
     A connection that this process has already is used and stays open.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        InputError: there is no cluster at the address.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray 2.60 warns of a change of its own that does not concern CPUs.
@@ -141,41 +137,59 @@ def ray_session(address: str | None = None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def free_cpus(ray: Any) -> int:
-    """Returns the CPUs of the cluster but one, at least 1."""
-    return max(1, int(ray.cluster_resources().get("CPU", 0)) - 1)
-
-
-def require_cpus(ray: Any, workers: int) -> None:
-    """Raises InputError if the cluster has fewer CPUs than workers: some would wait for ever."""
+def worker_count(ray: Any, workers: int | None) -> int:
+    """Returns the number of workers, by default the CPUs of the cluster but one."""
     cpus = int(ray.cluster_resources().get("CPU", 0))
-    if workers > cpus:
-        raise InputError(f"the cluster has {cpus} CPUs for {workers} workers; expected one each.")
+    count = workers or max(1, cpus - 1)
+    if count > cpus:  # some would wait for ever
+        raise InputError(f"the cluster has {cpus} CPUs for {count} workers; expected one each.")
+    return count
 
 
-def _model_files(encoder: SentenceEncoder) -> ModelFiles:
-    with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "model"
-        encoder.save_pretrained(model)
-        return {path.name: path.read_bytes() for path in sorted(model.iterdir())}
-
-
-def _checksum(files: ModelFiles) -> str:
-    digest = hashlib.sha256()
-    for name, data in files.items():
-        digest.update(f"{name} {len(data)} ".encode() + data)
-    return digest.hexdigest()
-
-
-def encode_task(files: ModelFiles, checksum: str, shard: Shard, settings: ShardSettings) -> Outcome:
+def encode_task(model: FolderBytes, shard: Shard, settings: ShardSettings) -> Outcome:
     """Encodes a shard in a process of Ray, which loads the model for its first one."""
-    if checksum not in _loaded:
+    key = model.files[CONFIG]
+    if key not in _loaded:
         use_one_thread()
         _loaded.clear()
-        with tempfile.TemporaryDirectory() as folder:
-            model = Path(folder) / "model"
-            model.mkdir()
-            for name, data in files.items():
-                (model / name).write_bytes(data)
-            _loaded[checksum] = SentenceEncoder.from_pretrained(model)
-    return encode_shard(_loaded[checksum], shard, settings)
+        _loaded[key] = model.load()
+    return encode_shard(_loaded[key], shard, settings)
+
+
+class TextEncoder:
+    """Adds the vectors of a column of texts to every batch; each actor has the model once.
+
+    Leave CPUs free for reading and writing: with an actor on every CPU, Ray Data has none for its
+    other tasks and makes no progress.
+
+    Args:
+        model: a saved folder. Default: None, the encoder inside the package.
+        column: the column of texts. Default: "text".
+        vector: the column that is added. Default: "vector".
+        int8: round the weights to 8 bits. Default: False.
+        normalize: scale every vector to length 1. Default: False.
+
+    Example:
+        >>> import ray
+        >>> ray.data.read_parquet("news/").map_batches(
+        ...     TextEncoder, concurrency=2, num_cpus=1, fn_constructor_kwargs={"column": "body"}
+        ... ).write_parquet("vectors/")
+    """
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        column: str = "text",
+        vector: str = "vector",
+        int8: bool = False,
+        normalize: bool = False,
+    ) -> None:
+        torch.set_num_threads(1)
+        self.column, self.vector, self.normalize = column, vector, normalize
+        self._encoder = QuickEncoder(SentenceEncoder.from_pretrained(model), int8=int8)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Returns the batch, a dict of columns, with the vectors (rows, output_dim) added."""
+        texts = [str(text) for text in batch[self.column]]
+        vectors = self._encoder.encode(texts, normalize_embeddings=self.normalize)
+        return {**batch, self.vector: vectors}

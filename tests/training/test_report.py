@@ -1,4 +1,4 @@
-"""What a run leaves for people and for other programs."""
+"""What a finished run leaves: predictions, results, a report for people."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from genpool import PairClassifier, TextClassifier
 from genpool.evaluation import read_predictions
 from genpool.training import train
-from tests.helpers.training_runs import RECIPE, metrics, reviews, run, scores, write_table
+from genpool.training.report import versions
+from tests.helpers.training_runs import RECIPE, metrics, run, scores
 
 KEYS = {
     "step",
@@ -54,13 +56,6 @@ def test_a_line_of_metrics_holds_all_that_is_promised(finished: Path) -> None:
         assert line["peak_memory_mb"] > 10
         assert 0 <= line["train_accuracy"] <= 1
     assert [(line["step"], line["epoch"]) for line in lines] == [(6, 1), (12, 2)]
-
-
-def test_with_a_penalty_its_diagnosis_is_in_the_metrics(
-    tables: Path, tmp_path: Path, no_pictures
-) -> None:
-    run(tables, tmp_path / "run", "penalty.name=embedding", "training.epochs=1")
-    assert lines_of(tmp_path / "run")[0].keys() == KEYS | PENALTY_KEYS
 
 
 def test_predictions_are_those_of_the_best_model_in_the_order_of_the_table(
@@ -128,17 +123,6 @@ def test_the_report_has_a_table_of_heads_from_the_evaluation_of_the_best_model(
     assert "Warning" not in report and "penalty is" not in report
 
 
-def test_with_a_penalty_the_report_gives_its_share_of_the_gradient(
-    tables: Path, tmp_path: Path, no_pictures
-) -> None:
-    run(tables, tmp_path / "run", "penalty.name=attention", "training.epochs=1")
-    share = lines_of(tmp_path / "run")[0]["penalty_gradient_share"]
-    assert share > 0.001
-    report = (tmp_path / "run" / "report.md").read_text()
-    expected = f"The attention penalty is {100 * share:.2f} % of the gradient on the pooling's"
-    assert expected in report
-
-
 def test_tests_that_were_not_scored_are_named_in_the_report(
     tables: Path, tmp_path: Path, no_pictures
 ) -> None:
@@ -149,10 +133,6 @@ def test_tests_that_were_not_scored_are_named_in_the_report(
     assert "The test splits were left out of this run" in report
     assert not (tmp_path / "run" / "predictions" / "test.tsv").exists()
     assert "accuracy on test" not in TextClassifier.from_pretrained(tmp_path / "run" / "best").notes
-
-
-def test_splits_without_labels_are_no_scores(multinli: Path) -> None:
-    assert "| test_matched | no gold labels |" in (multinli / "report.md").read_text()
 
 
 def test_a_system_that_counts_no_memory_is_no_obstacle(
@@ -182,13 +162,6 @@ def test_the_best_model_says_how_it_was_made(finished: Path) -> None:
     assert "48 examples" in (finished / "best" / "README.md").read_text()
 
 
-def test_skipped_rows_are_in_the_report(tmp_path: Path, no_pictures) -> None:
-    write_table(tmp_path / "train.tsv", [*reviews(8, 0), ("good", ""), ("bad", "")])
-    write_table(tmp_path / "dev.tsv", reviews(4, 1))
-    run(tmp_path, tmp_path / "run", "reader.bad_rows=skip", "training.epochs=1")
-    assert "| rows left out | 2 empty side |" in (tmp_path / "run" / "report.md").read_text()
-
-
 def test_tensorboard_gets_the_metrics_if_asked_to(
     tables: Path, tmp_path: Path, no_pictures
 ) -> None:
@@ -208,12 +181,7 @@ def test_tensorboard_gets_the_metrics_if_asked_to(
     assert list(values) == pytest.approx([line["dev_accuracy"] for line in lines], rel=1e-6)
 
 
-def test_without_the_option_there_is_no_tensorboard(finished: Path) -> None:
-    assert not (finished / "tensorboard").exists()
-
-
 # --- MultiNLI ------------------------------------------------------------------------------------
-
 NLI = ("entailment", "neutral", "contradiction")
 
 
@@ -291,3 +259,38 @@ def test_the_tokens_are_those_of_the_parses_and_the_labels_in_their_official_ord
     model = PairClassifier.from_pretrained(multinli / "best")
     assert model.labels == NLI
     assert {"A", "dog", "word3"} <= set(model.text.vocabulary.words)
+
+
+# --- Run summary ----------------------------------------------------------------------------------
+
+
+def test_results_hold_what_the_run_was(finished: Path) -> None:
+    about = json.loads((finished / "results.json").read_text())["run"]
+    last = json.loads((finished / "metrics.jsonl").read_text().splitlines()[-1])
+    assert about["seed"] == 0
+    assert (about["steps"], about["epochs"]) == (last["step"], last["epoch"]) == (12, 2)
+    assert about["seconds"] == last["seconds"] > 0
+    assert about["train_examples"] == 48
+    assert about["tests_scored"] is True
+    assert about["versions"] == versions()
+    assert about["threads"] == torch.get_num_threads()
+    model = TextClassifier.from_pretrained(finished / "best")
+    total = sum(weight.numel() for weight in model.parameters())
+    assert about["trained_parameters"] == total
+    assert about["frozen_parameters"] == 0
+
+
+def test_a_frozen_table_is_counted_apart_and_unscored_tests_are_said(
+    tables: Path, tmp_path: Path, no_pictures: None
+) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text(f"film {' '.join(['1'] * 12)}\n")
+    overrides = ("embedding.frozen=true", f"vectors.path={words}", "training.seed=7")
+    run(tables, tmp_path / "run", *overrides, "training.epochs=1", score_tests=False)
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    model = TextClassifier.from_pretrained(tmp_path / "run" / "best")
+    assert results.keys() == {"dev", "run"}
+    assert results["run"]["frozen_parameters"] == 12 * len(model.text.vocabulary)
+    assert results["run"]["seed"] == 7
+    assert results["run"]["tests_scored"] is False
+    assert results["run"]["predictions"] == {"dev": "predictions/dev.tsv"}

@@ -1,4 +1,4 @@
-"""What `fit` accepts, and what it says about the rest."""
+"""What is a list of texts, pairs or labels, and what is said about the rest."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import pytest
 
 from genpool.data.reader import Example
 from genpool.errors import InputError
-from genpool.training.fit_inputs import pair_examples, text_examples
+from genpool.training.fitting import read_examples
 
 TEXTS = ["One.", "Two.", "Three."]
 LABELS = ["a", "b", "a"]
 
 
 def labels_of(labels: Any, texts: Any = TEXTS) -> list[str | None]:
-    return [example.label for example in text_examples(texts, labels, "label", "training")]
+    return [example.label for example in read_examples("texts", texts, labels, "label", "training")]
 
 
 @pytest.mark.parametrize(
     "make", [list, tuple, np.array, pd.Series, pl.Series, lambda values: iter(list(values))]
 )
 def test_lists_arrays_and_columns_are_read_alike(make: Any) -> None:
-    examples = text_examples(make(TEXTS), make(LABELS), "label", "training")
+    examples = read_examples("texts", make(TEXTS), make(LABELS), "label", "training")
     expected = zip(TEXTS, LABELS, strict=True)
     assert examples == [Example(label, text) for text, label in expected]
 
@@ -96,12 +96,12 @@ def test_an_empty_text_is_a_text() -> None:
 
 
 def test_scores_are_finite_numbers() -> None:
-    rows = text_examples(TEXTS, np.array([0.5, 1, 2]), "score", "training")
+    rows = read_examples("texts", TEXTS, np.array([0.5, 1, 2]), "score", "training")
     assert [(row.label, row.score) for row in rows] == [(None, 0.5), (None, 1.0), (None, 2.0)]
     with pytest.raises(InputError, match="row 1 is inf; expected a finite number"):
-        text_examples(TEXTS, [0.5, math.inf, 2], "score", "training")
+        read_examples("texts", TEXTS, [0.5, math.inf, 2], "score", "training")
     with pytest.raises(InputError, match="row 0 is 'a'; expected a finite number"):
-        text_examples(TEXTS, LABELS, "score", "training")
+        read_examples("texts", TEXTS, LABELS, "score", "training")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_scores_are_finite_numbers() -> None:
 )
 def test_pairs_are_read_in_any_usual_form(pairs: Any) -> None:
     expected = [Example("x", "A.", "B."), Example("y", "C.", "D.")]
-    assert pair_examples(pairs, ["x", "y"], "label", "training") == expected
+    assert read_examples("pairs", pairs, ["x", "y"], "label", "training") == expected
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_pairs_are_read_in_any_usual_form(pairs: Any) -> None:
 )
 def test_what_is_no_pair_is_named(pairs: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        pair_examples(pairs, ["x", "y"], "label", "training")
+        read_examples("pairs", pairs, ["x", "y"], "label", "training")
