@@ -298,7 +298,7 @@ def test_gates_of_an_encoder_without_any_are_refused() -> None:
         (lambda: NSEEncoder(4, hidden_dim=0), "hidden_dim is 0"),
         (lambda: CAFEEncoder(4, factors=0), "factors is 0"),
         (lambda: TreeCNNEncoder(4, maps=0), "maps is 0"),
-        *((lambda name=name: MAKE[name](0), "input_dim is 0") for name in ENCODERS),  # type: ignore[misc]
+        *((lambda name=name: MAKE[name](0), "input_dim is 0") for name in ENCODERS),
     ],
 )
 def test_impossible_sizes_are_refused(make, problem: str) -> None:
