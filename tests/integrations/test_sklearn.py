@@ -189,13 +189,12 @@ def test_a_dev_set_may_be_given(make_encoder) -> None:
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
-        (TEXTS, LABELS[1:], "40 texts and 39 labels"),
+        (TEXTS, LABELS[1:], "y: 39 for 40 texts"),
         (TEXTS, ["dog"] * 40, r"y has one class only \('dog'\)"),
-        ([], [], "one class only"),
+        ([], [], "expected 1 or more different ones"),
         (TEXTS, None, "requires y to be passed"),
-        (TEXTS, [np.nan, *LABELS[1:]], "y has missing values"),
-        (TEXTS, [None, *LABELS[1:]], "y has missing values"),
-        (TEXTS, np.array([1, *LABELS[1:]], dtype=object), "labels of mixed types: int, str"),
+        (TEXTS, [np.nan, *LABELS[1:]], "y.*1 missing"),
+        (TEXTS, np.array([1, *LABELS[1:]], dtype=object), "y are of mixed types"),
         ([None, *TEXTS[1:]], LABELS, r"1 missing values \(rows 0\)"),
         (pd.DataFrame({"a": TEXTS, "b": TEXTS}), LABELS, "name one column"),
     ],
