@@ -201,13 +201,16 @@ def test_sentences_of_similar_length_come_together() -> None:
     assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
 
 
-def test_the_longer_side_of_a_pair_decides_its_place() -> None:
+@pytest.mark.parametrize(
+    ("sort_by", "batches"), [("longest", [{50}, {10, 11}]), ("second", [{1, 2}, {10, 50}])]
+)
+def test_the_longer_side_of_a_pair_decides_its_place_or_the_second(
+    sort_by: Any, batches: list[set[int]]
+) -> None:
     lengths = np.array([[1, 50], [50, 1], [10, 10], [11, 2]] * 4)
-    batches = epoch_batches(lengths, TrainingSettings(batch_size=8), epoch=0)
-    assert {frozenset(lengths[batch].max(axis=1).tolist()) for batch in batches} == {
-        frozenset({50}),
-        frozenset({10, 11}),
-    }
+    keys = lengths.max(axis=1) if sort_by == "longest" else lengths[:, 1]
+    found = epoch_batches(lengths, TrainingSettings(batch_size=8, sort_by=sort_by), epoch=0)
+    assert {frozenset(keys[batch].tolist()) for batch in found} == set(map(frozenset, batches))
 
 
 def test_short_and_long_batches_come_in_no_order_of_length() -> None:
@@ -219,16 +222,6 @@ def test_short_and_long_batches_come_in_no_order_of_length() -> None:
 
 
 # --- The rule of the released program ------------------------------------------------------------
-
-
-def test_by_the_second_side_it_alone_decides_the_place() -> None:
-    lengths = np.array([[1, 50], [50, 1], [10, 10], [70, 2]] * 4)
-    settings = TrainingSettings(batch_size=8, sort_by="second")
-    batches = epoch_batches(lengths, settings, epoch=0)
-    assert {frozenset(lengths[batch][:, 1].tolist()) for batch in batches} == {
-        frozenset({1, 2}),
-        frozenset({10, 50}),
-    }
 
 
 @pytest.mark.parametrize("sort_by", ["longest", "second"])

@@ -94,15 +94,6 @@ def test_training_rows_are_drawn_by_seed(tables: Path) -> None:
     assert "training rows" not in prepare(settings("data.train_rows=99"), tables).notes
 
 
-def test_long_training_rows_are_dropped_and_counted_but_none_at_evaluation(tmp_path: Path) -> None:
-    rows = [("good", "a b c"), ("bad", "a b c d"), ("good", "a"), ("bad", "a b c d e")]
-    data = folder_of(tmp_path / "data", train=rows, dev=rows)
-    prepared = prepare(settings("data.drop_length=4"), data)
-    assert prepared.train.lengths.ravel().tolist() == [3, 1]
-    assert prepared.dev.lengths.ravel().tolist() == [3, 4, 1, 5]
-    assert prepared.notes["long training rows"] == "2 left out (4 tokens or more)"
-
-
 def test_begin_and_end_can_count_towards_the_length_that_is_dropped(tmp_path: Path) -> None:
     rows = [("good", "a b c"), ("bad", "a b c d"), ("good", "a"), ("bad", "a b c d e")]
     data = folder_of(tmp_path / "data", train=rows, dev=rows)
@@ -203,13 +194,10 @@ def test_all_words_of_the_vector_file_can_be_known(tables: Path, tmp_path: Path)
 # --- Refused, with the remedy --------------------------------------------------------------------
 
 
-def test_data_without_a_place_is_refused() -> None:
-    assert "needs the place of the data: --data" in refused(None)
-
-
 def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
     tables: Path, tmp_path: Path
 ) -> None:
+    assert "needs the place of the data: --data" in refused(None)
     frozen = "embedding.frozen=true"
     for problem in (refused(tables, frozen), refused(tmp_path / "none", frozen)):  # nothing is read
         assert "the word table would stay random" in problem
@@ -223,57 +211,6 @@ def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
 def test_an_encoder_alone_is_not_built_on_a_frozen_random_table() -> None:
     with pytest.raises(ConfigError, match="would stay random"):
         build_encoder(ModelSettings(), VocabularySettings(), VectorSettings(), 0, Counter(a=1), {})
-
-
-def test_a_scored_split_cannot_have_the_name_of_the_entry_about_the_run(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=reviews(4, 1), run=reviews(4, 2))
-    assert "no split to score may be named 'run'" in refused(data)
-
-
-def test_no_dev_set_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), test=reviews(4, 1))
-    assert "no dev set" in refused(data)
-    assert "--set data.dev_share=0.1" in refused(data)
-    assert len(prepare(settings("data.dev_share=0.25"), data).dev) == 2
-
-
-def test_an_empty_training_set_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=[], dev=reviews(4, 1))
-    assert "the training set is empty" in refused(data)
-
-
-def test_dropping_every_row_is_refused(tables: Path) -> None:
-    assert "data.drop_length leaves no training row" in refused(tables, "data.drop_length=2")
-
-
-def test_an_empty_dev_set_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=[])
-    assert "the dev set 'dev' is empty" in refused(data)
-    assert "--set data.dev_share=0.1" in refused(data)
-
-
-def test_a_dev_set_without_labels_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=[("", "a"), ("good", "b")])
-    assert "'dev' has rows without a label" in refused(data, "reader.labelled=false")
-
-
-def test_no_training_set_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", dev=reviews(8, 0), test=reviews(4, 1))
-    assert "expected a split named 'train', found dev, test" in refused(data)
-
-
-def test_a_label_that_only_test_has_is_refused(tmp_path: Path) -> None:
-    data = folder_of(
-        tmp_path / "data", train=reviews(8, 0), dev=reviews(4, 1), test=[("mixed", "so so")]
-    )
-    problem = refused(data)
-    assert "the label 'mixed' appears in 'test' but in no training row" in problem
-    assert "training has bad, good" in problem
-
-
-def test_one_label_alone_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=[("good", "a")] * 3, dev=[("good", "a")])
-    assert "all training rows have the label 'good'" in refused(data)
 
 
 def test_splits_with_another_number_of_sentences_are_refused(tmp_path: Path) -> None:
@@ -295,9 +232,34 @@ def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
     prepare(settings(f"vectors.path={vectors}", "embedding.word_dim=4"), tables)
 
 
-def test_a_split_that_is_not_there_is_refused_with_those_that_are(tables: Path) -> None:
-    assert "no split named 'tset'; found train, dev, test" in refused(tables, "data.test=['tset']")
-    assert "no split named 'val'" in refused(tables, "data.dev=val")
+TRAIN, DEV = reviews(8, 0), reviews(4, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "overrides", "problem"),
+    [
+        ({"train": TRAIN, "dev": DEV, "run": DEV}, "", "no split to score may be named 'run'"),
+        ({"train": TRAIN, "test": DEV}, "", "no dev set.*--set data.dev_share=0.1"),
+        ({"train": [], "dev": DEV}, "", "the training set is empty"),
+        ({"train": TRAIN, "dev": DEV}, "data.drop_length=2", "leaves no training row"),
+        ({"train": TRAIN, "dev": []}, "", "'dev' is empty.*--set data.dev_share=0.1"),
+        ({"train": TRAIN, "dev": [("", "a")]}, "reader.labelled=false", "rows without a label"),
+        ({"dev": DEV, "test": DEV}, "", "expected a split named 'train', found dev, test"),
+        (
+            {"train": TRAIN, "dev": DEV, "test": [("mixed", "so so")]},
+            "",
+            "the label 'mixed' appears in 'test' but in no training row; training has bad, good",
+        ),
+        ({"train": [("good", "a")] * 3, "dev": DEV}, "", "all training rows have the label 'good'"),
+        ({"train": TRAIN, "dev": DEV}, "data.test=['tset']", "no split named 'tset'; found train"),
+        ({"train": TRAIN, "dev": DEV}, "data.dev=val", "no split named 'val'"),
+    ],
+)
+def test_data_that_cannot_be_trained_on_is_refused(
+    tmp_path: Path, data: dict[str, list[tuple[str, str]]], overrides: str, problem: str
+) -> None:
+    with pytest.raises(DataError, match=problem):
+        prepare(settings(*overrides.split()), folder_of(tmp_path / "data", **data))
 
 
 # --- Fingerprints --------------------------------------------------------------------------------

@@ -36,22 +36,13 @@ def predictions(run: Path) -> set[str]:
     return {path.name for path in (run / "predictions").iterdir()}
 
 
-def test_every_value_is_trained_in_a_folder_of_its_own(choice: Path) -> None:
-    assert {path.name for path in choice.iterdir() if path.is_dir()} == {
-        f"{KEY}={value}" for value in ("1e-9", "0.05", "1e-8")
-    }
-    for value in ("1e-9", "0.05", "1e-8"):
-        config = (folder(choice, value) / "config.toml").read_text()
-        assert f"learning_rate = {float(value)}" in config
-        TextClassifier.from_pretrained(folder(choice, value) / "best")
-
-
 def test_the_value_with_the_best_dev_accuracy_is_chosen(choice: Path) -> None:
     dev = {
         value: json.loads((folder(choice, value) / "results.json").read_text())["dev"]["accuracy"]
         for value in ("1e-9", "0.05", "1e-8")
     }
     assert dev["0.05"] > max(dev["1e-9"], dev["1e-8"])
+    TextClassifier.from_pretrained(folder(choice, "0.05") / "best")
     text = (choice / "selection.md").read_text()
     assert f"| 0.05 | {100 * dev['0.05']:.2f} % | chosen |" in text
     assert f"| 1e-9 | {100 * dev['1e-9']:.2f} % |  |" in text
@@ -120,17 +111,7 @@ def test_commas_within_brackets_and_quotes_belong_to_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "penalty.weight",
-        "penalty.weight=",
-        "penalty.weight=1",
-        "penalty.weight=1,1",
-        "weight=1,2",
-        ".weight=1,2",
-        "a.b.c=1,2",
-        "=1,2",
-    ],
+    "text", ["penalty.weight", "penalty.weight=1,1", "weight=1,2", ".weight=1,2", "a.b.c=1,2"]
 )
 def test_a_bad_selection_is_refused_with_what_is_expected(text: str) -> None:
     with pytest.raises(ConfigError, match=r"expected section\.key=value,value") as error:
@@ -173,35 +154,17 @@ def grid_accuracy(grid: Path, rate: str, heads: str) -> float:
     return float(json.loads(results.read_text())["dev"]["accuracy"])
 
 
-def test_two_selections_train_every_combination(grid: Path) -> None:
-    assert {entry.name for entry in grid.iterdir() if entry.is_dir()} == {
-        f"{KEY}={rate},pooling.heads={heads}" for rate in RATES for heads in HEADS
-    }
-    for rate in RATES:
-        for heads in HEADS:
-            config = (grid / f"{KEY}={rate},pooling.heads={heads}" / "config.toml").read_text()
-            assert f"learning_rate = {float(rate)}" in config
-            assert f"heads = {heads}" in config
-
-
 def test_the_report_has_every_combination_and_the_same_as_a_grid(grid: Path) -> None:
     text = (grid / "selection.md").read_text()
     dev = {(rate, heads): grid_accuracy(grid, rate, heads) for rate in RATES for heads in HEADS}
     best = max(dev, key=lambda combination: dev[combination])  # the first of equals
     for (rate, heads), accuracy in dev.items():
-        mark = "chosen" if (rate, heads) == best else ""
-        mark = mark or ("level with the chosen one" if accuracy == dev[best] else "")
-        assert f"| {rate} | {heads} | {100 * accuracy:.2f} % | {mark} |" in text
-    assert text.count("| chosen |") == 1
+        assert f"| {rate} | {heads} | {100 * accuracy:.2f} % |" in text
+    assert f"| {best[0]} | {best[1]} | {100 * dev[best]:.2f} % | chosen |" in text
     assert f"| {KEY} | pooling.heads = 1 | pooling.heads = 2 |" in text
-    for rate in RATES:
-        cells = [
-            f"**{100 * dev[rate, heads]:.2f} %**"
-            if (rate, heads) == best
-            else f"{100 * dev[rate, heads]:.2f} %"
-            for heads in HEADS
-        ]
-        assert f"| {rate} | {cells[0]} | {cells[1]} |" in text
+    cells = " | ".join(f"{100 * dev['1e-9', heads]:.2f} %" for heads in HEADS)
+    assert f"| 1e-9 | {cells} |" in text
+    assert text.count("**") == 2 and f"**{100 * dev[best]:.2f} %**" in text
     assert best[0] == "0.05"  # nothing is learned with the other
 
 
@@ -257,45 +220,31 @@ def test_other_values_have_names_that_every_system_allows_and_none_is_shared(
     assert names[0].casefold() != names[1].casefold()
 
 
-def test_a_path_as_a_value_is_readable_in_the_name_of_its_folder(
-    tables: Path, tmp_path: Path, no_pictures
-) -> None:
-    assert folder_name({"vectors.path": "data/glove.6B.txt"}).startswith(
-        "vectors.path=data-glove-6b-txt-"
-    )
-    words = [tmp_path / "a" / "words.txt", tmp_path / "b" / "words.txt"]
-    for path in words:
-        path.parent.mkdir()
-        path.write_text(f"film {' '.join(['1'] * 12)}\n")
-    selection = f"vectors.path={words[0]},{words[1]}"
-    choice = select(
-        *(RECIPE, ["training.epochs=1"], selection, tables, tmp_path / "runs"),
-        show_progress=False,
-    )
-    assert len([entry for entry in (tmp_path / "runs").iterdir() if entry.is_dir()]) == 2
-    assert choice.model.is_dir()
-    assert choice.model.parent.parent == tmp_path / "runs"
+def test_a_path_as_a_value_is_readable_in_the_name_of_its_folder() -> None:
+    name = folder_name({"vectors.path": "data/glove.6B.txt"})
+    assert name.startswith("vectors.path=data-glove-6b-txt-")
+    assert folder_name({"vectors.path": "other/glove.6B.txt"}) != name
 
 
 # --- A sweep over a penalty that is inactive trains one model, and says so ------------------------
 
 
 #: heads begin about 0.01 apart: at this threshold no hinge is ever active
-ASLEEP = ("penalty.name=parameter", "penalty.threshold=1e-6", "training.epochs=1")
+INACTIVE = ("penalty.name=parameter", "penalty.threshold=1e-6", "training.epochs=1")
 
 
 def test_an_inactive_penalty_leaves_the_same_weights_whatever_its_weight(
     tables: Path, tmp_path: Path, no_pictures
 ) -> None:
     for weight in ("1", "1e-3", "1e6"):
-        run(tables, tmp_path / weight, *ASLEEP, f"penalty.weight={weight}")
+        run(tables, tmp_path / weight, *INACTIVE, f"penalty.weight={weight}")
         assert all(line["penalty_active"] == 0 for line in metrics(tmp_path / weight))
     assert weights(tmp_path / "1") == weights(tmp_path / "1e-3") == weights(tmp_path / "1e6")
     closest = min(line["penalty_distance_min"] for line in metrics(tmp_path / "1"))
     lower = ("penalty.weight=1", f"penalty.threshold={0.99 * closest}")
-    run(tables, tmp_path / "closest", *ASLEEP, *lower)
+    run(tables, tmp_path / "closest", *INACTIVE, *lower)
     assert weights(tmp_path / "closest") == weights(tmp_path / "1")
-    run(tables, tmp_path / "awake", *ASLEEP, "penalty.weight=1", "penalty.threshold=100")
+    run(tables, tmp_path / "awake", *INACTIVE, "penalty.weight=1", "penalty.threshold=100")
     assert weights(tmp_path / "awake") != weights(tmp_path / "1")
 
 
@@ -303,7 +252,7 @@ def test_a_sweep_over_an_inactive_penalty_trains_one_model_and_says_so(
     tables: Path, tmp_path: Path, trained: list[str], capsys, no_pictures
 ) -> None:
     choice = select(
-        *(RECIPE, ASLEEP, "penalty.weight=1,0.1,0.01", tables, tmp_path / "runs"),
+        *(RECIPE, INACTIVE, "penalty.weight=1,0.1,0.01", tables, tmp_path / "runs"),
         show_progress=False,
     )
     assert trained == ["penalty.weight=1"]
@@ -322,7 +271,7 @@ def test_only_thresholds_that_cannot_wake_it_are_left_out(
     tables: Path, tmp_path: Path, trained: list[str], no_pictures
 ) -> None:
     selection = "penalty.threshold=1e-6,1e-8,2e-6,100"
-    select(RECIPE, ASLEEP, selection, tables, tmp_path / "runs", show_progress=False)
+    select(RECIPE, INACTIVE, selection, tables, tmp_path / "runs", show_progress=False)
     assert trained == ["penalty.threshold=1e-6", "penalty.threshold=100"]
     page = (tmp_path / "runs" / "selection.md").read_text()
     assert "| 2e-6 | - | not run: inactive at threshold 2e-06" in page
@@ -332,7 +281,7 @@ def test_a_penalty_that_is_off_is_trained_once_and_a_weight_of_zero_is_not_taken
     tables: Path, tmp_path: Path, trained: list[str], no_pictures
 ) -> None:
     selections = ["penalty.name=none,parameter", "penalty.weight=1,0"]
-    select(RECIPE, ASLEEP, selections, tables, tmp_path / "runs", show_progress=False)
+    select(RECIPE, INACTIVE, selections, tables, tmp_path / "runs", show_progress=False)
     assert trained == [
         "penalty.name=none,penalty.weight=1",
         "penalty.name=parameter,penalty.weight=1",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,14 +77,6 @@ def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:
     # Two steps up, then eight equal steps down, of which the last would be at zero.
     by_hand = [0.4, 0.8, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
     assert rates == pytest.approx(by_hand, rel=1e-12)
-
-
-def test_the_linear_schedule_never_goes_back_and_stops_by_patience() -> None:
-    settings = TrainingSettings(schedule="linear", patience=2)
-    schedule = Schedule(learning_rate=0.8)
-    decisions = [schedule.after(accuracy, settings) for accuracy in (0.5, 0.4, 0.5, 0.4, 0.3)]
-    assert decisions == [BEST, WORSE, BEST, WORSE, STOP]
-    assert schedule.learning_rate == 0.8
 
 
 def test_the_linear_schedule_prefers_later_weights_within_a_standard_error() -> None:
@@ -165,65 +157,30 @@ def test_the_newest_is_used_and_only_two_are_kept(tmp_path: Path) -> None:
     assert loaded.state == {"step": 1000}
 
 
-def test_no_checkpoint_is_not_an_error(tmp_path: Path) -> None:
-    assert load_checkpoint(tmp_path / "nothing") is None
-    assert load_checkpoint(tmp_path) is None
+def change(folder: Path, name: str, edit: Callable[[bytes], bytes]) -> None:
+    data = (folder / name).read_bytes()
+    assert edit(data) != data
+    (folder / name).write_bytes(edit(data))
 
 
-def truncate(folder: Path) -> None:
-    path = folder / "state.safetensors"
-    path.write_bytes(path.read_bytes()[:-1])
+def flip_a_bit(data: bytes) -> bytes:
+    return data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
 
 
-def flip_a_bit(folder: Path) -> None:
-    path = folder / "state.safetensors"
-    data = bytearray(path.read_bytes())
-    data[-3] ^= 1
-    path.write_bytes(data)
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "truncated": lambda folder: change(folder, "state.safetensors", lambda data: data[:-1]),
+    "a flipped bit": lambda folder: change(folder, "state.safetensors", flip_a_bit),
+    "empty": lambda folder: change(folder, "state.safetensors", lambda data: b""),
+    "half a state": lambda folder: change(folder, "state.json", lambda data: data[:-4]),
+    "another digit": lambda folder: change(
+        folder, "state.json", lambda data: data.replace(b'"step": 2', b'"step": 6')
+    ),
+    "no state": lambda folder: (folder / "state.json").unlink(),
+    "no tensors": lambda folder: (folder / "state.safetensors").unlink(),
+}
 
 
-def empty_the_tensors(folder: Path) -> None:
-    (folder / "state.safetensors").write_bytes(b"")
-
-
-def cut_the_state(folder: Path) -> None:
-    path = folder / "state.json"
-    path.write_text(path.read_text()[:-4])
-
-
-def change_a_digit_of_the_state(folder: Path) -> None:
-    path = folder / "state.json"
-    changed = path.read_text().replace('"step": 2', '"step": 6').replace('"step": 1', '"step": 5')
-    assert changed != path.read_text()
-    path.write_text(changed)
-
-
-def remove_the_state(folder: Path) -> None:
-    (folder / "state.json").unlink()
-
-
-def remove_the_tensors(folder: Path) -> None:
-    (folder / "state.safetensors").unlink()
-
-
-def empty_the_folder(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.mkdir()
-
-
-DAMAGES = [
-    truncate,
-    flip_a_bit,
-    empty_the_tensors,
-    cut_the_state,
-    change_a_digit_of_the_state,
-    remove_the_state,
-    remove_the_tensors,
-    empty_the_folder,
-]
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_checkpoint_is_recognised_and_the_one_before_it_used(
     tmp_path: Path, damage
 ) -> None:
@@ -238,40 +195,30 @@ def test_a_damaged_checkpoint_is_recognised_and_the_one_before_it_used(
     assert warning.endswith("using the previous one")
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_two_damaged_checkpoints_are_an_error_with_a_remedy(tmp_path: Path, damage) -> None:
-    saved(tmp_path, 1, 2)
-    damage(tmp_path / "step-000000001")
-    truncate(tmp_path / "step-000000002")
-    with pytest.raises(TrainingError) as error:
+def test_two_damaged_checkpoints_are_an_error_with_a_remedy(tmp_path: Path) -> None:
+    for path in saved(tmp_path, 1, 2).iterdir():
+        DAMAGES["truncated"](path)
+    with pytest.raises(TrainingError, match=r"no checkpoint can be used.*0002.*0001.*again"):
         load_checkpoint(tmp_path)
-    for words in ("no checkpoint can be used", "step-000000001", "step-000000002", "again"):
-        assert words in str(error.value)
 
 
 def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path: Path, monkeypatch) -> None:
+    assert load_checkpoint(tmp_path) is None
     saved(tmp_path, 1, 2)
 
     def full(tensors, path) -> None:
         Path(path).write_bytes(b"half a file")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(state_module, "save_file", full)
-    with pytest.raises(TrainingError, match=r"step 3 could not.*No space left.*--resume"):
-        save_checkpoint(tmp_path, 3, {"step": 3}, tensors(3))
-    monkeypatch.undo()
-    assert [path.name for path in sorted(tmp_path.iterdir())] == [
-        "step-000000001",
-        "step-000000002",
-    ]
-    loaded = load_checkpoint(tmp_path)
-    assert loaded is not None
-    assert loaded.state == {"step": 2}
-    assert loaded.warnings == []
+    with monkeypatch.context() as patch:
+        patch.setattr(state_module, "save_file", full)
+        with pytest.raises(TrainingError, match=r"step 3 could not.*No space left.*--resume"):
+            save_checkpoint(tmp_path, 3, {"step": 3}, tensors(3))
+    assert sorted(path.name[-1] for path in tmp_path.iterdir()) == ["1", "2"]
     saved(tmp_path, 3)
     loaded = load_checkpoint(tmp_path)
     assert loaded is not None
-    assert loaded.state == {"step": 3}
+    assert (loaded.state, loaded.warnings) == ({"step": 3}, [])
 
 
 def test_what_a_kill_left_half_written_is_no_checkpoint_and_not_in_the_way(tmp_path: Path) -> None:
