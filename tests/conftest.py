@@ -45,8 +45,20 @@ SLOW_FILES = (
 )
 
 
+#: folders whose tests all belong to one tier
+FOLDER_MARKERS = {
+    "tests/service/browser/": "browser",
+    "tests/faults/": "faults",
+    "tests/benchmarks/": "slow",  # the scripts are not part of the package
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the slow files first; all other files stay in their order."""
+    """Marks the tests of some folders, and puts the slow files first."""
+    for item in items:
+        for folder, marker in FOLDER_MARKERS.items():
+            if item.location[0].startswith(folder):
+                item.add_marker(marker)
     ranks = {name: rank for rank, name in enumerate(SLOW_FILES)}
     items.sort(key=lambda item: ranks.get(item.location[0], len(ranks)))
 

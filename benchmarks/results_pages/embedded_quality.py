@@ -36,10 +36,9 @@ from benchmarks.speed.others import MINILM
 from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.disk.row_cache import HalfRows
-from genpool.distillation.agreement import agreement_by_source, pair_cosines
+from genpool.distillation.lesson import Targets, agreement_by_source, pair_cosines
 from genpool.distillation.settings import TeacherSettings
-from genpool.distillation.targets import Targets
-from genpool.distillation.teacher import load_teacher
+from genpool.distillation.teachers import load_teacher
 from genpool.evaluation.similarity import cosine_pairs
 from genpool.text import WordTokenizer, read_vectors
 

@@ -15,7 +15,7 @@ import tokenizers
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from genpool.distillation.onnx_teacher import OnnxTeacher
+from genpool.distillation.teachers import OnnxTeacher
 
 Array = NDArray[np.floating]
 Encode = Callable[[list[str]], Array]

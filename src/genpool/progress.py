@@ -23,15 +23,8 @@ def progress(
 ) -> Iterator[Done]:
     """Yields a function `done(count, note="")`, to be called when `count` more items are done.
 
-    Args:
-        what: the name of the job.
-        total: the number of items; None if it is not known, which leaves out the time left.
-        shown: False shows nothing. Default: True.
-        unit: of the rate. Default: "/s".
-        earlier: items that were done before, which the rate does not count. Default: 0.
-
-    Yields:
-        done(count, note=""); the note, such as a score, is shown behind the rate.
+    `total` is None if it is not known, which leaves out the time left; `earlier` items were done
+    before, which the rate does not count. The note, such as a score, is shown behind the rate.
 
     Example:
         >>> with progress("encoding", len(batches)) as done:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
-from genpool.distillation import teacher
+from genpool.distillation import teachers
 from tests.helpers.commands import Command
 from tests.helpers.distillation_runs import RECIPE, WORDS, BagOfWords, sentence, write_tables
 from tests.helpers.training_runs import sets
@@ -54,7 +54,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "words.txt").write_text("\n".join(vectors) + "\n")
     write_tables(tmp_path)
     (tmp_path / "mine.toml").write_text(RECIPE)
-    monkeypatch.setattr(teacher, "open_teacher", lambda *_: BagOfWords())
+    monkeypatch.setattr(teachers, "open_teacher", lambda *_: BagOfWords())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

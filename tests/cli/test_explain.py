@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier, SentenceEncoder
-from genpool.errors import InputError
-from genpool.jobs.explain import explain_sentences
+from genpool.cli.explain import explain_sentences
 from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
@@ -108,9 +107,6 @@ def test_a_model_for_single_texts_explains_its_label(text_classifier, pair_class
     assert explain_sentences(text_classifier, ["a dog", "a man"]).prediction is None
     assert explain_sentences(pair_classifier, ["a dog"]).prediction is None
     assert explain_sentences(pair_classifier, ["a dog", "a man"]).prediction is not None
-    for sentences in ([], ["a", "b", "c"]):
-        with pytest.raises(InputError, match="expected one or two"):
-            explain_sentences(text_classifier, sentences)
 
 
 def test_the_demo_names_the_words_that_decide(genpool: Command) -> None:

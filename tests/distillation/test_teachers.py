@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from genpool.distillation import teacher
-from genpool.distillation.onnx_teacher import OnnxTeacher, first_pooling, mean_pooling
+from genpool.distillation import teachers
+from genpool.distillation.lesson import Targets, spread_of_cosines
 from genpool.distillation.settings import TeacherSettings
-from genpool.distillation.targets import Targets, spread_of_cosines
-from genpool.distillation.teacher import open_teacher, teacher_vectors
+from genpool.distillation.teachers import (
+    OnnxTeacher,
+    first_pooling,
+    mean_pooling,
+    open_teacher,
+    teacher_vectors,
+)
 from genpool.errors import ConfigError, DataError
 
 SENTENCES = ["a dog runs", "a cat", "the dog sleeps now", "dog"]
@@ -114,8 +119,8 @@ def test_a_teacher_that_returns_nan_is_named_and_the_rest_is_kept(
             rows[np.array(sentences) == "dog"] = np.nan
             return rows
 
-    monkeypatch.setattr(teacher, "open_teacher", lambda *_: Broken())
-    monkeypatch.setattr(teacher, "CHUNK_SENTENCES", 1)
+    monkeypatch.setattr(teachers, "open_teacher", lambda *_: Broken())
+    monkeypatch.setattr(teachers, "CHUNK_SENTENCES", 1)
     with pytest.raises(DataError, match=r"NaN or infinity for 'dog'.*kept"):
         teacher_vectors("x", ["a cat", "dog", "a dog"], tmp_path, None, False)
     kept = teacher_vectors("x", ["a cat"], tmp_path, None, False)

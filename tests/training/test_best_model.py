@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from genpool.errors import Interrupted, TrainingError
+from genpool.errors import Interrupted
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
 from genpool.training.run import Run
@@ -21,7 +21,6 @@ from genpool.training.state import trained_weights
 from tests.helpers.training_runs import outcome, run
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
-
 STEPS_PER_EPOCH = 6  # 48 rows in batches of 8
 FIRST_STEP_OF_EPOCH_4 = 3 * STEPS_PER_EPOCH + 1
 
@@ -148,19 +147,3 @@ def test_a_stop_before_the_first_evaluation_writes_none(
             with pytest.raises(Interrupted):
                 run(tables, tmp_path / "run", resume=resume)
     assert not (tmp_path / "run" / "best").exists()
-
-
-def test_a_loss_that_is_not_finite_leaves_the_best_model(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    evaluated: list[dict[str, torch.Tensor]],
-) -> None:
-    def poison(self: Run) -> None:
-        with torch.no_grad():
-            next(iter(self.model.mlp.parameters()))[0] = math.nan
-
-    before_step(monkeypatch, FIRST_STEP_OF_EPOCH_4, poison)
-    with pytest.raises(TrainingError, match="The best model so far is kept in"):
-        run(tables, tmp_path / "run", "training.epochs=5")
-    assert has_weights(tmp_path / "run", evaluated[2])

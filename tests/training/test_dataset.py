@@ -1,9 +1,11 @@
-"""Examples as arrays: the words come back, whatever is done with the rows."""
+"""Data sets as arrays of integers, and the batches of an epoch."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +15,18 @@ from hypothesis import strategies as st
 from genpool.data import Example
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
 from genpool.text.vocabulary import BEGIN, END
-from genpool.training.dataset import Split, WordIds, read_split
+from genpool.training.dataset import (
+    Split,
+    WordIds,
+    count_epochs,
+    count_steps,
+    epoch_batches,
+    read_split,
+)
+from genpool.training.settings import TrainingSettings
 
 WORDS = ("a", "dog", "Dog", "runs", "sleeps", ".", "naïve")
 LABELS = {"yes": 0, "no": 1, None: -1}
-
 sentence = st.lists(st.sampled_from(WORDS), max_size=5)
 
 
@@ -67,25 +76,6 @@ def test_streaming_into_arrays_keeps_every_word_in_its_place(sentences: list[lis
     assert split.lengths.tolist() == [[len(words)] for words in sentences]
     assert split.labels.tolist() == [1] * len(sentences)
     assert split.tokens.dtype == np.int32
-
-
-def test_a_stream_is_read_once_row_by_row() -> None:
-    at_work: list[int] = []
-
-    def stream():
-        for number in range(3):
-            at_work.append(number)
-            yield Example(None, f"a dog {number}")
-
-    numbers: list[int] = []
-
-    def label(given: str | None) -> int:
-        numbers.append(len(at_work))
-        return -1
-
-    split, _ = split_of(stream(), label)
-    assert numbers == [1, 2, 3]
-    assert split.labels.tolist() == [-1, -1, -1]
 
 
 def test_ids_and_genres_are_kept_and_a_row_without_id_gets_its_number() -> None:
@@ -138,16 +128,6 @@ def test_sentence_ends_are_around_every_sentence_and_nowhere_else(
     assert marked.starts[-1] == len(marked.tokens) == sum(len(words) + 2 for words in sentences)
 
 
-def test_without_sentence_ends_only_the_numbers_change() -> None:
-    split, word_ids = split_of(pairs_of(PAIRS))
-    words = table()
-    plain = split.with_table(words, word_ids, pipeline(sentence_ends=False))
-    assert plain.starts.tolist() == split.starts.tolist()
-    assert [plain.sentence(place).tolist() for place in range(6)] == [
-        [words.index_of(word) for word in side] for pair in PAIRS for side in pair
-    ]
-
-
 @pytest.mark.parametrize("sentence_ends", [False, True])
 def test_a_batch_of_pairs_holds_all_first_sides_and_then_all_second_ones(
     sentence_ends: bool,
@@ -162,3 +142,136 @@ def test_a_batch_of_pairs_holds_all_first_sides_and_then_all_second_ones(
     found = [row[mask].tolist() for row, mask in zip(batch.ids, batch.mask, strict=True)]
     assert found == ids
     assert batch.lengths.tolist() == [len(side) for side in ids]
+
+
+# --- Batches --------------------------------------------------------------------------------------
+BUFFER_BATCHES = TrainingSettings().buffer_batches
+
+
+def lengths_of(count: int, sides: int = 2, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(1, 60, (count, sides))
+
+
+@given(
+    count=st.integers(1, 700),
+    sides=st.integers(1, 2),
+    batch_size=st.integers(1, 40),
+    seed=st.integers(0, 2**40),
+    epoch=st.integers(0, 5),
+    shuffle=st.sampled_from(["rows", "batches"]),
+)
+def test_every_example_is_in_exactly_one_batch_of_an_epoch(
+    count: int, sides: int, batch_size: int, seed: int, epoch: int, shuffle: Any
+) -> None:
+    settings = TrainingSettings(batch_size=batch_size, seed=seed, shuffle=shuffle)
+    batches = epoch_batches(lengths_of(count, sides), settings, epoch)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(count))
+    assert max(map(len, batches)) <= batch_size
+    assert len(batches) == -(-count // batch_size)
+
+
+def listed(batch_size: int, seed: int, epoch: int) -> list[list[int]]:
+    settings = TrainingSettings(batch_size=batch_size, seed=seed)
+    return [batch.tolist() for batch in epoch_batches(lengths_of(300), settings, epoch)]
+
+
+def test_seed_and_epoch_decide_the_order() -> None:
+    assert listed(8, 3, 0) == listed(8, 3, 0)
+    assert listed(8, 3, 0) != listed(8, 3, 1)
+    assert listed(8, 3, 0) != listed(8, 4, 0)
+    # Not only the order of the batches changes: other examples meet.
+    assert {frozenset(batch) for batch in listed(8, 3, 0)} != {
+        frozenset(batch) for batch in listed(8, 3, 1)
+    }
+
+
+def padding(batches: list[np.ndarray], longest: np.ndarray) -> int:
+    return sum(int(len(batch) * longest[batch].max() - longest[batch].sum()) for batch in batches)
+
+
+def test_sentences_of_similar_length_come_together() -> None:
+    batch_size = 16
+    lengths = lengths_of(BUFFER_BATCHES * batch_size, sides=1)
+    batches = epoch_batches(lengths, TrainingSettings(batch_size=batch_size), epoch=0)
+    as_they_come = np.split(np.random.default_rng(0).permutation(len(lengths)), BUFFER_BATCHES)
+    longest = lengths.max(axis=1)
+    assert padding(batches, longest) < padding(as_they_come, longest) / 20
+    # Within a buffer the order is by length, so each batch begins where another ends.
+    spans = sorted((int(longest[batch].min()), int(longest[batch].max())) for batch in batches)
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("sort_by", "batches"), [("longest", [{50}, {10, 11}]), ("second", [{1, 2}, {10, 50}])]
+)
+def test_the_longer_side_of_a_pair_decides_its_place_or_the_second(
+    sort_by: Any, batches: list[set[int]]
+) -> None:
+    lengths = np.array([[1, 50], [50, 1], [10, 10], [11, 2]] * 4)
+    keys = lengths.max(axis=1) if sort_by == "longest" else lengths[:, 1]
+    found = epoch_batches(lengths, TrainingSettings(batch_size=8, sort_by=sort_by), epoch=0)
+    assert {frozenset(keys[batch].tolist()) for batch in found} == set(map(frozenset, batches))
+
+
+def test_short_and_long_batches_come_in_no_order_of_length() -> None:
+    lengths = lengths_of(800, 1)
+    batches = epoch_batches(lengths, TrainingSettings(batch_size=8), epoch=0)
+    longest = [int(lengths[batch].max()) for batch in batches]
+    rises = sum(after > before for before, after in pairwise(longest))
+    assert 0.3 < rises / len(longest) < 0.7
+
+
+# --- The rule of the released program ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sort_by", ["longest", "second"])
+def test_shuffling_batches_alone_keeps_the_buffers_of_the_file(sort_by: Any) -> None:
+    lengths = lengths_of(130)
+    settings = TrainingSettings(
+        batch_size=4, buffer_batches=5, sort_by=sort_by, shuffle="batches", seed=3
+    )
+    batches = [batch.tolist() for batch in epoch_batches(lengths, settings, epoch=2)]
+    key = {
+        "longest": lambda row: (max(lengths[row]), sum(lengths[row])),
+        "second": lambda row: lengths[row][1],
+    }[sort_by]
+    expected = []  # buffer by buffer, the batches of each in the order of length
+    for start in range(0, 130, 20):
+        ranked = sorted(range(start, min(start + 20, 130)), key=key)
+        expected.append([ranked[at : at + 4] for at in range(0, len(ranked), 4)])
+    order = []
+    for buffer in expected:
+        found, batches = batches[: len(buffer)], batches[len(buffer) :]
+        assert sorted(found) == sorted(buffer)
+        order.append([buffer.index(batch) for batch in found])
+    assert not batches
+    assert any(places != sorted(places) for places in order)
+    assert order[0] != order[1]  # each buffer has an order of its own
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "steps", "epochs"),
+    [
+        (100, 25, None, 40),  # 4 steps an epoch
+        (100, 25, 20, 5),
+        (100, 25, 21, 6),
+        (7, 32, 600, 40),  # no more than `epochs`
+        (33, 8, 100, 20),  # 5 steps an epoch, the last with a single row
+        (1000, 8, 100, 3),  # no fewer than `min_epochs`
+    ],
+)
+def test_the_fewer_rows_the_more_epochs(
+    rows: int, batch_size: int, steps: int | None, epochs: int
+) -> None:
+    settings = TrainingSettings(epochs=40, batch_size=batch_size, steps=steps, min_epochs=3)
+    lengths = np.ones((rows, 1), dtype=np.int64)
+    assert count_epochs(lengths, settings) == epochs
+    assert count_steps(rows, settings) == len(epoch_batches(lengths, settings, 0))
+
+
+@pytest.mark.parametrize(("tokens", "epochs"), [(10, 20), (50, 20), (100, 10), (999, 3)])
+def test_long_texts_get_fewer_epochs(tokens: int, epochs: int) -> None:
+    """20 epochs would give the 100 steps; 1,000 tokens per sentence allow for one, so it is 3."""
+    settings = TrainingSettings(epochs=40, batch_size=2, steps=100, min_epochs=3, max_tokens=10_000)
+    lengths = np.full((10, 1), tokens)  # 5 steps an epoch
+    assert count_epochs(lengths, settings) == epochs

@@ -1,4 +1,4 @@
-"""How far apart heads are, and how much of the gradient is the penalty's, against NumPy loops."""
+"""The penalties on heads and the distances between them, against NumPy loops."""
 
 from __future__ import annotations
 
@@ -15,21 +15,186 @@ from torch.nn import functional
 from genpool import PairClassifier, TextClassifier
 from genpool.config import Part
 from genpool.errors import InputError
+from genpool.pooling import Pooled
+from genpool.pooling.penalties import Penalty
 from genpool.text import Batch
 from genpool.training.heads import (
     MAX_PADDED_TOKENS,
     SAMPLE_EXAMPLES,
     HeadDistances,
     HeadPenalty,
+    PenaltyMonitor,
+    head_penalties,
     heads_report,
     penalty_gradient_share,
     sample_rows,
 )
-from genpool.training.preparation import prepare
+from genpool.training.preparation import Prepared, prepare
 from genpool.training.settings import PenaltySettings
 from tests.helpers.small_models import LABELS, MakeEncoder, lively
 from tests.helpers.training_runs import metrics, run, settings
 
+
+def hinge(one: np.ndarray, other: np.ndarray, threshold: float) -> float:
+    return max(threshold - float(((one - other) ** 2).sum()), 0.0)
+
+
+def pooled(sentences: int = 4, heads: int = 2, time: int = 3, width: int = 1) -> Pooled:
+    random = torch.Generator().manual_seed(0)
+    vectors = torch.rand(sentences, heads, 6, generator=random)
+    weights = torch.rand(sentences, heads, time, width, generator=random)
+    weights = weights / weights.sum(dim=2, keepdim=True)
+    return Pooled(vectors.flatten(1), vectors, weights)
+
+
+def terms(penalties: list[Penalty]) -> list[float]:
+    return [float(penalty.term) for penalty in penalties]
+
+
+def test_no_penalty_and_a_penalty_of_weight_zero_add_nothing(pair_classifier) -> None:
+    assert head_penalties(PenaltySettings(), pair_classifier.encoder, pooled(), 2) == []
+    assert not PenaltySettings().is_enabled
+    assert not PenaltySettings("parameter", weight=0.0).is_enabled
+
+
+def test_the_parameter_penalty_is_one_term_on_the_first_matrices(pair_classifier) -> None:
+    w1 = pair_classifier.encoder.pooling.w1.detach().numpy()
+    settings = PenaltySettings("parameter", weight=0.5, threshold=30.0)
+    (penalty,) = head_penalties(settings, pair_classifier.encoder, pooled(), 2)
+    assert float(penalty.term.detach()) == pytest.approx(0.5 * hinge(w1[0], w1[1], 30.0), rel=1e-5)
+    penalty.term.backward()
+    assert pair_classifier.encoder.pooling.w1.grad.abs().max() > 0
+
+
+def test_the_terms_of_the_two_sides_of_pairs_are_added(pair_classifier) -> None:
+    output = pooled(sentences=4)
+    heads = output.heads.numpy()
+    settings = PenaltySettings("embedding", weight=0.1, threshold=2.0)
+    sides = [
+        0.1 * np.mean([hinge(heads[row][0], heads[row][1], 2.0) for row in rows])
+        for rows in ((0, 1), (2, 3))
+    ]
+    penalties = head_penalties(settings, pair_classifier.encoder, output, 2)
+    assert terms(penalties) == pytest.approx(sides, rel=1e-5)
+
+
+@pytest.mark.parametrize("average", ["sentence", "batch"])
+def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(
+    text_classifier, average
+) -> None:
+    output = pooled(sentences=3, width=6)
+    assert output.weights is not None
+    weights = output.weights.numpy()
+    distances = [float(((row[0] - row[1]) ** 2).sum()) for row in weights]
+    threshold = sorted(distances)[1]  # one hinge inactive, so that the two ways differ
+    per_sentence = float(np.mean([max(threshold - distance, 0.0) for distance in distances]))
+    of_batch = max(threshold - float(np.mean(distances)), 0.0)
+    assert per_sentence != pytest.approx(of_batch)
+    settings = PenaltySettings("attention", 1.0, threshold, average)
+    expected = per_sentence if average == "sentence" else of_batch
+    assert terms(head_penalties(settings, text_classifier.encoder, output, 1)) == pytest.approx(
+        [expected], rel=1e-4
+    )
+
+
+def test_lin_and_others_penalty_is_chosen_by_the_name_scalar(text_classifier) -> None:
+    output = pooled(sentences=2)
+    total = 0.0
+    assert output.weights is not None
+    for row in output.weights[..., 0].numpy():
+        total += ((row @ row.T - np.eye(2)) ** 2).sum() / 2
+    settings = PenaltySettings("scalar", weight=0.3)
+    assert terms(head_penalties(settings, text_classifier.encoder, output, 1)) == pytest.approx(
+        [0.3 * total], rel=1e-5
+    )
+
+
+def penalty(term: float, distances: list[float], active: float) -> Penalty:
+    return Penalty(torch.tensor(term), torch.tensor(distances), torch.tensor(active))
+
+
+def test_the_monitor_gives_means_over_the_steps() -> None:
+    monitor = PenaltyMonitor()
+    assert monitor.report() == {}
+    assert not monitor.is_inactive
+    monitor.update([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
+    monitor.update([penalty(3.0, [1.0, 3.0], 0.25)])
+    assert monitor.report() == pytest.approx(
+        {
+            "penalty": (3.0 + 3.0) / 2,
+            "penalty_active": (0.75 + 0.25) / 2,
+            "penalty_distance_mean": (5.0 + 2.0) / 2,
+            "penalty_distance_min": 1.0,
+        }
+    )
+    assert not monitor.is_inactive
+
+
+def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
+    whole, one, other = PenaltyMonitor(), PenaltyMonitor(), PenaltyMonitor()
+    whole.update([penalty((1.0 + 2 * 4.0) / 3, [1.0, 4.0, 4.0], 2 / 3)])
+    one.update([penalty(1.0, [1.0], 0.0)], share=1 / 3)
+    other.update([penalty(4.0, [4.0, 4.0], 1.0)], share=2 / 3)
+    for name in ("term", "active", "distance"):
+        assert getattr(one, name) + getattr(other, name) == pytest.approx(getattr(whole, name))
+    assert min(one.smallest, other.smallest) == whole.smallest
+
+
+def test_one_head_has_no_distances_and_no_smallest_one() -> None:
+    monitor = PenaltyMonitor()
+    monitor.update([penalty(0.0, [], 0.0)])
+    assert "penalty_distance_min" not in monitor.report()
+    assert monitor.is_inactive
+    monitor.update([penalty(0.1, [0.5], 0.1)])
+    assert not monitor.is_inactive
+
+
+def wide_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads as far apart as those of the paper's sizes are from the start."""
+
+    def prepare_apart(*arguments: Any) -> Prepared:
+        prepared = prepare(*arguments)
+        with torch.no_grad():
+            prepared.model.encoder.pooling.get_parameter("w1")[0] += 1.0
+        return prepared
+
+    monkeypatch.setattr("genpool.training.loop.prepare", prepare_apart)
+
+
+def test_a_penalty_that_is_inactive_for_an_epoch_is_reported(
+    tables: Path, tmp_path: Path, no_pictures, monkeypatch, capsys
+) -> None:
+    wide_apart(monkeypatch)
+    run(tables, tmp_path / "run", "penalty.name=parameter", "penalty.weight=0.1")
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(warnings) == 2  # one for each epoch
+    for warning in warnings:
+        assert "the parameter penalty was inactive" in warning
+        assert "threshold 1 " in warning
+        assert "It has no effect." in warning
+    line = metrics(tmp_path / "run")[0]
+    assert line["penalty"] == line["penalty_active"] == 0
+    # w1 has 4 x 16 values per head, which were moved apart by 1.
+    assert line["penalty_distance_min"] > 48
+    assert f"mean distance {line['penalty_distance_mean']:.3g}" in warnings[0]
+    assert line["penalty_gradient_share"] == line["heads_parameter_active"] == 0
+    report = (tmp_path / "run" / "report.md").read_text()
+    text = warnings[-1].removeprefix("warning: ")
+    assert f"**Warning** (2 of 2 evaluations): {text}" in report
+
+
+def test_the_penalty_drives_heads_apart(tables: Path, tmp_path: Path, no_pictures) -> None:
+    def distance(out: Path) -> Tensor:
+        pooling = TextClassifier.from_pretrained(out / "last").encoder.pooling
+        w1 = pooling.get_parameter("w1").detach()
+        return (w1[0] - w1[1]).square().sum()
+
+    run(tables, tmp_path / "without")
+    run(tables, tmp_path / "with", "penalty.name=parameter", "penalty.weight=10")
+    assert distance(tmp_path / "with") > 2 * distance(tmp_path / "without")
+
+
+# --- Heads ----------------------------------------------------------------------------------------
 SENTENCES = [
     ["the", "man", "sleeps"],
     ["a", "red", "dog", "runs", ",", "two", "rests"],
@@ -66,7 +231,7 @@ def close(measured: HeadDistances | None, expected: HeadDistances) -> None:
     assert measured.active == pytest.approx(expected.active, abs=1e-6)
 
 
-def pooled(model: PairClassifier, batch: Batch) -> dict[str, np.ndarray]:
+def pooled_values(model: PairClassifier, batch: Batch) -> dict[str, np.ndarray]:
     with torch.no_grad():
         output = model.eval()(batch, weights=True).pooled
     parameters = model.encoder.pooling.get_parameter("w1").detach()[None]
@@ -79,7 +244,7 @@ def pooled(model: PairClassifier, batch: Batch) -> dict[str, np.ndarray]:
 
 def test_distances_and_active_hinges_by_loops(three_heads: PairClassifier) -> None:
     batch = three_heads.text.batch(SENTENCES)
-    values = pooled(three_heads, batch)
+    values = pooled_values(three_heads, batch)
     for name, measured in values.items():
         # A threshold between the distances, so that some hinges are active and some are not.
         threshold = by_loops(measured, 0.0).mean
@@ -92,7 +257,7 @@ def test_distances_and_active_hinges_by_loops(three_heads: PairClassifier) -> No
 
 def test_a_hinge_of_the_batch_mean_counts_each_side_of_pairs(three_heads: PairClassifier) -> None:
     batch = three_heads.text.batch(SENTENCES)
-    heads = pooled(three_heads, batch)["embeddings"]
+    heads = pooled_values(three_heads, batch)["embeddings"]
     means = []
     for side in (heads[:2], heads[2:]):
         for i, j in combinations(range(3), 2):
@@ -103,11 +268,6 @@ def test_a_hinge_of_the_batch_mean_counts_each_side_of_pairs(three_heads: PairCl
     plain = heads_report(three_heads, batch, threshold)
     assert report.embeddings.mean == pytest.approx(plain.embeddings.mean)
     assert report.embeddings.smallest == pytest.approx(plain.embeddings.smallest)
-
-
-def test_dropout_and_mode_change_nothing(three_heads: PairClassifier) -> None:
-    batch = three_heads.text.batch(SENTENCES)
-    assert heads_report(three_heads.train(), batch) == heads_report(three_heads.eval(), batch)
 
 
 def test_an_encoder_can_be_measured_as_its_classifier(three_heads: PairClassifier) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from genpool import TextClassifier
-from genpool.errors import FolderError, Interrupted, Stopped, TrainingError
+from genpool.errors import Interrupted, Stopped, TrainingError
 from genpool.saving import storage
-from genpool.training import state
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
 from genpool.training.state import trained_weights
@@ -36,24 +33,12 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(
     assert outcome(tmp_path / "again") == outcome(finished)
 
 
-def test_another_seed_gives_other_weights(tables: Path, finished: Path, tmp_path: Path) -> None:
-    run(tables, tmp_path / "other", "training.seed=1")
-    assert weights(tmp_path / "other", "last") != weights(finished, "last")
-
-
 def test_the_model_learns(tables: Path, tmp_path: Path) -> None:
     results = run(tables, tmp_path / "run", "training.epochs=12", "training.seed=6")
     assert results["dev"]["accuracy"] >= 0.9
     assert results["test"]["accuracy"] >= 0.9
     losses = [line["train_loss"] for line in metrics(tmp_path / "run")]
     assert losses[-1] < losses[0] / 3
-
-
-def test_how_often_it_is_saved_changes_nothing(
-    tables: Path, finished: Path, tmp_path: Path
-) -> None:
-    run(tables, tmp_path / "often", "training.save_minutes=0")
-    assert outcome(tmp_path / "often") == outcome(finished)
 
 
 def by_hand(data: Path, overrides: tuple[str, ...], clip: float) -> dict[str, np.ndarray]:
@@ -192,14 +177,6 @@ def test_a_halved_rate_is_the_one_that_steps_are_taken_with(
     assert used == [0.05] * 4 + [0.025] * 4 + [0.0125] * 2
 
 
-def test_it_stops_at_the_last_halving_before_the_epochs_are_over(
-    tables: Path, tmp_path: Path, scripted: Any
-) -> None:
-    scripted.accuracies = [0.5, 0.4, 0.5, 0.4, 0.9]
-    run(tables, tmp_path / "run", "training.epochs=9", "training.halvings=2")
-    assert [line["epoch"] for line in metrics(tmp_path / "run")] == [1, 2, 3, 4]
-
-
 def test_a_constant_schedule_never_restores_and_stops_by_patience(
     tables: Path, tmp_path: Path, scripted: Any
 ) -> None:
@@ -239,20 +216,10 @@ def test_a_frozen_word_table_is_the_same_at_the_end_and_another_is_not(
 # --- Idle positions ------------------------------------------------------------------------------
 
 
-def test_generalized_pooling_computes_no_position_for_nothing(finished: Path) -> None:
-    for line in metrics(finished):
-        assert 0 <= line["idle_positions"] <= 0.05
-
-
 def test_padding_is_reported_where_it_is_computed(tables: Path, tmp_path: Path) -> None:
     """48 rows of one batch: the padding can be counted by hand."""
-    run(
-        tables,
-        tmp_path / "run",
-        "training.batch_size=48",
-        "training.epochs=1",
-        "penalty.name=attention",
-    )
+    overrides = ("training.batch_size=48", "training.epochs=1", "penalty.name=attention")
+    run(tables, tmp_path / "run", *overrides)
     lengths = prepare(settings(), tables).train.lengths.ravel()
     expected = 1 - lengths.sum() / (len(lengths) * lengths.max())
     assert expected > 0.1
@@ -295,20 +262,6 @@ def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model
     TextClassifier.from_pretrained(tmp_path / "run" / "best")
 
 
-def test_before_the_first_evaluation_no_best_model_is_promised(
-    tables: Path, tmp_path: Path, monkeypatch
-) -> None:
-    poison(monkeypatch, at=2)
-    with pytest.raises(TrainingError, match="the loss is nan at step 2") as error:
-        run(tables, tmp_path / "run")
-    assert "kept" not in str(error.value)
-
-
-def test_a_learning_rate_without_bounds_is_found_out(tables: Path, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="is nan at step 2"):
-        run(tables, tmp_path / "run", "training.learning_rate=1e38")
-
-
 def test_a_gradient_that_is_not_finite_stops_the_run(
     tables: Path, tmp_path: Path, monkeypatch
 ) -> None:
@@ -342,75 +295,31 @@ def killing(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int) ->
     monkeypatch.setattr(module, name, call)
 
 
-@pytest.fixture
-def every_best_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every evaluation that is the best writes a model, so that there is more to go wrong."""
-    monkeypatch.setattr("genpool.training.run.BEST_MODEL_SECONDS", 0.0)
-
-
-@pytest.mark.usefixtures("every_best_model")
-@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 17, 22, 27])
+@pytest.mark.parametrize(
+    ("module", "name", "at"),
+    [(os, "fsync", at) for at in (1, 2, 8, 17, 27)] + [(Path, "rename", at) for at in (1, 3, 5, 8)],
+)
 def test_killed_at_any_write_it_goes_on_to_the_same_end(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch, at: int
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch, module: Any, name: str, at: int
 ) -> None:
     out = tmp_path / "run"
-    killing(monkeypatch, os, "fsync", at)
-    with pytest.raises(Killed):
-        run(tables, out)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        # Every evaluation that is the best writes a model, so that there is more to go wrong.
+        patch.setattr("genpool.training.run.BEST_MODEL_SECONDS", 0.0)
+        killing(patch, module, name, at)
+        with pytest.raises(Killed):
+            run(tables, out)
     assert not (out / "results.json").exists()
-    run_without_pictures(monkeypatch, tables, out)
-    assert outcome(out) == outcome(finished)
-
-
-@pytest.mark.usefixtures("every_best_model")
-@pytest.mark.parametrize("at", range(1, 9))
-def test_killed_at_any_renaming_it_goes_on_to_the_same_end(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch, at: int
-) -> None:
-    out = tmp_path / "run"
-    killing(monkeypatch, Path, "rename", at)
-    with pytest.raises(Killed):
-        run(tables, out)
-    monkeypatch.undo()
-    run_without_pictures(monkeypatch, tables, out)
-    assert outcome(out) == outcome(finished)
-
-
-def run_without_pictures(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path) -> None:
-    for name in ("confusion_picture", "learning_curve_picture"):
-        monkeypatch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
     run(tables, out, resume=True)
-
-
-def stopped_after(monkeypatch: pytest.MonkeyPatch, tables: Path, out: Path, steps: int) -> None:
-    killing(monkeypatch, Run, "step", steps + 1)
-    with pytest.raises(Killed):
-        run(tables, out, "training.save_minutes=0")
-    monkeypatch.undo()
-
-
-def test_a_truncated_checkpoint_is_passed_over_with_a_message(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch, capsys
-) -> None:
-    out = tmp_path / "run"
-    stopped_after(monkeypatch, tables, out, steps=9)
-    assert sorted(path.name for path in (out / "checkpoints").iterdir()) == [
-        "step-000000008",
-        "step-000000009",
-    ]
-    newest = out / "checkpoints" / "step-000000009" / "state.safetensors"
-    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
-    run(tables, out, "training.save_minutes=0", resume=True)
-    said = capsys.readouterr().err
-    assert "step-000000009 cannot be used" in said
-    assert "continuing after step 8" in said
     assert outcome(out) == outcome(finished)
 
 
 def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monkeypatch) -> None:
     out = tmp_path / "run"
-    stopped_after(monkeypatch, tables, out, steps=3)
+    with monkeypatch.context() as patch:
+        killing(patch, Run, "step", 4)
+        with pytest.raises(Killed):
+            run(tables, out, "training.save_minutes=0")
     other = tmp_path / "other"
     other.mkdir()
     for name in ("train", "dev", "test"):
@@ -421,57 +330,6 @@ def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monk
         run(other, out, "training.save_minutes=0", resume=True)
 
 
-def test_the_checkpoints_of_a_finished_run_are_removed(finished: Path) -> None:
-    assert not (finished / "checkpoints").exists()
-
-
-@pytest.mark.usefixtures("every_best_model")
-def test_a_full_disk_while_saving_the_best_model_leaves_the_one_before_it(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch
-) -> None:
-    out = tmp_path / "run"
-    calls = 0
-
-    def full(tensors: Any, path: Path, **options: Any) -> None:
-        nonlocal calls
-        calls += 1
-        if calls > 1:
-            Path(path).write_bytes(b"half a file")
-            raise OSError(errno.ENOSPC, "No space left on device")
-        save_file(tensors, path, **options)
-
-    monkeypatch.setattr(storage, "save_file", full)
-    with pytest.raises(FolderError, match="No space left on device"):
-        run(tables, out)
-    TextClassifier.from_pretrained(out / "best").predict(["joy"])
-    monkeypatch.undo()
-    run_without_pictures(monkeypatch, tables, out)
-    assert outcome(out) == outcome(finished)
-
-
-def test_a_full_disk_while_saving_a_checkpoint_can_be_continued_from(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch
-) -> None:
-    out = tmp_path / "run"
-    calls = 0
-
-    def full(tensors: Any, path: Path) -> None:
-        nonlocal calls
-        calls += 1
-        if calls > 3:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        save_file(tensors, path)
-
-    monkeypatch.setattr(state, "save_file", full)
-    with pytest.raises(TrainingError, match=r"step 4 could not be written.*--resume"):
-        run(tables, out, "training.save_minutes=0")
-    monkeypatch.undo()
-    monkeypatch.setattr("genpool.training.report.confusion_picture", lambda *arguments: None)
-    monkeypatch.setattr("genpool.training.report.learning_curve_picture", lambda *arguments: None)
-    run(tables, out, "training.save_minutes=0", resume=True)
-    assert outcome(out) == outcome(finished)
-
-
 # --- Precision -----------------------------------------------------------------------------------
 
 
@@ -480,17 +338,6 @@ def test_two_precisions_in_one_process_are_refused_in_words(tables: Path, tmp_pa
     with pytest.raises(TrainingError, match=r"training.precision is 'bfloat16'.*start a new one"):
         run(tables, tmp_path / "second", "training.epochs=1", "training.precision=bfloat16")
     assert not (tmp_path / "second").exists()
-
-
-def test_what_is_printed_is_one_line_however_long(tables: Path, tmp_path: Path, capsys) -> None:
-    from genpool.training import train
-
-    out = tmp_path / ("a-long-name-" * 12)
-    train(settings("training.epochs=1"), tables, out, resume=True)
-    said = capsys.readouterr().err.splitlines()
-    assert f"{out}: no checkpoint yet, starting from the beginning" in said
-    assert "rows: train 48, dev 20, test 16" in said
-    assert json.loads((out / "run.json").read_text())["data"] == str(tables)
 
 
 def test_ctrl_c_while_the_model_is_scored_says_how_to_continue(

@@ -1,15 +1,32 @@
-"""Labels and scores as targets; correlations by NumPy and scipy."""
+"""Labels and scores as targets, and the loss of a step, against NumPy, SciPy and equations."""
 
 from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from scipy import stats
 
 from genpool.errors import DataError
+from genpool.model import Classified, Classifier
 from genpool.training.dataset import Split
-from genpool.training.objective import LabelObjective, ScoreObjective
+from genpool.training.objective import (
+    BatchShare,
+    EncoderLoss,
+    LabelObjective,
+    LossTerm,
+    ScoreObjective,
+    step_loss,
+    supervised_contrastive,
+)
+from tests.helpers.training_runs import metrics, run, weights
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
 
 
 def split_of(labels: list[int], scores: list[float] | None = None) -> Split:
@@ -105,3 +122,209 @@ def test_the_standard_errors_are_those_of_a_simulation() -> None:
     pearson = [np.corrcoef(one, other)[0, 1] for one, other in zip(first, second, strict=True)]
     error = ScoreObjective([0, 1]).standard_error(0.8, 40)
     assert error == pytest.approx(np.std(pearson), rel=0.15)
+
+
+# --- The loss of a step, and terms that are added to it from outside the loop ---------------------
+SENTENCES = [["the", "man"], ["dog"], ["a", "red", "dog"]]
+
+
+class LogitNorm:
+    """A term on the output, as an encoder with a reward of its own would add it."""
+
+    needs_weights = False
+
+    def __init__(self, weight: float, per_example: bool = True) -> None:
+        self.weight, self.per_example, self.calls = weight, per_example, 0
+
+    def __call__(
+        self,
+        model: Classifier,
+        output: Classified,
+        losses: torch.Tensor,
+        targets: torch.Tensor,
+    ) -> list[LossTerm]:
+        self.calls += 1
+        value = self.weight * output.logits.square().sum(dim=1).mean()
+        return [LossTerm(value, self.per_example)]
+
+
+def share(count: int, rows: int = 3, processes: int = 1, batch: int | None = None) -> BatchShare:
+    return BatchShare(np.arange(rows), count, batch or rows, processes)
+
+
+def test_the_loss_is_the_mean_cross_entropy_and_all_terms(text_classifier: Any) -> None:
+    output = text_classifier(text_classifier.text.batch(SENTENCES))
+    logits = output.logits.detach().double().numpy()
+    labels = torch.tensor([0, 2, 1])
+    log_sums = np.log(np.exp(logits).sum(axis=1))
+    entropies = [log_sums[row] - logits[row, label] for row, label in enumerate(labels)]
+    norms = [(row**2).sum() for row in logits]
+    extra = [LogitNorm(0.3), LogitNorm(2.0)]
+    computed = step_loss(text_classifier, output, labels, share(3), extra)
+    assert float(computed.entropy.detach()) == pytest.approx(sum(entropies), rel=1e-5)
+    expected = np.mean(entropies) + 2.3 * np.mean(norms)
+    assert float(computed.total.detach()) == pytest.approx(expected, rel=1e-5)
+    assert len(computed.terms) == 2
+
+
+@pytest.mark.parametrize("per_example", [True, False])
+def test_shares_of_two_processes_average_to_the_loss_of_one(
+    text_classifier: Any, per_example: bool
+) -> None:
+    labels = torch.tensor([0, 2, 1])
+    extra = [LogitNorm(0.5, per_example)]
+
+    def loss(rows: list[int], part: BatchShare) -> float:
+        output = text_classifier(text_classifier.text.batch([SENTENCES[row] for row in rows]))
+        if not per_example:  # the same in all processes, like a term on parameters
+            output = output._replace(logits=output.logits - output.logits.detach() + 1.5)
+        return float(step_loss(text_classifier, output, labels[rows], part, extra).total.detach())
+
+    whole = loss([0, 1, 2], share(3))
+    parts = [
+        loss([0, 2], share(2, rows=2, processes=2, batch=3)),
+        loss([1], share(1, rows=1, processes=2, batch=3)),
+    ]
+    assert sum(parts) / 2 == pytest.approx(whole, rel=1e-5)
+
+
+def test_a_process_without_rows_adds_nothing(text_classifier: Any) -> None:
+    output = text_classifier(text_classifier.text.batch(SENTENCES[:1]))
+    nothing = share(0, rows=1, processes=2, batch=1)
+    computed = step_loss(text_classifier, output, torch.tensor([0]), nothing, [LogitNorm(0.5)])
+    assert float(computed.total.detach()) == float(computed.entropy.detach()) == 0
+    computed.total.backward()  # its gradients exist, and are zero
+    for parameter in text_classifier.mlp.parameters():
+        assert parameter.grad.abs().max() == 0
+
+
+def test_a_run_takes_extra_losses_beside_its_penalty(
+    tables: Path, tmp_path: Path, no_pictures: None
+) -> None:
+    penalty = ("penalty.name=embedding", "training.epochs=1")
+    run(tables, tmp_path / "without", *penalty)
+    none, some = LogitNorm(0.0), LogitNorm(5.0)
+    run(tables, tmp_path / "zero", *penalty, extra_losses=[none])
+    run(tables, tmp_path / "with", *penalty, extra_losses=[some])
+    assert weights(tmp_path / "zero", "last") == weights(tmp_path / "without", "last")
+    assert weights(tmp_path / "with", "last") != weights(tmp_path / "without", "last")
+    assert none.calls == some.calls == 6 + 1  # steps, and the gradients at the evaluation
+    shares = [metrics(tmp_path / name)[0]["penalty_gradient_share"] for name in ("with", "without")]
+    assert 0 < shares[0] < shares[1]  # a large other term leaves less to the penalty
+
+
+RESAN = (
+    "encoder.name=resan",
+    "encoder.hidden_dim=4",
+    "encoder.pretraining_epochs=1",
+    "pooling.name=source-to-token",
+)
+
+
+def samplers(out: Path) -> dict[str, torch.Tensor]:
+    """The parameters that decide which words a trained ReSAN chooses."""
+    tensors = load_file(out / "last" / "model.safetensors")
+    return {name: value for name, value in tensors.items() if "_selector." in name}
+
+
+def test_an_encoder_that_learns_from_a_reward_is_trained_in_two_phases(
+    tables: Path, tmp_path: Path, no_pictures: None
+) -> None:
+    for epochs in (1, 2):
+        run(tables, tmp_path / str(epochs), *RESAN, f"training.epochs={epochs}")
+    first, second = samplers(tmp_path / "1"), samplers(tmp_path / "2")
+    assert len(first) == 8  # two samplers of two layers
+    for name, value in first.items():
+        if name.endswith("output.weight"):
+            assert not value.any()  # as before training: no choice was made
+        if name.endswith("output.bias"):
+            assert value.tolist() == [2.0]
+    assert all(not torch.equal(second[name], value) for name, value in first.items())
+
+
+def test_the_loss_of_an_encoder_is_its_own_term_of_the_examples_log_likelihoods(
+    text_classifier: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = text_classifier(text_classifier.text.batch(SENTENCES))
+    labels = torch.tensor([0, 2, 1])
+    received = []
+
+    def extra_loss(log_likelihoods: torch.Tensor) -> torch.Tensor:
+        received.append(log_likelihoods)
+        return torch.tensor(0.25)
+
+    monkeypatch.setattr(text_classifier.encoder.encoder, "extra_loss", extra_loss)
+    computed = step_loss(text_classifier, output, labels, share(3), [EncoderLoss()])
+    expected = output.logits.detach().log_softmax(dim=1)[torch.arange(3), labels]
+    torch.testing.assert_close(received[0], expected)
+    assert not received[0].requires_grad
+    without = step_loss(text_classifier, output, labels, share(3), [])
+    assert float((computed.total - without.total).detach()) == pytest.approx(0.25)
+
+
+# --- The supervised contrastive loss, compared with loops over pairs of rows ----------------------
+
+
+def by_loops(vectors: np.ndarray, labels: list[int], temperature: float) -> float:
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    losses = []
+    for row, label in enumerate(labels):
+        others = [other for other in range(len(labels)) if other != row]
+        total = sum(math.exp(units[row] @ units[other] / temperature) for other in others)
+        same = [other for other in others if labels[other] == label]
+        if same:
+            shares = [math.exp(units[row] @ units[other] / temperature) / total for other in same]
+            losses.append(-np.mean(np.log(shares)))
+    return float(np.mean(losses)) if losses else 0.0
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 0, 1, 2, 0], [0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5]])
+@pytest.mark.parametrize("temperature", [0.05, 0.1, 1.0])
+def test_it_is_the_equation(labels: list[int], temperature: float) -> None:
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    loss = supervised_contrastive(torch.from_numpy(vectors), torch.tensor(labels), temperature)
+    assert float(loss) == pytest.approx(by_loops(vectors, labels, temperature), rel=1e-4, abs=1e-6)
+
+
+def test_its_gradient_is_that_of_the_equation() -> None:
+    vectors = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([0, 1, 0, 1, 2])
+    supervised_contrastive(vectors, labels, 0.5).backward()
+    assert vectors.grad is not None
+    plain = vectors.detach().numpy()
+    for row, column in ((0, 0), (3, 2), (4, 1)):
+        moved = [plain.copy(), plain.copy()]
+        moved[0][row, column] += 1e-5
+        moved[1][row, column] -= 1e-5
+        above, below = (by_loops(values, labels.tolist(), 0.5) for values in moved)
+        assert float(vectors.grad[row, column]) == pytest.approx(
+            (above - below) / 2e-5, rel=1e-3, abs=1e-4
+        )
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_batch_without_pairs_adds_nothing(rows: int) -> None:
+    vectors = torch.randn(rows, 3, requires_grad=True)
+    loss = supervised_contrastive(vectors, torch.arange(rows), 0.1)
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert vectors.grad is not None
+    assert not vectors.grad.any()
+
+
+def test_a_row_without_a_vector_is_finite() -> None:
+    vectors = torch.zeros(3, 4, requires_grad=True)
+    loss = supervised_contrastive(vectors, torch.tensor([0, 0, 1]), 0.1)
+    loss.backward()
+    assert vectors.grad is not None
+    assert bool(torch.isfinite(loss))
+    assert bool(torch.isfinite(vectors.grad).all())
+
+
+def test_a_run_with_it_learns_something_else_and_reports_the_cross_entropy_alone(
+    tables: Path, finished: Path, tmp_path: Path
+) -> None:
+    run(tables, tmp_path / "run", "training.contrastive_weight=1.0")
+    with_it, without = metrics(tmp_path / "run"), metrics(finished)
+    assert with_it[0]["train_loss"] != without[0]["train_loss"]
+    assert with_it[0]["train_loss"] < 1.0  # about log 2; the contrastive term alone would be more

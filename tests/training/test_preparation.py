@@ -1,8 +1,9 @@
-"""From data and settings to a model: which rows, words and vectors, and what is refused."""
+"""From data and settings to a model and its splits."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,12 @@ from genpool import PairClassifier, TextClassifier
 from genpool.config import ModelSettings
 from genpool.data import RulesReader
 from genpool.errors import ConfigError, DataError
-from genpool.recipes import recipe_names, recipe_text
-from genpool.text.vocabulary import UNKNOWN
-from genpool.training.preparation import Prepared, prepare
+from genpool.training.preparation import Prepared, data_notes, prepare
 from genpool.training.settings import (
     RunSettings,
     VectorSettings,
     VocabularySettings,
     read_settings,
-    require_trainable,
 )
 from genpool.training.start_model import build_encoder
 from tests.helpers.training_runs import RECIPE, reviews, settings, write_table
@@ -94,15 +92,6 @@ def test_training_rows_are_drawn_by_seed(tables: Path) -> None:
     other = prepare(settings("data.train_rows=10", "training.seed=5"), tables)
     assert other.train.ids != chosen.train.ids
     assert "training rows" not in prepare(settings("data.train_rows=99"), tables).notes
-
-
-def test_long_training_rows_are_dropped_and_counted_but_none_at_evaluation(tmp_path: Path) -> None:
-    rows = [("good", "a b c"), ("bad", "a b c d"), ("good", "a"), ("bad", "a b c d e")]
-    data = folder_of(tmp_path / "data", train=rows, dev=rows)
-    prepared = prepare(settings("data.drop_length=4"), data)
-    assert prepared.train.lengths.ravel().tolist() == [3, 1]
-    assert prepared.dev.lengths.ravel().tolist() == [3, 4, 1, 5]
-    assert prepared.notes["long training rows"] == "2 left out (4 tokens or more)"
 
 
 def test_begin_and_end_can_count_towards_the_length_that_is_dropped(tmp_path: Path) -> None:
@@ -194,15 +183,6 @@ def test_vectors_can_be_looked_up_exactly_as_written(tables: Path, tmp_path: Pat
     assert max(exact["Film"], exact["FILM"]) < 0.06
 
 
-def test_words_can_be_looked_up_in_the_vocabulary_exactly_as_written(tmp_path: Path) -> None:
-    rows = [("good", "film"), ("bad", "plot")]
-    data = folder_of(tmp_path / "data", train=rows, dev=rows)
-    known = prepare(settings(), data).model.text.vocabulary
-    exact = prepare(settings("text.lower_case_fallback=false"), data).model.text.vocabulary
-    assert known.id("Film") == known.id("film") == exact.id("film")
-    assert exact.id("Film") == UNKNOWN
-
-
 def test_all_words_of_the_vector_file_can_be_known(tables: Path, tmp_path: Path) -> None:
     vectors = vector_file(tmp_path / "vectors.txt", film=2.0, unseen=4.0)
     overrides = (f"vectors.path={vectors}", "vocabulary.vector_words=true")
@@ -214,13 +194,10 @@ def test_all_words_of_the_vector_file_can_be_known(tables: Path, tmp_path: Path)
 # --- Refused, with the remedy --------------------------------------------------------------------
 
 
-def test_data_without_a_place_is_refused() -> None:
-    assert "needs the place of the data: --data" in refused(None)
-
-
 def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
     tables: Path, tmp_path: Path
 ) -> None:
+    assert "needs the place of the data: --data" in refused(None)
     frozen = "embedding.frozen=true"
     for problem in (refused(tables, frozen), refused(tmp_path / "none", frozen)):  # nothing is read
         assert "the word table would stay random" in problem
@@ -231,81 +208,9 @@ def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
     prepare(settings(frozen, "embedding.frozen=false"), tables)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in recipe_names() if "[teacher]" not in recipe_text(name)]
-)
-def test_every_recipe_of_a_frozen_table_needs_vectors_and_no_other_does(name: str) -> None:
-    text = recipe_text(name)
-    starts_from_a_model = not read_settings(text).start.is_scratch
-    if starts_from_a_model or not read_settings(text).embedding.frozen:
-        require_trainable(read_settings(text), "data")
-        return
-    with pytest.raises(ConfigError, match="the word table would stay random"):
-        require_trainable(read_settings(text), "data")
-    for way_out in ("vectors.path=glove.txt", "embedding.frozen=false"):
-        require_trainable(read_settings(text, [way_out]), "data")
-
-
-def test_the_missing_data_and_the_missing_vectors_are_reported_together() -> None:
-    problem = refused(None, "embedding.frozen=true")
-    assert "needs the place of the data: --data" in problem
-    assert "the word table would stay random" in problem
-
-
 def test_an_encoder_alone_is_not_built_on_a_frozen_random_table() -> None:
     with pytest.raises(ConfigError, match="would stay random"):
         build_encoder(ModelSettings(), VocabularySettings(), VectorSettings(), 0, Counter(a=1), {})
-
-
-def test_a_scored_split_cannot_have_the_name_of_the_entry_about_the_run(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=reviews(4, 1), run=reviews(4, 2))
-    assert "no split to score may be named 'run'" in refused(data)
-
-
-def test_no_dev_set_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), test=reviews(4, 1))
-    assert "no dev set" in refused(data)
-    assert "--set data.dev_share=0.1" in refused(data)
-    assert len(prepare(settings("data.dev_share=0.25"), data).dev) == 2
-
-
-def test_an_empty_training_set_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=[], dev=reviews(4, 1))
-    assert "the training set is empty" in refused(data)
-
-
-def test_dropping_every_row_is_refused(tables: Path) -> None:
-    assert "data.drop_length leaves no training row" in refused(tables, "data.drop_length=2")
-
-
-def test_an_empty_dev_set_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=[])
-    assert "the dev set 'dev' is empty" in refused(data)
-    assert "--set data.dev_share=0.1" in refused(data)
-
-
-def test_a_dev_set_without_labels_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=reviews(8, 0), dev=[("", "a"), ("good", "b")])
-    assert "'dev' has rows without a label" in refused(data, "reader.labelled=false")
-
-
-def test_no_training_set_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", dev=reviews(8, 0), test=reviews(4, 1))
-    assert "expected a split named 'train', found dev, test" in refused(data)
-
-
-def test_a_label_that_only_test_has_is_refused(tmp_path: Path) -> None:
-    data = folder_of(
-        tmp_path / "data", train=reviews(8, 0), dev=reviews(4, 1), test=[("mixed", "so so")]
-    )
-    problem = refused(data)
-    assert "the label 'mixed' appears in 'test' but in no training row" in problem
-    assert "training has bad, good" in problem
-
-
-def test_one_label_alone_is_refused(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", train=[("good", "a")] * 3, dev=[("good", "a")])
-    assert "all training rows have the label 'good'" in refused(data)
 
 
 def test_splits_with_another_number_of_sentences_are_refused(tmp_path: Path) -> None:
@@ -327,9 +232,34 @@ def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
     prepare(settings(f"vectors.path={vectors}", "embedding.word_dim=4"), tables)
 
 
-def test_a_split_that_is_not_there_is_refused_with_those_that_are(tables: Path) -> None:
-    assert "no split named 'tset'; found train, dev, test" in refused(tables, "data.test=['tset']")
-    assert "no split named 'val'" in refused(tables, "data.dev=val")
+TRAIN, DEV = reviews(8, 0), reviews(4, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "overrides", "problem"),
+    [
+        ({"train": TRAIN, "dev": DEV, "run": DEV}, "", "no split to score may be named 'run'"),
+        ({"train": TRAIN, "test": DEV}, "", "no dev set.*--set data.dev_share=0.1"),
+        ({"train": [], "dev": DEV}, "", "the training set is empty"),
+        ({"train": TRAIN, "dev": DEV}, "data.drop_length=2", "leaves no training row"),
+        ({"train": TRAIN, "dev": []}, "", "'dev' is empty.*--set data.dev_share=0.1"),
+        ({"train": TRAIN, "dev": [("", "a")]}, "reader.labelled=false", "rows without a label"),
+        ({"dev": DEV, "test": DEV}, "", "expected a split named 'train', found dev, test"),
+        (
+            {"train": TRAIN, "dev": DEV, "test": [("mixed", "so so")]},
+            "",
+            "the label 'mixed' appears in 'test' but in no training row; training has bad, good",
+        ),
+        ({"train": [("good", "a")] * 3, "dev": DEV}, "", "all training rows have the label 'good'"),
+        ({"train": TRAIN, "dev": DEV}, "data.test=['tset']", "no split named 'tset'; found train"),
+        ({"train": TRAIN, "dev": DEV}, "data.dev=val", "no split named 'val'"),
+    ],
+)
+def test_data_that_cannot_be_trained_on_is_refused(
+    tmp_path: Path, data: dict[str, list[tuple[str, str]]], overrides: str, problem: str
+) -> None:
+    with pytest.raises(DataError, match=problem):
+        prepare(settings(*overrides.split()), folder_of(tmp_path / "data", **data))
 
 
 # --- Fingerprints --------------------------------------------------------------------------------
@@ -357,3 +287,44 @@ def test_the_fingerprint_changes_with_words_labels_and_rows(tmp_path: Path) -> N
     prints.add(fingerprint(settings(), first))
     prints.add(fingerprint(settings(), folder_of(tmp_path / "dev", train=rows, dev=dev[::-1])))
     assert len(prints) == len(changes) + 2
+
+
+# --- What is said about the training rows, on rows worked out by hand -----------------------------
+
+
+def notes_of(
+    tmp_path: Path, rows: Sequence[tuple[str, ...]], header: tuple[str, ...]
+) -> dict[str, str]:
+    (tmp_path / "data").mkdir()
+    write_table(tmp_path / "data" / "train.tsv", rows, header)
+    write_table(tmp_path / "data" / "dev.tsv", rows[:1], header)
+    prepared = prepare(settings(), tmp_path / "data")
+    return data_notes(prepared.train, prepared.model.labels, from_scratch=False)
+
+
+def test_equal_texts_with_different_labels_are_counted(tmp_path: Path) -> None:
+    rows = [
+        ("a", "one film"),
+        ("b", "one film"),
+        ("a", "one film"),
+        ("a", "two films"),
+        ("a", "two films"),  # the same label: no contradiction
+        ("b", "film one"),  # other words in this order
+        ("b", "three"),
+        ("a", "three"),
+    ]
+    notes = notes_of(tmp_path, rows, ("label", "text"))
+    assert notes == {"duplicate texts": "2 with different labels (5 rows)"}
+
+
+def test_pairs_contradict_each_other_only_if_both_sides_are_equal(tmp_path: Path) -> None:
+    header = ("label", "sentence1", "sentence2")
+    rows = [("a", "x y", "z"), ("b", "x", "y z"), ("a", "p", "q"), ("b", "p", "q"), ("b", "q", "p")]
+    notes = notes_of(tmp_path, rows, header)
+    assert notes == {"duplicate texts": "1 with different labels (2 rows)"}
+
+
+def test_labels_with_one_row_are_named(tmp_path: Path) -> None:
+    many = [(label, f"text {label}") for label in "cdefghi"]
+    notes = notes_of(tmp_path, [("a", "p"), ("a", "q"), *many], ("label", "text"))
+    assert notes["labels with one row"].startswith("'c', 'd', 'e', 'f', 'g', ...: too few")

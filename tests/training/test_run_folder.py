@@ -1,17 +1,39 @@
-"""The folder of a run: whose it is, and what is never written over."""
+"""The folder of a run: one run at a time, and refusals that say what to do."""
 
 from __future__ import annotations
 
 import errno
-import json
+import os
+import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from genpool.disk.lock import HOLDER, require_unheld
 from genpool.errors import DataError, TrainingError
-from genpool.training import read_settings
-from genpool.training.run_folder import RunFolder
-from tests.helpers.training_runs import outcome, run, settings
+from genpool.training.preparation import prepare
+from genpool.training.run import Run
+from genpool.training.run_folder import RunFolder, run_lock
+from tests.helpers.training_runs import (
+    SMALL_RULES,
+    outcome,
+    run,
+    sets,
+    settings,
+    start,
+)
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
+ABOUT = {
+    "data": "tables",
+    "versions": {},
+    "processes": 1,
+    "device": "cpu",
+    "threads": 1,
+    "machine": "x",
+}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -47,7 +69,7 @@ def test_another_run_is_refused_with_what_differs(
     tables: Path, tmp_path: Path, resume: bool
 ) -> None:
     folder = RunFolder(tmp_path / "run")
-    folder.begin(settings(), {"data": str(tables)})
+    folder.begin(settings(), ABOUT)
     before = contents(folder.path)
     expected = r"another run.*config\.toml.*\(training\.epochs is 2 there, 3 here\).*--out"
     with pytest.raises(TrainingError, match=expected):
@@ -59,7 +81,7 @@ def test_settings_that_only_one_side_has_are_named_and_many_are_counted(
     tables: Path, tmp_path: Path
 ) -> None:
     folder = RunFolder(tmp_path / "run")
-    folder.begin(settings(), {"data": str(tables)})
+    folder.begin(settings(), ABOUT)
     with pytest.raises(TrainingError, match=r"text\.max_length is None there, 9 here"):
         run(tables, folder.path, "text.max_length=9")
     several = [f"training.{name}=1" for name in ("epochs", "seed", "halvings", "patience", "clip")]
@@ -85,21 +107,12 @@ def test_a_run_that_is_not_finished_wants_to_be_resumed(
 ) -> None:
     out = tmp_path / "run"
     folder = RunFolder(out)
-    folder.begin(settings(), {"data": str(tables), "versions": {}} | about())
+    folder.begin(settings(), ABOUT)
     with pytest.raises(TrainingError, match=r"not finished. Continue it with --resume"):
         run(tables, out)
     run(tables, out, resume=True)
     assert "no checkpoint yet, starting from the beginning" in capsys.readouterr().err
     assert outcome(out) == outcome(finished)
-
-
-def about() -> dict[str, object]:
-    return {"processes": 1, "device": "cpu", "threads": 1, "machine": "x"}
-
-
-def test_an_empty_folder_may_be_used(tables: Path, tmp_path: Path, no_pictures) -> None:
-    run(tables, tmp_path, "training.epochs=1")
-    assert (tmp_path / "report.md").is_file()
 
 
 @pytest.mark.parametrize(
@@ -112,10 +125,6 @@ def test_a_run_that_cannot_start_leaves_nothing_behind(
     with pytest.raises(DataError, match="nowhere"):
         run(tables, tmp_path / "run", mistake)
     assert not (tmp_path / "run").exists()
-
-
-def test_settings_are_written_whole_and_read_back_equal(finished: Path) -> None:
-    assert read_settings((finished / "config.toml").read_text()) == settings()
 
 
 def test_metrics_of_a_full_disk_are_told_with_the_remedy(tmp_path: Path, monkeypatch) -> None:
@@ -133,22 +142,96 @@ def test_metrics_of_a_full_disk_are_told_with_the_remedy(tmp_path: Path, monkeyp
     assert folder.metric_lines() == [{"step": 1}]
 
 
-def test_lines_after_a_checkpoint_are_forgotten(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    lengths = [folder.log({"step": step}) for step in (1, 2, 3)]
-    folder.cut_metrics(lengths[1])
-    assert folder.metric_lines() == [{"step": 1}, {"step": 2}]
-    folder.cut_metrics(0)
-    assert folder.metric_lines() == []
-    assert RunFolder(tmp_path / "nothing").metric_lines() == []
+# --- Run lock -------------------------------------------------------------------------------------
 
 
-def test_where_the_data_is_and_the_versions_are_written(finished: Path, tables: Path) -> None:
-    import torch
+def hidden(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob(".*"))
 
-    about_run = json.loads((finished / "run.json").read_text())
-    assert about_run["data"] == str(tables)
-    assert about_run["processes"] == 1
-    # A build may name itself 2.9.0+cu128 and be installed as 2.9.0.
-    assert torch.__version__.startswith(about_run["versions"]["torch"])
-    assert about_run["versions"].keys() >= {"python", "genpool", "numpy", "accelerate"}
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_second_training_in_one_folder_is_refused_and_the_first_is_not_disturbed(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch: Any, resume: bool
+) -> None:
+    out, step, errors = tmp_path / "run", Run.step, []
+
+    def second(self: Run, examples: Any) -> None:
+        if self.state.step == 5:
+            with pytest.raises(TrainingError) as error:
+                run(tables, out, resume=resume)
+            errors.append(str(error.value))
+        step(self, examples)
+
+    monkeypatch.setattr(Run, "step", second)
+    run(tables, out)
+    (message,) = errors
+    assert f"{out} is in use: process {os.getpid()} on " in message
+    assert "Wait until it has ended, or give another folder: --out" in message
+    assert outcome(out) == outcome(finished)
+    assert hidden(out) == []
+
+
+def test_a_run_that_starts_while_another_reads_its_data_is_refused(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Both saw an empty folder; the slower one finds it taken, or finished."""
+    out, place = tmp_path / "run", "genpool.training.loop.prepare"
+
+    def slow(*arguments: Any) -> Any:
+        monkeypatch.setattr(place, prepare)
+        run(tables, out)
+        return prepare(*arguments)
+
+    monkeypatch.setattr(place, slow)
+    with pytest.raises(TrainingError, match="holds a run that is finished"):
+        run(tables, out)
+    assert outcome(out) == outcome(finished)
+
+
+@pytest.mark.slow
+def test_two_processes_in_one_folder(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    overrides = (*SMALL_RULES, "reader.sizes=[96, 24, 12]", "training.epochs=200")
+    command = ("train", "rules", "--out", out, "--quiet", *sets(overrides))
+    first = start(*command)
+    try:
+        while first.poll() is None and not (out / HOLDER).is_file():
+            time.sleep(0.01)
+        assert first.poll() is None
+        second = start(*command)
+        said, _ = second.communicate()
+        assert second.returncode == 2, said
+        assert f"{out} is in use: process {first.pid} on " in said
+        assert "Traceback" not in said
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
+    # The killed process holds nothing any more: its folder can be used, and its lock was released.
+    assert (out / HOLDER).is_file()
+    require_unheld(out)
+    with run_lock(out):
+        assert f'"process": {os.getpid()}' in (out / HOLDER).read_text()
+
+
+def test_an_unknown_holder_is_another_process(tmp_path: Path) -> None:
+    with run_lock(tmp_path):
+        for text in ("", "{}", "[]", "not JSON"):
+            (tmp_path / HOLDER).write_text(text)
+            with pytest.raises(TrainingError, match="in use: another process is writing a run"):
+                RunFolder(tmp_path).check(settings(), resume=True)
+
+
+def test_temporary_files_of_a_killed_run_are_removed_and_no_others(
+    tables: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    folder = RunFolder(out)
+    folder.begin(settings(), ABOUT)
+    left = [".results.json.0a1b2c3d-4711-12345678.tmp", ".confusion-dev.png.4711.tmp"]
+    left += [".learning-curve.png.0a1b2c3d-4711-12345678.tmp", "predictions/.dev.tsv.4711.tmp"]
+    theirs = [".notes.md.tmp", "thesis.tmp"]
+    for name in (*left, *theirs):
+        (out / name).write_text("half")
+    run(tables, out, resume=True)
+    assert not [name for name in left if (out / name).exists()]
+    assert [name for name in theirs if (out / name).exists()] == theirs

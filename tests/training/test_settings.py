@@ -65,13 +65,6 @@ def test_all_mistakes_of_a_recipe_are_reported_together() -> None:
         assert any(mistake in text and remedy in text for text in reported), (mistake, reported)
 
 
-def test_the_message_names_the_recipe_and_lists_every_mistake() -> None:
-    text = "[training]\nepochs = 0\nclip = -1.0\n"
-    with pytest.raises(ConfigError, match=r"mine\.toml: 2 settings are wrong") as error:
-        read_settings(text, source="mine.toml")
-    assert str(error.value).count("\n  - ") == 2
-
-
 @pytest.mark.parametrize(
     ("override", "section", "key", "value"),
     [
@@ -119,11 +112,6 @@ def test_another_name_leaves_behind_the_options_that_it_does_not_have() -> None:
     assert read_settings(text, ["pooling.name=generalized"]) == read_settings(text)
 
 
-def test_options_given_for_another_name_are_checked() -> None:
-    (problem,) = problems('pooling = "generalized"', "pooling.heads=2", "pooling.name=max")
-    assert "unknown option of pooling 'max' 'heads'" in problem
-
-
 @pytest.mark.parametrize("bad", ["epochs=3", "training.epochs", "a.b.c=1", "=3", ".epochs=3", ""])
 def test_what_is_not_an_override_is_refused(bad: str) -> None:
     assert problems(RECIPE, bad) == [f"{bad!r} is not an override; expected section.key=value."]
@@ -132,22 +120,6 @@ def test_what_is_not_an_override_is_refused(bad: str) -> None:
 def test_a_text_that_is_not_toml_is_refused_with_its_place() -> None:
     with pytest.raises(ConfigError, match=r"mine\.toml: this is not TOML.*line 2"):
         read_settings("[training]\nepochs = = 3\n", source="mine.toml")
-
-
-@pytest.mark.parametrize(
-    ("penalty", "pooling"),
-    [
-        ("parameter", "scalar"),
-        ("parameter", "max"),
-        ("attention", "mean"),
-        ("embedding", "last"),
-        ("scalar", "generalized"),
-    ],
-)
-def test_a_penalty_needs_a_pooling_that_has_what_it_keeps_apart(penalty: str, pooling: str) -> None:
-    (problem,) = problems("", f"penalty.name={penalty}", f"pooling.name={pooling}")
-    assert f"penalty.name is {penalty!r}" in problem
-    assert problem.endswith(f"not {pooling}.")
 
 
 @pytest.mark.parametrize("penalty", ["parameter", "attention", "embedding", "scalar"])
@@ -160,22 +132,6 @@ def test_the_poolings_themselves_say_which_penalties_they_take(penalty: str, poo
     (problem,) = problems("", *overrides)
     named = problem.split("which needs ")[1].split(" pooling, not")[0].split(" or ")
     assert set(named) == {name for name, cls in POOLINGS.items() if penalty in cls.penalties}
-
-
-@pytest.mark.parametrize(
-    ("penalty", "pooling"),
-    [
-        ("none", "max"),
-        ("parameter", "generalized"),
-        ("attention", "generalized"),
-        ("attention", "scalar"),
-        ("embedding", "generalized"),
-        ("scalar", "scalar"),
-    ],
-)
-def test_a_penalty_that_fits_its_pooling_is_accepted(penalty: str, pooling: str) -> None:
-    changed = read_settings("", [f"penalty.name={penalty}", f"pooling.name={pooling}"])
-    assert changed.penalty.name == penalty
 
 
 def test_words_of_a_vector_file_need_a_vector_file() -> None:
@@ -193,7 +149,6 @@ def test_settings_written_as_toml_read_back_equal() -> None:
 
 
 # --- Values that no setting can have -------------------------------------------------------------
-
 DEEP = 5000
 
 

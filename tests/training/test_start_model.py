@@ -1,9 +1,8 @@
-"""Starting from a model: what is taken over, what is added, and what is trained."""
+"""Starting from a model: its weights, with the words of the data."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,11 @@ import pytest
 import torch
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.config import EmbeddingSettings, ModelSettings, Part
 from genpool.errors import ConfigError, FolderError, Interrupted
 from genpool.recipes import recipe_text
-from genpool.text.vocabulary import UNKNOWN
+from genpool.text import TextPipeline, Vocabulary, WordTokenizer
+from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN, CharacterNgrams
 from genpool.training import RunSettings, read_settings, train
 from genpool.training.preparation import Prepared, prepare_run
 from genpool.training.run import Run
@@ -164,19 +165,6 @@ def test_the_classifier_is_new_and_the_encoder_may_be_that_of_a_classifier(
         assert torch.equal(weight, before[name])
 
 
-def test_the_settings_of_the_run_are_those_of_the_model(
-    sentence_encoder: SentenceEncoder, model: Path
-) -> None:
-    settings, start = start_settings(settings_of(model, "start.dropout=0.25"))
-    own = sentence_encoder.settings
-    assert start is not None
-    assert settings.pooling == own.pooling
-    assert settings.encoder == own.encoder
-    assert settings.embedding == replace(own.embedding, dropout=0.25)
-    # A second time, as when a run is resumed from its config.toml.
-    assert start_settings(settings)[0] == settings
-
-
 @pytest.mark.parametrize(
     ("override", "problem"),
     [
@@ -225,3 +213,37 @@ def test_a_run_from_a_model_continues_after_a_stop_to_the_same_weights(
     train(settings, table, tmp_path / "parts", resume=True, show_progress=False)
     one, other = (tmp_path / name / "best" / "model.safetensors" for name in ("whole", "parts"))
     assert one.read_bytes() == other.read_bytes()
+
+
+# --- Training from a model with n-grams: a new word starts where its n-grams put it ---------------
+
+
+def test_a_new_word_starts_with_the_vector_of_its_ngrams() -> None:
+    text = TextPipeline(
+        WordTokenizer("parts", folding=True),
+        Vocabulary([*SPECIAL_WORDS, "dog", "runs"], folding=True),
+        CharacterNgrams(60, (3, 4)),
+    )
+    settings = ModelSettings(
+        embedding=EmbeddingSettings(
+            word_dim=5, characters=False, ngram_buckets=60, ngram_sizes=(3, 4), dropout=0.0
+        ),
+        encoder=Part("bilstm", {"hidden_dim": 4, "layers": 1}),
+        pooling=Part("mean"),
+    )
+    torch.manual_seed(0)
+    start = SentenceEncoder(text, settings).eval()
+    for parameter in start.parameters():
+        torch.nn.init.normal_(parameter)
+    counts = Counter({"Wúg": 3, "dog": 2, "WUG": 1, "once": 1})
+    encoder, _ = start_encoder(start, start.settings, counts, counts, 2, {})
+    words = encoder.text.vocabulary.words
+    assert words[4:] == ("dog", "wug")  # one entry for all its forms; "once" is too rare
+    assert encoder.text.vocabulary.folding
+    sentences = ["the dog wug", "WÜG once"]
+    assert np.abs(encoder.eval().encode(sentences) - start.encode(sentences)).max() < 1e-6
+    unknown = encoder.embedding.words[encoder.text.vocabulary.id("wug")]
+    ids = torch.tensor(start.text.characters.ids_of("wug"))
+    assert start.embedding.backing is not None
+    expected = start.embedding.backing.table[ids].sum(dim=0) / len(ids) ** 0.5
+    assert torch.allclose(unknown, expected, atol=1e-6)

@@ -61,6 +61,7 @@ def ended(process: subprocess.Popen[str]) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_killed_at_ten_random_moments_it_ends_with_the_same_weights(
     tmp_path: Path, never_stopped: dict[str, Any]
 ) -> None:
@@ -85,6 +86,7 @@ def test_killed_at_ten_random_moments_it_ends_with_the_same_weights(
     assert outcome(out) == never_stopped
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on_and_it_ends_with_the_same_weights(
     tmp_path: Path, never_stopped: dict[str, Any]
 ) -> None:

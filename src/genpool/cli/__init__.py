@@ -11,23 +11,8 @@ import typer
 from rich.console import Console
 
 from genpool import __version__
-from genpool.cli import (
-    demo,
-    distil,
-    encode,
-    evaluate,
-    explain,
-    export,
-    predict,
-    probe,
-    recipes,
-    reproduce,
-    serve,
-    similarity,
-    train,
-)
-from genpool.cli import index as index_commands
-from genpool.cli import search as search_command
+from genpool.cli import encode, evaluate, explain, predict, probe, recipes, reproduce, serve, train
+from genpool.cli import search as search_commands
 from genpool.cli.terminal import replace_unprintable
 from genpool.errors import GenpoolError, Stopped
 
@@ -38,20 +23,20 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("train")(train.train)
-app.command("distil")(distil.distil)
+app.command("distil")(train.distil)
 app.command("probe")(probe.probe)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)
-app.command("similarity")(similarity.similarity)
-app.command("search")(search_command.search)
-app.add_typer(index_commands.app, name="index")
+app.command("similarity")(explain.similarity)
+app.command("search")(search_commands.search)
+app.add_typer(search_commands.app, name="index")
 app.command("explain")(explain.explain)
-app.command("export")(export.export)
+app.command("export")(serve.export)
 app.command("reproduce")(reproduce.reproduce)
 app.command("serve")(serve.serve)
 app.add_typer(recipes.app, name="recipes")
-app.command("demo")(demo.demo)
+app.command("demo")(recipes.demo)
 
 
 def _print_version(wanted: bool) -> None:

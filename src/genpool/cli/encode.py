@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genpool.cli.arguments import split_model_argument, split_names
-from genpool.cli.encode_bulk import (
-    AddressOption,
-    BadFilesOption,
-    EngineOption,
-    ShardOptions,
-    ShardRowsOption,
-    VectorsOption,
-    run_bulk,
-)
-from genpool.cli.sentences import is_sentence
-from genpool.cli.stopping import stopping_in_words
-from genpool.cli.table_options import BadRows, BadRowsOption, EncodingOption, report_skipped
+from genpool.cli import options
+from genpool.cli.terminal import stop_with_message
 from genpool.disk.files import is_file
 from genpool.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
     from genpool.inference.sentence_vectors import SentenceVectors
-    from genpool.jobs.encode_file import EncodeOptions, OpenOutput
+    from genpool.jobs.encode_file import OpenOutput
 
 #: a file that takes minutes: whoever stops it should know what is lost
 LARGE_FILE_BYTES = 10 << 20
@@ -72,8 +62,8 @@ def encode(
     append: Annotated[
         bool, typer.Option("--append", help="Add to the index or table instead of replacing it.")
     ] = False,
-    encoding: EncodingOption = None,
-    bad_rows: BadRowsOption = BadRows.ERROR,
+    encoding: options.Encoding = None,
+    bad_rows: options.BadRows = "error",
     normalize: Annotated[
         bool, typer.Option("--normalize", help="Scale every vector to length 1.")
     ] = False,
@@ -94,11 +84,34 @@ def encode(
         str,
         typer.Option(metavar="torch|onnx", help="onnx is for a MODEL that `genpool export` wrote."),
     ] = "torch",
-    engine: EngineOption = None,
-    address: AddressOption = None,
-    vectors: VectorsOption = None,
-    shard_rows: ShardRowsOption = None,
-    bad_files: BadFilesOption = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ray",
+            help="Write Parquet shards, continued after a stop: with worker processes of this "
+            "machine, or on Ray.",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Ray cluster. Default: a Ray of its own."),
+    ] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="float32|float16|int8",
+            help="Type of the vectors; int8 adds a column scale. Shards only. [float32]",
+        ),
+    ] = None,
+    shard_rows: Annotated[int | None, typer.Option(min=1, help="Rows per shard. [50000]")] = None,
+    bad_files: Annotated[
+        str | None,
+        typer.Option(
+            metavar="error|skip",
+            help="Stop at an unreadable file, or count and name it. Shards only. [error]",
+        ),
+    ] = None,
+    plugin: options.Plugin = None,
 ) -> None:
     """Write the vector of every sentence of a file, in order and in bounded memory.
 
@@ -111,46 +124,48 @@ def encode(
 
     Example: genpool encode sentences.txt -o vectors.npy
     """
-    kept = ",".join(columns) if columns else None
-    shard_options = ShardOptions(address, id_, kept, vectors, shard_rows, bad_files)
-    if engine is not None or shard_options.own():
+    keep = options.split_names(",".join(columns) if columns else None)
+    common: dict[str, Any] = {
+        "batch_size": batch_size,
+        "normalize": normalize,
+        "truncate_dim": truncate_dim,
+        "int8": int8,
+        "id": id_,
+    }
+    of_shards = {"vectors": vectors, "shard_rows": shard_rows, "bad_files": bad_files}
+    given = {name: value for name, value in of_shards.items() if value is not None}
+    if engine is None and (given or address):
+        names = [*(["address"] if address else []), *given]
+        shown = ", ".join("--" + name.replace("_", "-") for name in names)
+        raise InputError(f"{shown}: only for shards; add --engine local or --engine ray.")
+    if engine is not None:
         if append:
             raise InputError("--append is for an index; the same command continues shards.")
-        with stopping_in_words("stopped before any row was encoded; run the command again"):
-            run_bulk(
-                paths,
-                output,
-                engine,
-                workers,
-                shard_options,
-                runtime,
-                column=column,
-                encoding=encoding,
-                bad_rows=str(bad_rows),
-                normalize=normalize,
-                truncate_dim=truncate_dim,
-                batch_size=batch_size,
-                int8=int8,
-            )
+        if runtime != "torch":
+            raise InputError("--engine encodes with PyTorch; leave --runtime out.")
+        table = {"column": column, "encoding": encoding, "bad_rows": bad_rows}
+        all_options = {**common, **table, **given, "columns": tuple(keep)}
+        with stop_with_message("stopped before any row was encoded; run the command again"):
+            _encode_shards(paths, output, engine, workers, address, all_options)
         return
     from genpool.data.sentences import column_reader
 
-    model, file = split_model_argument("FILE", paths)
-    if not is_file(file) and is_sentence(file):
+    model, file = options.split_model_argument("FILE", paths)
+    if not is_file(file) and options.is_sentence(file):
         raise InputError(
             f"there is no file {file!r}. Sentences can be given on standard input, one per line: "
             f"genpool encode - -o {output}"
         )
-    for name, value in (("encoding", encoding), ("id", id_), ("columns", kept)):
+    for name, value in (("encoding", encoding), ("id", id_), ("columns", columns)):
         if value is not None and column is None:
             raise InputError(f"--{name} is for a table; name its column with --column.")
-    keep = list(dict.fromkeys(([] if id_ is None else [id_]) + split_names(kept)))
+    keep = list(dict.fromkeys([*([] if id_ is None else [id_]), *keep]))
     reader = None if column is None else column_reader(file, column, bad_rows, encoding, keep)
     if is_file(file) and Path(file).stat().st_size >= LARGE_FILE_BYTES:
         typer.echo(
             "a run that is stopped starts over; with --engine local it could be continued", err=True
         )
-    with stopping_in_words(f"stopped; nothing was written to {output}; run the command again"):
+    with stop_with_message(f"stopped; nothing was written to {output}; run the command again"):
         from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
 
         encoder = _load(model, runtime)
@@ -160,36 +175,57 @@ def encode(
             typer.echo(
                 f"{output} exists ({earlier}); it is {fate} when this run is complete", err=True
             )
-        options = EncodeOptions(
-            batch_size=batch_size,
-            normalize=normalize,
-            truncate_dim=truncate_dim,
-            workers=workers or 1,
-            int8=int8,
-            id=id_,
-            append=append,
-            model_path=model,
-        )
+        chosen = EncodeOptions(**common, workers=workers or 1, append=append, model_path=model)
         source = file if reader is None else reader
-        count = encode_file(encoder, source, output, options, _other_output(output, options))
+        count = encode_file(encoder, source, output, chosen, _lance(output, model, append))
     if reader is not None:
-        report_skipped(reader)
+        options.report_skipped(reader)
     dim = truncate_dim or encoder.output_dim
     typer.echo(f"{counted(count, 'vector')} of {counted(dim, 'dimension')}: {output}")
-    if encoder.text.cut:
-        typer.echo(f"maximum length {encoder.text.max_length}: {encoder.text.cut}", err=True)
-    annotator = encoder.text.annotator
-    if annotator is not None:
-        typer.echo(f"{annotator.name}: {annotator.report()}", err=True)
+    options.report_cut(encoder.text)
 
 
-def _other_output(output: str, options: EncodeOptions) -> OpenOutput | None:
-    """Returns what opens an output that needs an extra: a table of LanceDB."""
+def _encode_shards(
+    paths: Sequence[str],
+    output: str,
+    engine: str,
+    workers: int | None,
+    address: str | None,
+    bulk_options: dict[str, Any],
+) -> None:
+    """Encodes the inputs into shards and prints the summary."""
+    if engine not in ("local", "ray"):
+        raise InputError(unknown_name("engine", engine, ("local", "ray")))
+    if address is not None and engine != "ray":
+        raise InputError("--address is of a Ray cluster; add --engine ray.")
+    from genpool.jobs.bulk import BulkOptions, encode_bulk
+    from genpool.jobs.bulk.engines import Engine, LocalEngine
+    from genpool.sentence_encoder import SentenceEncoder
+
+    has_model = len(paths) > 1 and (Path(paths[0]) / "config.json").is_file()
+    inputs = paths[1:] if has_model else paths
+    if "-" in inputs:
+        raise InputError("standard input can be read only once, so it has no shards; name files.")
+    chosen = BulkOptions(**bulk_options)
+    runner: Engine = LocalEngine(workers or 1)
+    if engine == "ray":
+        from genpool.integrations.ray import RayEngine
+
+        runner = RayEngine(workers, address)
+    encoder = SentenceEncoder.from_pretrained(paths[0] if has_model else None)
+    summary = encode_bulk(encoder, inputs, output, chosen, runner)
+    typer.echo(f"{output}: vectors of {chosen.truncate_dim or encoder.output_dim:,} dimensions")
+    for line in summary.lines():
+        typer.echo(line)
+
+
+def _lance(output: str, model: str | None, append: bool) -> OpenOutput | None:
+    """Returns what opens a table of LanceDB, which needs an extra; None for other outputs."""
     if not output.rstrip("/").endswith(".lance"):
         return None
     from genpool.integrations.lancedb import table_writer
 
-    return partial(table_writer, output, model=options.model_path, append=options.append)
+    return partial(table_writer, output, model=model, append=append)
 
 
 def _load(model: str | None, runtime: str) -> SentenceVectors:

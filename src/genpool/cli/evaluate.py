@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genpool.cli.table_options import (
-    BadRows,
-    BadRowsOption,
-    EncodingOption,
-    FirstOption,
-    LabelOption,
-    ReaderName,
-    ReaderOption,
-    ScoreOption,
-    SecondOption,
-    SettingsOption,
-    SplitOption,
-    TokenizedOption,
-    open_data,
-    report_skipped,
-    report_without_text,
-)
+from genpool.cli import options
 from genpool.cli.terminal import plain_tables
 from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError
@@ -53,19 +37,19 @@ def evaluate(
     probe: Annotated[
         bool, typer.Option("--probe", help="Logistic regression on the frozen sentence vectors.")
     ] = False,
-    reader: ReaderOption = ReaderName.TABLE,
-    split: SplitOption = None,
-    first: FirstOption = None,
-    second: SecondOption = None,
-    label: LabelOption = None,
-    score: ScoreOption = None,
-    encoding: EncodingOption = None,
-    tokenized: TokenizedOption = False,
-    settings: SettingsOption = None,
+    reader: options.ReaderName = "table",
+    split: options.Split = None,
+    first: options.First = None,
+    second: options.Second = None,
+    label: options.Label = None,
+    score: options.Score = None,
+    encoding: options.Encoding = None,
+    tokenized: options.Tokenized = False,
+    settings: options.Settings = None,
     folds: Annotated[
         int, typer.Option(min=2, help="Folds of --probe, for data without a training split.")
     ] = 10,
-    bad_rows: BadRowsOption = BadRows.ERROR,
+    bad_rows: options.BadRows = "error",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -78,6 +62,7 @@ def evaluate(
     json_: Annotated[
         Path | None, typer.Option("--json", help="Also write the report to this file, as JSON.")
     ] = None,
+    plugin: options.Plugin = None,
 ) -> None:
     """Score a model on a data set, or compare two prediction files.
 
@@ -99,16 +84,21 @@ def evaluate(
             "--similarity, --probe."
         )
     predicts = not (compare or similarity or probe)
-    _check_output(output, predicts)
+    if output is not None:
+        from genpool.jobs.tables import require_prediction_suffix
+
+        if not predicts:
+            raise InputError("-o is for the predictions of a classifier; write reports by --json.")
+        require_prediction_suffix(output)
     if compare:
         reports = [_comparison(*map(Path, paths))]
     else:
         model = paths[0] if len(paths) == 2 else None
         columns = {"first": first, "second": second, "label": label, "score": score}
-        table_options = {**columns, "encoding": encoding, "tokenized": tokenized}
-        if predicts and reader is ReaderName.TABLE:
-            table_options["empty_texts"] = True
-        data = open_data(paths[-1], reader, True, bad_rows, settings, model, **table_options)
+        table = {**columns, "encoding": encoding, "tokenized": tokenized}
+        if predicts and reader == "table":
+            table["empty_texts"] = True
+        data = options.open_data(paths[-1], reader, True, bad_rows, settings, model, **table)
         try:
             from genpool.data.reader import SCORED_SPLITS
 
@@ -119,7 +109,7 @@ def evaluate(
             else:
                 reports = _reports(model, data, split, folds if probe else None)
         finally:  # also when the rows that remain are too few: that may be why
-            report_skipped(data)
+            options.report_skipped(data)
     typer.echo(plain_tables("\n".join(text for _, text in reports)))
     if json_ is not None:
         merged: dict[str, Any] = {}
@@ -149,15 +139,6 @@ def _short_names(a: Path, b: Path) -> tuple[str, str]:
     return a.stem, b.stem  # the same file twice
 
 
-def _check_output(output: Path | None, predicts: bool) -> None:
-    from genpool.jobs.tables import require_prediction_suffix
-
-    if output is not None:
-        if not predicts:
-            raise InputError("-o is for the predictions of a classifier; write reports by --json.")
-        require_prediction_suffix(output)
-
-
 def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) -> Report:
     """Returns the report on a classifier; its predictions are written if a file is named."""
     from genpool.jobs.tables import load_classifier, predict_table
@@ -171,7 +152,8 @@ def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) 
     report = table.report()
     if table.unlabelled:
         typer.echo(f"rows without a gold label, not scored: {table.unlabelled:,}", err=True)
-    report_without_text(table)
+    if table.without_text:
+        typer.echo(table.without_text_note, err=True)
     return {"accuracy": report.to_dict()}, report.to_markdown()
 
 

@@ -1,17 +1,61 @@
-"""genpool explain"""
+"""genpool similarity and genpool explain: one or two sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genpool.cli.sentences import require_sentence
-from genpool.errors import InputError
+from genpool.cli import options
+from genpool.disk.atomic import atomic_file
+from genpool.disk.files import is_file
+from genpool.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from genpool.inference.explanation import Explanation, PairExplanation
+
+#: lines of each file that are encoded at a time
+CHUNK_LINES = 1024
+
+
+def similarity(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A sentence, or a file with one per line.")
+    ],
+    second: Annotated[
+        str, typer.Argument(metavar="B", help="The same as A; two files are compared line by line.")
+    ],
+    model: options.Model = None,
+    plugin: options.Plugin = None,
+) -> None:
+    """Print the cosine of two sentences, or of the lines of two files.
+
+    Example: genpool similarity "A man sleeps." "A person rests." --model runs/rules/best
+    """
+    for side in (first, second):
+        options.require_sentence_or_file(side)
+    files = [side for side in (first, second) if is_file(side)]
+    if len(files) == 1:
+        raise DataError(f"{files[0]} is a file and the other is not; expected two of one kind")
+    from genpool.data.sentences import read_sentences
+    from genpool.integrations.load_encoder import load_encoder
+
+    encoder = load_encoder(model)
+    if not files:
+        typer.echo(f"{float(encoder.similarity(first, second)):.4f}")
+        return
+    sides = read_sentences(first), read_sentences(second)
+    while True:
+        left, right = (list(islice(side, CHUNK_LINES)) for side in sides)
+        if len(left) != len(right):
+            raise DataError(f"the two files have different numbers of lines: {first}, {second}")
+        if not left:
+            return
+        for cosine in encoder.similarity(left, right).diagonal():
+            typer.echo(f"{float(cosine):.4f}")
 
 
 def explain(
@@ -19,9 +63,7 @@ def explain(
     second: Annotated[
         str | None, typer.Argument(help="Another sentence, to compare the first with.")
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="Folder of a model. Default: the embedded encoder.")
-    ] = None,
+    model: options.Model = None,
     nli: Annotated[
         bool, typer.Option("--nli", help="Use the embedded NLI classifier, for two sentences.")
     ] = False,
@@ -32,6 +74,7 @@ def explain(
         Path | None,
         typer.Option(help="Also draw words by dimensions, all heads: .png, .svg or .pdf."),
     ] = None,
+    plugin: options.Plugin = None,
 ) -> None:
     """Show how much each word matters: to the vector, to each head, to a similarity or a label.
 
@@ -43,9 +86,7 @@ def explain(
     """
     sentences = [sentence] if second is None else [sentence, second]
     for text in sentences:
-        require_sentence(text)
-    from genpool.disk.atomic import atomic_file
-
+        options.require_sentence(text)
     explanation = _explained(sentences, model, nli)
     typer.echo(str(explanation))
     if html is not None:
@@ -68,7 +109,6 @@ def _explained(
     sentences: list[str], folder: Path | None, nli: bool
 ) -> Explanation | PairExplanation:
     from genpool.integrations.load_encoder import load_explainable
-    from genpool.jobs.explain import explain_sentences
     from genpool.model import PairClassifier, SentenceEncoder
 
     if nli and (folder is not None or len(sentences) != 2):
@@ -79,3 +119,21 @@ def _explained(
         return explain_sentences(PairClassifier.from_pretrained(), sentences)
     model = SentenceEncoder.from_pretrained() if folder is None else load_explainable(folder)
     return explain_sentences(model, sentences)
+
+
+def explain_sentences(model: Any, sentences: Sequence[str]) -> Explanation | PairExplanation:
+    """Returns what decides the label, if the model predicts one for as many sentences.
+
+    Otherwise what decides the vector of the only sentence, or the similarity of the two. The model
+    is an encoder or a classifier of genpool, or an encoder of sentence-transformers.
+    """
+    from genpool.model import PairClassifier, TextClassifier
+
+    is_classifier = isinstance(model, TextClassifier | PairClassifier)
+    if is_classifier and model.sentences_per_example == len(sentences):
+        explain = model.explain
+    else:
+        encoder = model.encoder if is_classifier else model
+        explain = encoder.explain if len(sentences) == 1 else encoder.explain_pair
+    explanation: Explanation | PairExplanation = explain(*sentences)
+    return explanation

@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genpool.cli.sentences import is_sentence
-from genpool.cli.table_options import (
-    BadRows,
-    BadRowsOption,
-    EncodingOption,
-    FirstOption,
-    LabelOption,
-    ReaderName,
-    ReaderOption,
-    SecondOption,
-    SettingsOption,
-    SplitOption,
-    TokenizedOption,
-    open_data,
-    report_skipped,
-    report_without_text,
-)
+from genpool.cli import options
 from genpool.disk.files import is_folder, uncompressed_name
 from genpool.errors import InputError, counted
 
@@ -56,16 +40,17 @@ def predict(
             "output.",
         ),
     ] = None,
-    reader: ReaderOption = ReaderName.TABLE,
-    split: SplitOption = None,
-    first: FirstOption = None,
-    second: SecondOption = None,
-    label: LabelOption = None,
-    encoding: EncodingOption = None,
-    tokenized: TokenizedOption = False,
-    settings: SettingsOption = None,
-    bad_rows: BadRowsOption = BadRows.ERROR,
+    reader: options.ReaderName = "table",
+    split: options.Split = None,
+    first: options.First = None,
+    second: options.Second = None,
+    label: options.Label = None,
+    encoding: options.Encoding = None,
+    tokenized: options.Tokenized = False,
+    settings: options.Settings = None,
+    bad_rows: options.BadRows = "error",
     batch_size: Annotated[int, typer.Option(min=1, help="Rows per batch.")] = 64,
+    plugin: options.Plugin = None,
 ) -> None:
     """Predict the label of every row of a table, of every line, or of a sentence.
 
@@ -81,47 +66,45 @@ def predict(
     --split test_matched -o test_matched.csv
     """
     model, inputs = _split_arguments(arguments)
-    if is_sentence(inputs[0]):
+    if options.is_sentence(inputs[0]):
         if output is not None:
             raise InputError("-o is for a table or a file; the label of a sentence is printed.")
         _print_labels(model, inputs)
         return
-    if output is not None:
-        from genpool.jobs.tables import require_prediction_suffix
-
-        require_prediction_suffix(output)
     columns = {"first": first, "second": second, "label": label, "encoding": encoding}
-    table_options = {**columns, "tokenized": tokenized}
-    if reader is ReaderName.TABLE and _is_lines(inputs[0]):
-        _refuse_table_options(table_options, settings)
-        classifier = _load(model)
-        data = _open_lines(inputs[0], classifier, bad_rows)
+    named = {**columns, "tokenized": tokenized}
+    if reader == "table" and _is_lines(inputs[0]):
+        from genpool.data import LinesReader
+
+        given = [f"--{name}" for name, value in {**named, "set": settings}.items() if value]
+        if given:
+            raise InputError(f"{', '.join(given)}: for tables; lines of text have no columns.")
+        classifier = _load(model, output)
+        is_pair = classifier.sentences_per_example == 2
+        data: Reader = LinesReader(inputs[0], is_pair=is_pair, bad_rows=bad_rows)
     else:
-        if reader is ReaderName.TABLE:
-            table_options["empty_texts"] = True
-        data = open_data(inputs[0], reader, False, bad_rows, settings, model, **table_options)
+        if reader == "table":
+            named["empty_texts"] = True
+        data = options.open_data(inputs[0], reader, False, bad_rows, settings, model, **named)
         split = data.choose_split(split)
         data.check(split)  # before the model is loaded, which takes longer
-        classifier = _load(model)
+        classifier = _load(model, output)
     from genpool.jobs.tables import predict_table
 
     table = predict_table(classifier, data, batch_size, split)
     _write(output, table, data)
-    report_skipped(data)
-    report_without_text(table)
-    if classifier.text.cut:
-        typer.echo(f"maximum length {classifier.text.max_length}: {classifier.text.cut}", err=True)
-    annotator = classifier.text.annotator
-    if annotator is not None:
-        typer.echo(f"{annotator.name}: {annotator.report()}", err=True)
+    options.report_skipped(data)
+    if table.without_text:
+        typer.echo(table.without_text_note, err=True)
+    options.report_cut(classifier.text)
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     """Returns the folder of a model, None for the embedded one, and DATA or the sentences."""
     inputs = list(arguments)
-    has_model = len(inputs) > 1 and (is_folder(inputs[0]) or not is_sentence(inputs[0]))
+    has_model = len(inputs) > 1 and (is_folder(inputs[0]) or not options.is_sentence(inputs[0]))
     model = inputs.pop(0) if has_model else None
-    sentences = sum(map(is_sentence, inputs))
+    sentences = sum(map(options.is_sentence, inputs))
     if len(inputs) != 1 and sentences < len(inputs):
         raise InputError(
             f"got {len(arguments)} arguments; expected [MODEL] DATA, or [MODEL] and a sentence in "
@@ -130,9 +113,12 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     return model, inputs
 
 
-def _load(model: str | None) -> PairClassifier | TextClassifier:
-    from genpool.jobs.tables import load_classifier
+def _load(model: str | None, output: Path | None = None) -> PairClassifier | TextClassifier:
+    """Loads the classifier, after a look at the name of the output."""
+    from genpool.jobs.tables import load_classifier, require_prediction_suffix
 
+    if output is not None:
+        require_prediction_suffix(output)
     return load_classifier(model)
 
 
@@ -159,23 +145,6 @@ def _print_labels(model: str | None, sentences: Sequence[str]) -> None:
 def _is_lines(data: str) -> bool:
     """Returns whether DATA has one text per line: standard input, or a text file."""
     return data == "-" or Path(uncompressed_name(Path(data))).suffix.lower() == ".txt"
-
-
-def _refuse_table_options(options: dict[str, str | bool | None], settings: object) -> None:
-    names = [f"--{name}" for name, value in options.items() if value]
-    names += ["--set"] if settings else []
-    if names:
-        raise InputError(f"{', '.join(names)}: for tables; lines of text have no columns.")
-
-
-def _open_lines(
-    source: str, classifier: PairClassifier | TextClassifier, bad_rows: BadRows
-) -> Reader:
-    from genpool.data import LinesReader
-
-    return LinesReader(
-        source, is_pair=classifier.sentences_per_example == 2, bad_rows=str(bad_rows)
-    )
 
 
 def _write(output: Path | None, table: TablePredictions, data: Reader) -> None:

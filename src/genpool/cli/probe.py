@@ -7,18 +7,7 @@ from typing import Annotated
 
 import typer
 
-from genpool.cli.table_options import (
-    BadRows,
-    BadRowsOption,
-    EncodingOption,
-    FirstOption,
-    LabelOption,
-    ReaderName,
-    ReaderOption,
-    SettingsOption,
-    open_data,
-    report_skipped,
-)
+from genpool.cli import options
 from genpool.errors import InputError
 
 
@@ -71,15 +60,16 @@ def probe(
             help="Folder of cached token states. Default: the user's cache, or GENPOOL_CACHE."
         ),
     ] = None,
-    reader: ReaderOption = ReaderName.TABLE,
-    first: FirstOption = None,
-    label: LabelOption = None,
-    encoding: EncodingOption = None,
-    settings: SettingsOption = None,
-    bad_rows: BadRowsOption = BadRows.ERROR,
+    reader: options.ReaderName = "table",
+    first: options.First = None,
+    label: options.Label = None,
+    encoding: options.Encoding = None,
+    settings: options.Settings = None,
+    bad_rows: options.BadRows = "error",
     seed: Annotated[
         int, typer.Option(min=0, help="Draws the batches, and the test rows where there are none.")
     ] = 0,
+    plugin: options.Plugin = None,
 ) -> None:
     """Compare poolings on the token states of a frozen encoder, and keep the classifiers.
 
@@ -93,12 +83,12 @@ def probe(
     """
     if (use is None) != (output is None):
         raise InputError("--use PROBE and -o FILE belong together: they predict the rows of DATA.")
-    rows = open_data(
+    rows = options.open_data(
         data, reader, use is None, bad_rows, settings, first=first, label=label, encoding=encoding
     )
     from genpool.probing.probe_table import ProbeOptions, predict_with_probe, probe_table
 
-    options = ProbeOptions(
+    chosen = ProbeOptions(
         encoder=encoder,
         poolings=tuple(pooling or ("all",)),
         heads=heads,
@@ -108,11 +98,11 @@ def probe(
     )
     try:
         if use is not None and output is not None:
-            count = predict_with_probe(use, rows, output, options)
+            count = predict_with_probe(use, rows, output, chosen)
             typer.echo(f"{count:,} rows: {output}")
         else:
-            typer.echo(probe_table(rows, options, out))
+            typer.echo(probe_table(rows, chosen, out))
     finally:
-        report_skipped(rows)
+        options.report_skipped(rows)
     if out is not None:
         typer.echo(f"probes, predictions and report: {out}")

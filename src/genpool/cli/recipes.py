@@ -1,14 +1,34 @@
-"""genpool recipes"""
+"""genpool recipes, and genpool demo: what the package contains."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from genpool.errors import FolderError
 from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text, recipe_title
+
+if TYPE_CHECKING:
+    from genpool.inference.explanation import PairExplanation
+
+SENTENCES = [
+    "A dog runs along the beach.",
+    "An animal is moving quickly by the sea.",
+    "The committee postponed its decision.",
+]
+PAIRS = [
+    ("A dog runs along the beach.", "An animal is outside."),
+    ("A dog runs along the beach.", "A dog is asleep."),
+    ("A dog runs along the beach.", "A dog chases a ball."),
+]
+NEXT = """Next:
+   genpool encode sentences.txt -o index/     vectors of a file, one sentence per line
+   genpool search index/ "a question"         the sentences closest to it
+   genpool serve                              the same in a browser, and over HTTP
+   genpool recipes                            what can be trained, on your data or others'
+   README.md                                  the same from Python, and much more"""
 
 app = typer.Typer(invoke_without_command=True)
 
@@ -68,3 +88,47 @@ def copy(
     except OSError as error:
         raise FolderError(f"{path} cannot be written: {error.strerror}") from error
     typer.echo(f"{path}: now train with it: genpool train {path} --data ...")
+
+
+def demo() -> None:
+    """Encode, compare, explain and classify a few sentences with the embedded models.
+
+    Example: genpool demo
+    """
+    import torch
+
+    from genpool.model import PairClassifier, SentenceEncoder
+
+    torch.set_num_threads(1)  # so few sentences gain nothing from a second thread
+    encoder = SentenceEncoder.from_pretrained()
+
+    typer.echo("1. Encode: one vector for each sentence\n")
+    vectors = encoder.encode(SENTENCES)
+    typer.echo(f"   {len(SENTENCES)} sentences -> {vectors.shape}\n")
+
+    typer.echo("2. Compare: cosines\n")
+    for sentence, row in zip(SENTENCES, encoder.similarity(vectors, vectors), strict=True):
+        cosines = "  ".join(f"{float(cosine):5.2f}" for cosine in row)
+        typer.echo(f"   {cosines}   {sentence}")
+
+    typer.echo("\n3. Explain: which words matter, to the vector and to each head of the pooling\n")
+    for line in str(encoder.explain(SENTENCES[0])).splitlines():
+        typer.echo("   " + line)
+
+    typer.echo("\n4. Classify: does the first sentence imply the second?\n")
+    classifier = PairClassifier.from_pretrained()
+    for premise, hypothesis in PAIRS:
+        pair = classifier.explain(premise, hypothesis)
+        typer.echo(f"   {premise}  ->  {hypothesis}  {_label_with_words(pair)}")
+    typer.echo("\n" + NEXT)
+
+
+def _label_with_words(pair: PairExplanation) -> str:
+    """Returns the label of a pair, and the word of either side that speaks most for it."""
+    if pair.prediction is None:
+        return ""
+    words = [
+        side.tokens[int(influence.argmax())].text
+        for side, influence in zip(pair.sentences, pair.prediction.influence, strict=True)
+    ]
+    return f"{pair.prediction.label}, because of {words[0]!r} and {words[1]!r}"

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from genpool.cli.stopping import stopping_in_words
+from genpool.cli import options
+from genpool.cli.terminal import stop_with_message
 from genpool.errors import InputError
 
 
@@ -37,6 +38,7 @@ def reproduce(
         str | None, typer.Option(help="Sentence of figure 3 instead of the paper's.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    plugin: options.Plugin = None,
 ) -> None:
     """Train the models of the paper's tables and figures and write a report.
 
@@ -58,7 +60,7 @@ def reproduce(
             typer.echo(f"report: {write_report(reproduction, sentence)}")
         return
     folder = out or Path(f"reproduction-{scale}")
-    with stopping_in_words("stopped; the same command continues, and trains nothing twice"):
+    with stop_with_message("stopped; the same command continues, and trains nothing twice"):
         failures = run(what, folder, scale, data, jobs, only, sentence, not quiet)
     typer.echo(f"report: {folder / 'report.md'}")
     if failures:

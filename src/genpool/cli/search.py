@@ -1,4 +1,4 @@
-"""genpool search"""
+"""genpool search, and genpool index: look at an index, delete rows, make lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genpool.errors import InputError
+from genpool.cli import options
+from genpool.errors import InputError, counted
 
 if TYPE_CHECKING:
     from genpool.inference.sentence_vectors import SentenceVectors
@@ -22,9 +23,7 @@ QUERIES_TOGETHER = 64
 
 
 def search(
-    folder: Annotated[
-        Path, typer.Argument(metavar="INDEX", help="A folder made by encode -o INDEX/.")
-    ],
+    folder: options.IndexArgument,
     query: Annotated[str, typer.Argument(help="A sentence; - reads one per line.")],
     model: Annotated[
         Path | None, typer.Option(help="Folder of the model. Default: the one that made INDEX.")
@@ -42,6 +41,7 @@ def search(
         bool, typer.Option("--exact", help="Compare all rows, even if INDEX has lists.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per query.")] = False,
+    plugin: options.Plugin = None,
 ) -> None:
     """Print the sentences closest to a query: cosine, row (from 0), sentence, columns.
 
@@ -114,3 +114,58 @@ def _as_text(query: str, hits: Iterable[Hit], many: bool) -> Iterator[str]:
         columns = [f"{name}={value}" for name, value in hit.values.items()]
         fields = [f"{hit.score:.4f}", str(hit.row), hit.sentence, *columns]
         yield "\t".join(" ".join(field.splitlines()) for field in fields)
+
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def change() -> None:
+    """Look at an index, delete rows, or prepare it for fast searches.
+
+    Example: genpool index info index
+    """
+
+
+@app.command()
+def info(folder: options.IndexArgument) -> None:
+    """Print what an index holds: rows, dimensions, columns, lists, and its model.
+
+    Example: genpool index info index
+    """
+    from genpool.search import SearchIndex
+
+    card = SearchIndex.open(folder).card
+    typer.echo(f"rows:        {card.rows:,}")
+    typer.echo(f"dimensions:  {card.dim:,}{', of length 1' if card.normalized else ''}")
+    names = [f"{name} (id)" if name == card.id else name for name in card.columns]
+    typer.echo(f"columns:     {', '.join(names) or 'none'}")
+    typer.echo(f"lists:       {f'{card.lists:,}' if card.lists else 'none: searches are exact'}")
+    typer.echo(f"model:       {card.model}")
+
+
+@app.command()
+def delete(
+    folder: options.IndexArgument,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the rows to delete.")],
+) -> None:
+    """Delete the rows with these ids; the index was made with encode --id COLUMN.
+
+    Example: genpool index delete index a1 a2
+    """
+    from genpool.search import delete_rows
+
+    typer.echo(f"deleted {counted(delete_rows(folder, ids), 'row')} of {folder}")
+
+
+@app.command()
+def build(folder: options.IndexArgument) -> None:
+    """Make lists of similar rows, for approximate searches of large indexes (extra faiss).
+
+    A search then reads a few lists instead of all rows; search --exact still reads all of them.
+
+    Example: genpool index build index
+    """
+    from genpool.search import build_lists
+
+    typer.echo(f"{folder}: {build_lists(folder):,} lists")

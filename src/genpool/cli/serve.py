@@ -1,4 +1,4 @@
-"""genpool serve"""
+"""genpool serve and genpool export: a model for other programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from genpool.cli import options
 
 #: addresses that only this machine can reach
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -31,6 +33,7 @@ def serve(
     log_level: Annotated[
         str, typer.Option(help="warning, or info for a line per request.")
     ] = "warning",
+    plugin: options.Plugin = None,
 ) -> None:
     """Answer over HTTP: vectors, similarities, labels, explanations, and a page that shows them.
 
@@ -52,3 +55,36 @@ def serve(
         typer.echo(f"serving at {address} (Ctrl-C stops)")
 
     run(app, host, port, ready, log_level)
+
+
+def export(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="[MODEL] OUT. OUT is the folder to write; an earlier export is replaced."
+        ),
+    ],
+    int8: Annotated[
+        bool, typer.Option("--int8", help="8-bit weights: smaller, slightly less exact.")
+    ] = False,
+    plugin: options.Plugin = None,
+) -> None:
+    """Export a sentence encoder as an ONNX graph, after comparing it with PyTorch.
+
+    Without MODEL, the embedded encoder is exported; of a classifier, its encoder. MODEL may also be
+    a folder of sentence-transformers with genpool's pooling.
+
+    Example: genpool export runs/rules/best onnx-model
+    """
+    from genpool.integrations.load_encoder import load_encoder
+    from genpool.integrations.onnx import export as export_model
+
+    model, output = options.split_model_argument("OUT", paths)
+    encoder = load_encoder(model)
+    done = export_model(encoder, output, int8)
+    checked = (
+        f"smallest cosine to PyTorch {1 - done.difference:.5f}"
+        if int8
+        else f"largest difference from PyTorch {done.difference:.1e}"
+    )
+    typer.echo(f"vectors of {encoder.output_dim:,} dimensions, {checked}: {output}")

@@ -1,13 +1,19 @@
-"""What is printed on a terminal: reports as plain text, in characters that the terminal has."""
+"""The terminal: reports as plain text, in characters that it has; Ctrl-C ends with a message."""
 
 from __future__ import annotations
 
 import codecs
 import io
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
+from types import FrameType
+
+from genpool.errors import Stopped
 
 _HANDLER = "genpool.replace"
 #: what is printed instead of the shades of `genpool explain`
@@ -37,8 +43,7 @@ def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
 def plain_tables(markdown: str) -> str:
     """Returns a report for people: the columns of its tables in line, and no marks of Markdown.
 
-    Args:
-        markdown: text with tables as `genpool.disk.markdown.markdown_table` makes them.
+    Its tables are those of `genpool.disk.markdown.markdown_table`.
 
     Example:
         >>> print(plain_tables("| label | rows |\\n|---|---:|\\n| yes | 12 |"))
@@ -72,3 +77,22 @@ def _align(lines: Sequence[str]) -> list[str]:
 def _cells(line: str) -> list[str]:
     cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
     return [cell.strip().replace("\\|", "|").replace("**", "") for cell in cells]
+
+
+@contextmanager
+def stop_with_message(message: str) -> Iterator[None]:
+    """Turns Ctrl-C and SIGTERM into an error: `message`, unless the interrupt has its own."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    # Only the main thread may set a handler.
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, interrupt) if in_main_thread else None
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise Stopped(str(stop) or message) from None
+    finally:
+        if in_main_thread:
+            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)

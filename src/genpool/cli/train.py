@@ -1,4 +1,4 @@
-"""genpool train"""
+"""genpool train and genpool distil"""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from typing import Annotated
 
 import typer
 
-from genpool.cli.table_options import (
-    EncodingOption,
-    FirstOption,
-    LabelOption,
-    ScoreOption,
-    SecondOption,
-)
+from genpool.cli import options
 
 
 def train(
@@ -57,17 +51,18 @@ def train(
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Do not score the test splits.")
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that stopped.")] = False,
-    first: FirstOption = None,
-    second: SecondOption = None,
-    label: LabelOption = None,
-    score: ScoreOption = None,
-    encoding: EncodingOption = None,
+    resume: options.Resume = False,
+    first: options.First = None,
+    second: options.Second = None,
+    label: options.Label = None,
+    score: options.Score = None,
+    encoding: options.Encoding = None,
     bad_rows: Annotated[
         str | None,
         typer.Option(metavar="error|skip", help="Stop at a bad row, or count it and leave it out."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Do not show progress.")] = False,
+    quiet: options.Quiet = False,
+    plugin: options.Plugin = None,
 ) -> None:
     """Train a model.
 
@@ -84,7 +79,7 @@ def train(
     from genpool.training.selection import select as select_run
 
     text = recipe_text(recipe if start is None else start_recipe(recipe, start))
-    options = {
+    chosen_settings = {
         "start.model": start,
         "start.freeze": freeze,
         "data.task": task,
@@ -95,7 +90,7 @@ def train(
         "reader.encoding": encoding,
         "reader.bad_rows": bad_rows,
     }
-    values = {key: value for key, value in options.items() if value}
+    values = {key: value for key, value in chosen_settings.items() if value}
     overrides = set_ or []
     folder = out or Path("runs") / Path(recipe).stem
     if select:
@@ -114,3 +109,38 @@ def train(
         typer.echo(f"report: {folder / report}")
         typer.echo(f"model:  {model}{chosen}")
     end_process_group()
+
+
+def distil(
+    recipe: Annotated[str, typer.Argument(help="A recipe of the package, or a .toml file.")],
+    data: Annotated[Path, typer.Option(help="Folder that contains the files of the corpus.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run. Default: runs/RECIPE.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting, section.key=value. Repeatable.")
+    ] = None,
+    resume: options.Resume = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the teacher's vectors, which runs may share. Default: OUT/teacher."
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+    plugin: options.Plugin = None,
+) -> None:
+    """Train a small encoder to return the vectors of a large one.
+
+    Example: genpool distil embedded --data DATA --set vectors.path=glove.840B.300d.zip
+    """
+    from genpool.distillation import distil as run
+    from genpool.distillation import read_distillation
+    from genpool.recipes import recipe_text
+
+    settings = read_distillation(recipe_text(recipe), set_ or (), recipe)
+    folder = out or Path("runs") / Path(recipe).stem
+    best = run(settings, data, folder, resume, cache, not quiet)
+    for name, value in best.items():
+        typer.echo(f"{name}: {value:.4f}" if isinstance(value, float) else f"{name}: {value}")
+    typer.echo(f"model: {folder / 'best'}")

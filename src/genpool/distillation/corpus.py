@@ -11,16 +11,21 @@ import random
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from genpool.data.sentences import read_sentences
-from genpool.distillation.mixture import OTHERS, Mixture, read_counts, take_mixture
 from genpool.errors import ConfigError, DataError
 
 #: sentences that belong together
 Group = list[str]
+#: keeps a sentence as it is learned, or returns None for one that is left out
+Keep = Callable[[str], str | None]
+
+#: the source of a count that is for all sources without one of their own
+OTHERS = "*"
 
 WORDNET_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 
@@ -70,28 +75,17 @@ class CorpusSettings:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences to learn from, and others of the same sources.
-
-    Attributes:
-        groups: to learn from.
-        held_out: never learned, by source, to score the student on.
-    """
+    """Groups to learn from, and sentences by source that are never learned, but scored."""
 
     groups: list[Group]
     held_out: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
-    """Returns all groups; no sentence occurs twice, and no excluded one at all.
+    """Returns all groups of files below `data`; no sentence occurs twice, and no excluded one.
 
-    Args:
-        settings: which sentences.
-        data: the folder below which the files are.
-        seed: decides which of the long texts are used. Default: 0.
-
-    Raises:
-        ConfigError: an entry of the settings is malformed.
-        DataError: a file cannot be read, or the corpus is empty.
+    The seed decides which of the long texts are used. ConfigError for an entry of the settings that
+    is malformed, DataError for a file that cannot be read or an empty corpus.
     """
     seen = {
         comparison_key(sentence)
@@ -138,6 +132,72 @@ def _read_mixture(settings: CorpusSettings, data: Path, seen: set[str]) -> Mixtu
     counts = read_counts(settings.counts) or {OTHERS: sys.maxsize}
     skip = read_counts(settings.skip, "corpus.skip")
     return take_mixture(_rows(settings.mixed, data), counts, settings.held_out, keep, skip)
+
+
+@dataclass
+class Mixture:
+    """Sentences to learn from in the order of a table, and those held out, by source."""
+
+    sentences: list[str] = field(default_factory=list)
+    held_out: dict[str, list[str]] = field(default_factory=dict)
+
+
+def read_counts(entries: Iterable[str], setting: str = "corpus.counts") -> dict[str, int]:
+    """Returns the counts of "SOURCE=COUNT" entries; ConfigError with every malformed one."""
+    counts, problems = {}, []
+    for entry in entries:
+        source, equals, count = entry.rpartition("=")
+        if not (equals and source and count.isdigit()):
+            problems.append(f"{setting} has {entry!r}; expected SOURCE=COUNT, or *=COUNT.")
+        else:
+            counts[source] = int(count)
+    if problems:
+        raise ConfigError(problems)
+    return counts
+
+
+def take_mixture(
+    rows: Iterable[tuple[str, ...]],
+    counts: dict[str, int],
+    held_out: int,
+    keep: Keep,
+    skip: Mapping[str, int] | None = None,
+) -> Mixture:
+    """Returns the first sentences of every source: `held_out` to score the student on, then `skip`
+    that are passed over, then `counts` to learn from.
+
+    `rows` are source and sentence. No more of them are read than needed, as long as every source
+    has a count of its own.
+    """
+    skip = skip or {}
+    mixture, taken, skipped = Mixture(), Counter[str](), Counter[str]()
+    for source, text in _until_full(rows, counts, taken):
+        wanted = counts.get(source, counts.get(OTHERS, 0))
+        dev = mixture.held_out.setdefault(source, []) if wanted else []
+        if not wanted or taken[source] >= wanted:
+            continue
+        kept = keep(text)
+        if kept is None:
+            continue
+        if len(dev) < held_out:
+            dev.append(kept)
+            continue
+        if skipped[source] < skip.get(source, skip.get(OTHERS, 0)):
+            skipped[source] += 1
+            continue
+        mixture.sentences.append(kept)
+        taken[source] += 1
+    return mixture
+
+
+def _until_full(
+    rows: Iterable[tuple[str, ...]], counts: dict[str, int], taken: Counter[str]
+) -> Iterator[tuple[str, str]]:
+    for number, row in enumerate(rows):
+        is_checked = OTHERS not in counts and number % 1024 == 0
+        if is_checked and all(taken[source] >= count for source, count in counts.items()):
+            return
+        yield row[0], row[1]
 
 
 def _split_limit(entry: str) -> tuple[str, int | None]:

@@ -1,12 +1,13 @@
-"""A distillation run: one step, one evaluation, and its end."""
+"""A distillation: its run, step by step, with evaluations and checkpoints."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,16 +16,28 @@ import torch
 from torch import Tensor, nn
 
 from genpool.disk.row_cache import HalfRows
-from genpool.distillation.agreement import agreement_by_source
-from genpool.distillation.corpus import Group, corpus_fingerprint
-from genpool.distillation.loss import distillation_loss
-from genpool.distillation.neighbours import cut_batches, neighbour_order
-from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
+from genpool.distillation.corpus import Group, corpus_fingerprint, read_corpus
+from genpool.distillation.lesson import (
+    Targets,
+    agreement_by_source,
+    cut_batches,
+    distillation_loss,
+    group_batches,
+    neighbour_order,
+)
+from genpool.distillation.settings import (
+    DistillationLoopSettings,
+    DistillationSettings,
+    require_trainable,
+)
 from genpool.distillation.student import prepare_student
+from genpool.distillation.teachers import teacher_vectors
 from genpool.errors import DataError, TrainingError
 from genpool.jobs.evaluate import evaluate_similarity
 from genpool.model import SentenceEncoder
+from genpool.progress import progress
 from genpool.saving.quantization import is_table
+from genpool.training.loop import catch_interrupts
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (
     ResumableRun,
@@ -37,14 +50,8 @@ from genpool.training.state import (
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a student learns, and what it is scored on besides the dev table.
-
-    Attributes:
-        groups: the sentences, in groups.
-        vectors: (sentences, dim), the vectors to learn.
-        held_out: sentences that are not learned, by source. Default: none.
-        held_out_vectors: (held-out sentences, dim). Default: none.
-    """
+    """What a student learns, and what it is scored on besides the dev table: groups of sentences
+    with the vectors (sentences, dim) to learn, and held-out ones by source with theirs."""
 
     groups: list[Group]
     vectors: HalfRows
@@ -64,25 +71,18 @@ class EpochProgress:
 
 @dataclass
 class DistillationState(SavedState):
-    """The state of a distillation run.
-
-    Attributes:
-        under_way: what has been done of the current epoch.
-        best: the line of metrics of the best epoch so far.
-    """
+    """The state of a run: what has been done of the epoch, and the metrics of the best one."""
 
     under_way: EpochProgress = field(default_factory=EpochProgress)
     best: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
-        values = {**saved, "under_way": EpochProgress(**saved["under_way"])}
-        values.pop("sentences", None)  # genpool 0.1 saved it in place of a fingerprint
-        return cls(**values)
+        return cls(**{**saved, "under_way": EpochProgress(**saved["under_way"])})
 
 
 class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
-    """A student in training: its parts are called by `genpool.distillation.loop`."""
+    """A student in training; `distil` calls its parts."""
 
     def __init__(
         self,
@@ -137,11 +137,11 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
                 "--set training.learning_rate=..."
             )
         self._update(loss)
-        progress = self.state.under_way
-        progress.loss += float(loss.detach()) * len(batch)
-        progress.batches += 1
-        progress.sentences += len(batch)
-        progress.seconds += time.monotonic() - began
+        under_way = self.state.under_way
+        under_way.loss += float(loss.detach()) * len(batch)
+        under_way.batches += 1
+        under_way.sentences += len(batch)
+        under_way.seconds += time.monotonic() - began
         self.state.step += 1
 
     def _loss(self, batch: list[int]) -> Tensor:
@@ -220,24 +220,90 @@ def _score(line: dict[str, Any]) -> float:
     return float(sum(scores) / len(scores)) if scores else float(line["epoch"])
 
 
-def group_batches(groups: list[Group], size: int, order: Iterable[int]) -> Iterator[list[int]]:
-    """Yields batches of sentence positions: whole groups in this order, `size` sentences or more.
-
-    A batch ends with the group that fills it.
-    """
-    starts = np.cumsum([0, *map(len, groups)]).tolist()
-    batch: list[int] = []
-    for group in order:
-        batch += range(starts[group], starts[group + 1])
-        if len(batch) >= size:
-            yield batch
-            batch = []
-    if len(batch) > 1:  # a single sentence has no similarities
-        yield batch
-
-
 def learning_rate_factor(step: int, steps: int, settings: DistillationLoopSettings) -> float:
     """Returns the factor of the learning rate: it rises linearly, then falls linearly to zero."""
     if step < settings.warm_up:
         return (step + 1) / settings.warm_up
     return max(0.0, (steps - step) / max(1, steps - settings.warm_up))
+
+
+def distil(
+    settings: DistillationSettings,
+    data: str | Path,
+    out: str | Path,
+    resume: bool = False,
+    cache: str | Path | None = None,
+    show_progress: bool = True,
+) -> dict[str, Any]:
+    """Trains a student to return the vectors of teachers, and saves it in `out`/best.
+
+    Args:
+        settings: the settings of a recipe, as `read_distillation` returns them.
+        data: folder below which the files of the corpus are.
+        out: folder of the run, which is created. It may exist if it is empty or, with `resume`,
+            holds the same run.
+        resume: continue a run that stopped, from its newest checkpoint. Default: False.
+        cache: folder of the teachers' vectors, which several runs can share.
+            Default: None, for `out`/teacher.
+        show_progress: print progress on standard error. Default: True.
+
+    Returns:
+        The metrics of the best epoch: "epoch", "step", "loss", "seconds" and, with a dev table,
+        "dev_spearman"; with held-out sentences, "agreement" and "worst_agreement".
+
+    Raises:
+        ConfigError, DataError: settings or data that cannot be used.
+        TrainingError: the folder is in use or holds another run, the run was trained on other data,
+            or the loss is not finite.
+        Interrupted: Ctrl-C or SIGTERM; the state is saved for `resume`.
+
+    Example:
+        >>> settings = read_distillation(recipe_text("embedded"))
+        >>> best = distil(settings, "data", "runs/embedded")
+        >>> student = SentenceEncoder.from_pretrained("runs/embedded/best")
+    """
+    require_trainable(settings)
+    folder = RunFolder(out)
+    folder.check(settings, resume)
+    corpus = read_corpus(settings.corpus, Path(data), settings.training.seed)
+    sentences = [sentence for group in corpus.groups for sentence in group]
+    held_out = [sentence for group in corpus.held_out.values() for sentence in group]
+    about = {"data": str(data), "sentences": len(sentences)}
+    with folder.held(settings, resume, about):
+        vector_folder = Path(cache) if cache is not None else folder.path / "teacher"
+        vectors = [
+            teacher_vectors(
+                name, held_out + sentences, vector_folder, settings.teacher, show_progress
+            )
+            for name in settings.teacher.models
+        ]  # of every teacher: (held-out and other sentences, dim)
+        first = len(held_out)
+        targets = Targets.fit([part[first:] for part in vectors], settings.teacher)
+        lesson = Lesson(
+            corpus.groups,
+            targets.apply([part[first:] for part in vectors]),
+            corpus.held_out,
+            targets.apply([part[:first] for part in vectors]),
+        )
+        run = DistillationRun(settings, Path(data), folder, lesson, show_progress)
+        if resume:
+            run.resume()
+        _run_epochs(run)
+        return run.finish()
+
+
+def _run_epochs(run: DistillationRun) -> None:
+    """Steps, evaluates and saves until the epochs are over."""
+    state, settings = run.state, run.settings.training
+    with catch_interrupts() as interrupted:
+        while state.epoch < settings.epochs:
+            title, earlier = f"epoch {state.epoch + 1}", state.under_way.sentences
+            with progress(title, len(run.vectors), run.shown, earlier=earlier) as done:
+                for batch in islice(run.epoch_batches(), state.under_way.batches, None):
+                    run.step(batch)
+                    done(len(batch))
+                    run.save_if_due(settings.save_minutes)
+                    if interrupted():
+                        run.interrupt()
+            run.evaluate()
+            run.save()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from genpool.disk.row_cache import HalfRows
-from genpool.distillation.loss import aligned_directions, leading_directions
+from genpool.distillation.lesson import aligned_directions, leading_directions
 from genpool.distillation.settings import DistillationSettings
 from genpool.errors import ConfigError
 from genpool.model import SentenceEncoder
@@ -24,15 +24,8 @@ ALIGNED_SENTENCES = 20_000
 
 @dataclass
 class PreparedStudent:
-    """A student and what it is trained on.
-
-    Attributes:
-        model: the encoder.
-        table: the words of the corpus.
-        rows: the sentences, as places in the table.
-        axes: (teacher dim, student dim), by which the teacher's vectors are multiplied.
-        notes: what the model card says about the preparation.
-    """
+    """A student, the sentences it is trained on as rows of a word table, the axes (teacher dim,
+    student dim) by which the teacher's vectors are multiplied, and notes for the model card."""
 
     model: SentenceEncoder
     table: WordTable
@@ -46,13 +39,8 @@ def prepare_student(
 ) -> PreparedStudent:
     """Returns a student with initial weights, or the one that `training.start` names.
 
-    Args:
-        settings: the settings of the run.
-        sentences: the corpus.
-        vectors: the teacher's vectors of it, (sentences, dim).
-
-    Raises:
-        ConfigError: the student's vectors would have more dimensions than the teacher's.
+    `vectors` are those of the teacher, (sentences, dim). ConfigError if the student's would have
+    more dimensions.
     """
     notes = {"sentences": f"{len(sentences):,}"}
     is_new = settings.training.start is None
@@ -115,12 +103,8 @@ def turn_to_leading_axes(projection: nn.Linear, axes: Tensor, vectors: HalfRows)
     """Rotates the projection of a student to the axes of the largest variance, which are returned.
 
     The student's cosines stay the same. Its first dimensions say most about the new teacher too,
-    which its vectors need to be truncated.
-
-    Args:
-        projection: the last layer of the student; its weights are changed.
-        axes: (teacher dim, student dim), the axes that it has learned.
-        vectors: the teacher's vectors, (sentences, teacher dim).
+    which its vectors need to be truncated. `axes` (teacher dim, student dim) are those that it has
+    learned, `vectors` (sentences, teacher dim) those of the new teacher.
     """
     leading = leading_directions(vectors, projection.out_features)  # (teacher dim, student dim)
     # The closest rotation: the two sets of axes may span different parts of the teacher's space.

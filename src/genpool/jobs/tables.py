@@ -79,6 +79,11 @@ class TablePredictions:
         )
 
     @property
+    def without_text_note(self) -> str:
+        """Says how many rows lack a text."""
+        return f"rows without text, labelled by a blind guess: {self.without_text:,}"
+
+    @property
     def further_columns(self) -> FurtherColumns:
         """The columns of a prediction file after the labels: the scores, if any, and the texts."""
         return self.texts if self.scores is None else {SCORE_COLUMN: self.scores, **self.texts}

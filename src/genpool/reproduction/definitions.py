@@ -20,22 +20,16 @@ PENALTIES = ("parameter", "attention", "embedding")
 class System:
     """How a system differs from the recipe of its task.
 
-    Attributes:
-        overrides: settings; `{width}` is the width of one direction of the encoder, `{half}` and
-            `{double}` half and twice of it.
-        width: the published width, used at `--scale paper` in place of the task's.
-        published: further settings at `--scale paper`.
-        scaled: further settings at smaller scales.
-        reads_parses: whether its encoder reads syntax trees. Those of the official files are used
-            at `--scale paper`; at `--scale small` a parser makes them, at `--scale tiny` they are
-            balanced.
+    In the settings, `{width}` is the width of one direction of the encoder, `{half}` and `{double}`
+    half and twice of it. Syntax trees are those of the official files at `--scale paper`; at
+    `--scale small` a parser makes them, at `--scale tiny` they are balanced.
     """
 
     overrides: tuple[str, ...]
-    width: int = 0
-    published: tuple[str, ...] = ()
-    scaled: tuple[str, ...] = ()
-    reads_parses: bool = False
+    width: int = 0  # the published one, used at `--scale paper` in place of the scale's
+    published: tuple[str, ...] = ()  # further settings at `--scale paper`
+    scaled: tuple[str, ...] = ()  # further settings at smaller scales
+    reads_parses: bool = False  # whether its encoder reads syntax trees
 
     def overrides_at(self, scale: str, width: int) -> tuple[str, ...]:
         """Returns the settings at a scale, whose encoders have a width."""
@@ -115,23 +109,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of results.
+    """A row of results."""
 
-    Attributes:
-        title: as in the paper.
-        system: name of the system, in `SYSTEMS`.
-        paper: the paper's accuracies in percent, one for each column; empty where it has none.
-        penalty: "none", a penalty whose weight is chosen on the dev set, or "best" of all.
-        overrides: further settings of the row.
-        several_seeds: whether the row is run with several seeds, to show their spread.
-    """
-
-    title: str
-    system: str
-    paper: tuple[float, ...] = ()
-    penalty: str = NONE
-    overrides: tuple[str, ...] = ()
-    several_seeds: bool = False
+    title: str  # as in the paper
+    system: str  # in `SYSTEMS`
+    paper: tuple[float, ...] = ()  # its accuracies in percent, one for each column, if it has any
+    penalty: str = NONE  # or one whose weight is chosen on the dev set, or the best of all
+    overrides: tuple[str, ...] = ()  # further settings of the row
+    several_seeds: bool = False  # to show their spread
 
     @property
     def short_title(self) -> str:
@@ -141,16 +126,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table of the paper, or a figure, whose rows are not compared by tests.
-
-    Attributes:
-        baseline: title of the row that all others of a table are compared with by paired tests.
-    """
+    """A table of the paper, or a figure, whose rows are not compared by tests."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    baseline: str | None = None
+    baseline: str | None = None  # the row that all others of a table are compared with
 
     def row(self, title: str) -> Row:
         return next(row for row in self.rows if row.title == title)

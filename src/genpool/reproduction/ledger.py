@@ -19,29 +19,22 @@ from genpool.errors import FolderError
 from genpool.reproduction.definitions import NONE
 
 DONE, FAILED = "done", "failed"
+#: settings that have another name now, and the one by which keys know them: a model that took hours
+#: is not trained again for a name
+KEY_NAMES = {"encoder.parser": "text.parser"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One training run.
+    """One training run."""
 
-    Attributes:
-        scale: "paper", "small" or "tiny".
-        task: name of the task, such as "snli".
-        system: name of the system, such as "max".
-        recipe: the recipe that is trained.
-        overrides: settings put over the recipe, as `section.key=value`.
-        seed: seed of weights, order and dropout.
-        penalty: what keeps the heads apart, such as "attention 0.01", or "none".
-    """
-
-    scale: str
-    task: str
-    system: str
+    scale: str  # "paper", "small" or "tiny"
+    task: str  # such as "snli"
+    system: str  # such as "max"
     recipe: str
-    overrides: tuple[str, ...]
-    seed: int
-    penalty: str = NONE
+    overrides: tuple[str, ...]  # settings put over the recipe, as `section.key=value`
+    seed: int  # of weights, order and dropout
+    penalty: str = NONE  # what keeps the heads apart, such as "attention 0.01"
 
     @property
     def settings(self) -> dict[str, str]:
@@ -51,7 +44,9 @@ class Cell:
     @property
     def key(self) -> str:
         """Identifies the run: two cells of equal settings are one, whatever table asks for them."""
-        settings = sorted(self.settings.items())
+        settings = sorted(
+            (KEY_NAMES.get(name, name), value) for name, value in self.settings.items()
+        )
         content = [self.scale, self.task, self.recipe, settings, self.seed]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 

@@ -146,7 +146,7 @@ class Plan:
     ) -> Cell:
         """Returns one training run of a system on a task, with a penalty such as "attention 1"."""
         settings = self.scale.tasks[task]
-        changes = (*SYSTEMS[system].overrides_at(self.scale_name, settings.width), *overrides)
+        changes = (*SYSTEMS[system].overrides_at(self.scale_name, self.scale.width), *overrides)
         if penalty != NONE:
             name, weight = penalty.split()
             changes += (f"penalty.name={name}", f"penalty.weight={weight}")

@@ -84,12 +84,7 @@ OWN_QUESTIONS = "Comparisons on SNLI's test set that the paper does not make, an
 def write_report(reproduction: Reproduction, sentence: str | None = None) -> Path:
     """Writes report.md and report.html from the ledger, with what is there so far.
 
-    Args:
-        reproduction: the folder.
-        sentence: the sentence of figure 3; None: the paper's.
-
-    Returns:
-        The path of the Markdown page.
+    Returns the path of the Markdown page. The sentence is that of figure 3; None: the paper's.
     """
     results = Results(reproduction)
     figures = reproduction.out / FIGURES
@@ -156,7 +151,7 @@ def _smaller() -> str:
         for name, task in scale.tasks.items()
     }
     return SMALLER.format(
-        hidden=scale.tasks["snli"].width,
+        hidden=scale.width,
         tasks="; ".join(f"{task.title} for {name}" for name, task in scale.tasks.items()),
         lengths=" and ".join(settings[name]["text.max_length"] for name in ("yelp", "age")),
         epochs=settings["snli"]["training.epochs"],

@@ -44,14 +44,10 @@ class Worker:
 
 
 class Runner:
-    """Keeps worker processes busy until the plan needs nothing more.
+    """Keeps worker processes busy, one thread each, until the plan needs nothing more.
 
-    Args:
-        ledger: where finished and failed cells are entered.
-        jobs: number of cells that are trained at once, each on one thread.
-        folder: where the workers' log and the list of running cells are.
-        make_job: returns what a worker needs to know of a cell, or why it cannot be run.
-        say: prints a line for people.
+    `make_job` returns what a worker needs to know of a cell, or why it cannot be run. The folder
+    gets the workers' log and a list of the cells that are running.
     """
 
     def __init__(

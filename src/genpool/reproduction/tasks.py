@@ -21,44 +21,32 @@ from genpool.text import WordTokenizer
 class Task:
     """A data set and the settings in which all systems are trained on it.
 
-    Attributes:
-        title: what the report calls the data.
-        recipe: the recipe that every cell begins with.
-        overrides: settings that hold for all systems.
-        needs: files and folders below --data that must be there. Without `prepare`, the first is
-            what is trained on.
-        splits: the splits that are scored, by the name of their column.
-        width: width of one direction of the encoder.
-        prepare: makes the data in a folder of the reproduction, from the folder --data.
+    `needs` are files and folders below --data. The first of them is trained on, unless `prepare`
+    makes the data from the folder --data, in a folder of the reproduction.
     """
 
-    title: str
+    title: str  # what the report calls the data
     recipe: str
-    overrides: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()  # settings that hold for all systems
     needs: tuple[str, ...] = ()
-    splits: Mapping[str, str] = field(default_factory=lambda: {"test": "test"})
-    width: int = 300
     prepare: Callable[[Path, Path], None] | None = None
+    splits: Mapping[str, str] = field(default_factory=lambda: {"test": "test"})  # by column
 
 
 @dataclass(frozen=True)
 class Scale:
     """The tasks of a scale, and what is tried on their dev sets.
 
-    Attributes:
-        tasks: by name; every scale has the same names.
-        vectors: word vectors below --data; None where the recipes need none.
-        learning_rates: rates that are tried on SNLI before any comparison, for all systems and
-            tasks; empty: the recipes' own.
-        weights: weights of a penalty that are tried.
-        seeds: seeds of the rows whose spread is shown.
+    The learning rates are tried on SNLI before any comparison, for all systems and tasks; without
+    any, the recipes' own are used.
     """
 
-    tasks: Mapping[str, Task]
-    vectors: str | None = None
+    tasks: dict[str, Task]
+    width: int = 0  # of one direction of the encoders; at `--scale paper` each has its own
+    vectors: str | None = None  # word vectors below --data, if the recipes need any
     learning_rates: tuple[str, ...] = ()
-    weights: tuple[str, ...] = ("1", "1e-1", "1e-2", "1e-3", "1e-4")
-    seeds: int = 5
+    weights: tuple[str, ...] = ("1", "1e-1", "1e-2", "1e-3", "1e-4")  # of a penalty
+    seeds: int = 5  # of the rows whose spread is shown
 
 
 #: rows of MultiNLI dev matched that are dev set and in-domain test set; the rest is trained on
@@ -133,7 +121,7 @@ _NO_PENALTY = ("penalty.name=none",)
 _YELP_FILE = "yelp_academic_dataset_review.json"
 _PAPER = Scale(
     {
-        "snli": Task("SNLI", "snli", _NO_PENALTY, ("snli_1.0",), width=600),
+        "snli": Task("SNLI", "snli", _NO_PENALTY, ("snli_1.0",)),
         # The labels of MultiNLI's test sets are not public: the dev sets are scored, and the test
         # sets get submission files.
         "multinli": Task(
@@ -141,7 +129,7 @@ _PAPER = Scale(
             "multinli",
             _NO_PENALTY,
             ("multinli_1.0",),
-            {"in": "dev_matched", "cross": "dev_mismatched"},
+            splits={"in": "dev_matched", "cross": "dev_mismatched"},
         ),
         "yelp": Task("Yelp", "yelp", _NO_PENALTY, (_YELP_FILE,)),
         "age": Task("Age", "age", _NO_PENALTY, ("pan16",)),
@@ -168,27 +156,21 @@ _SMALL_TEXTS = (*_SMALL_SIZES, "training.batch_size=64", "reader.tokenized=true"
 _STARS_ROWS = 40_000
 _SMALL = Scale(
     {
-        "snli": Task(
-            "SNLI, 99,890 training pairs", "snli-small", _SMALL_NLI, ("snli",), width=_SMALL_WIDTH
-        ),
+        "snli": Task("SNLI, 99,890 training pairs", "snli-small", _SMALL_NLI, ("snli",)),
         "multinli": Task(
             "SNLI's training pairs and 7,815 rows of MultiNLI dev matched",
             "snli-small",
             (*_SMALL_NLI, 'data.test=["in","cross"]'),
             ("snli", "mnli"),
-            {"in": "in", "cross": "cross"},
-            _SMALL_WIDTH,
             mixed_nli,
+            {"in": "in", "cross": "cross"},
         ),
         "yelp": Task(
             "stars of clothing reviews, 40,000 training rows",
             "reviews-stars",
             (*_SMALL_TEXTS, f"data.train_rows={_STARS_ROWS}", "text.max_length=80"),
             ("reviews-stars",),
-            width=_SMALL_WIDTH,
-            prepare=lambda data, folder: tokenized_texts(
-                data / "reviews-stars", folder, _STARS_ROWS
-            ),
+            lambda data, folder: tokenized_texts(data / "reviews-stars", folder, _STARS_ROWS),
         ),
         "age": Task(
             "age of bloggers, three ranges, 68,485 training rows",
@@ -200,15 +182,14 @@ _SMALL = Scale(
                 "vocabulary.minimum_count=3",
             ),
             ("blogs-age",),
-            width=_SMALL_WIDTH,
-            prepare=lambda data, folder: tokenized_texts(data / "blogs-age", folder),
+            lambda data, folder: tokenized_texts(data / "blogs-age", folder),
         ),
     },
-    vectors="vectors/glove.840B.300d.subset.txt.xz",
+    _SMALL_WIDTH,
+    "vectors/glove.840B.300d.subset.txt.xz",
     learning_rates=("0.001", "0.002", "0.004"),
 )
 
-_TINY_WIDTH = 8
 _TINY_SIZES = (
     "embedding.word_dim=8",
     "embedding.character_maps=2",
@@ -223,29 +204,27 @@ _TINY_PAIRS = (*_TINY_SIZES, "reader.sizes=[300,60,60]")
 _TINY_TEXTS = (*_TINY_SIZES, "embedding.frozen=false", "vocabulary.minimum_count=1")
 _TINY = Scale(
     {
-        "snli": Task("pairs generated by rules", "rules", _TINY_PAIRS, width=_TINY_WIDTH),
+        "snli": Task("pairs generated by rules", "rules", _TINY_PAIRS),
         "multinli": Task(
             "pairs generated by rules, another seed",
             "rules",
             (*_TINY_PAIRS, "reader.seed=100"),
             splits={"in": "test", "cross": "test"},
-            width=_TINY_WIDTH,
         ),
         "yelp": Task(
             "the rule of a generated pair",
             "texts-scratch",
             _TINY_TEXTS,
-            width=_TINY_WIDTH,
             prepare=lambda _, folder: generated_texts(folder, seed=10),
         ),
         "age": Task(
             "the rule of a generated pair, another seed",
             "texts-scratch",
             _TINY_TEXTS,
-            width=_TINY_WIDTH,
             prepare=lambda _, folder: generated_texts(folder, seed=20),
         ),
     },
+    width=8,
     weights=("1", "1e-2"),
     seeds=2,
 )

@@ -34,21 +34,14 @@ class Difference:
     """How much one row is ahead of another in a column.
 
     Where both rows have several seeds, points and p-value are of all of them: a row of the test set
-    counts by the share of the seeds that are right. Otherwise they are of seed 0.
-
-    Attributes:
-        points: difference of the accuracies in points.
-        p_value: of the one-tailed paired t-test over the rows of the test set.
-        mcnemar_p_value: of McNemar's exact test, two-sided; always of seed 0, because the test
-            knows only right and wrong.
-        spread: standard deviation of a difference between single runs with different seeds, in
-            points; None where one of the rows has one seed.
+    counts by the share of the seeds that are right. Otherwise they are of seed 0. McNemar's test
+    knows only right and wrong, and is always of seed 0.
     """
 
     points: float
-    p_value: float
-    mcnemar_p_value: float
-    spread: float | None
+    p_value: float  # of the one-tailed paired t-test over the rows of the test set
+    mcnemar_p_value: float  # of the exact test, two-sided
+    spread: float | None  # in points: the deviation of a difference between runs of two seeds
 
     @property
     def verdict(self) -> str:

@@ -13,8 +13,7 @@ with _require_extra("the HTTP service", "serve"):
     import prometheus_client as _prometheus_client  # noqa: F401
     import uvicorn as _uvicorn  # noqa: F401
 
-from genpool.service.app import create_app
-from genpool.service.run import serve
+from genpool.service.app import create_app, serve
 from genpool.service.served_model import ServedModel
 from genpool.service.settings import ServiceSettings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from genpool.search import Hit
 from genpool.service.batcher import AbandonedError, Batcher, QueueFullError
-from genpool.service.metrics import Metrics
+from genpool.service.middleware import Metrics
 from genpool.service.problems import ServiceError, overloaded
 from genpool.service.served_model import EncodedSentence, ExplainedExample, ServedModel
 from genpool.service.settings import ServiceSettings
@@ -43,45 +44,45 @@ class Service:
     def __init__(self, model: ServedModel, settings: ServiceSettings) -> None:
         self.model, self.settings, self.metrics = model, settings, Metrics()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="genpool-model")
-        self._vectors: Batcher[str, EncodedSentence] = Batcher(
-            model.encode,
-            self._executor,
-            settings.batch_sentences,
-            settings.max_queued_sentences,
-            settings.window_seconds,
-            self.metrics.observe_batches("encode"),
-        )
-        self._labels: Batcher[list[str], NDArray[np.float32]] = Batcher(
-            model.classify,
-            self._executor,
-            settings.batch_sentences,
-            settings.max_queued_sentences,
-            settings.window_seconds,
-            self.metrics.observe_batches("classify"),
-        )
-        # Explanations gain nothing from each other, and one after the other leaves room between.
-        self._explanations: Batcher[list[str], ExplainedExample] = Batcher(
-            lambda examples: [model.explain(example) for example in examples],
-            self._executor,
-            1,
-            max(1, settings.max_queued_sentences // 64),
-            0.0,
-            self.metrics.observe_batches("explain"),
-        )
         # A search reads the whole index, which needs no model: on a thread of its own.
         self._search_executor = ThreadPoolExecutor(1, thread_name_prefix="genpool-search")
-        self._searches: Batcher[Query, list[Hit]] = Batcher(
-            self._find,
-            self._search_executor,
-            MAX_QUERIES,
-            settings.max_queued_sentences,
-            settings.window_seconds,
-            self.metrics.observe_batches("search"),
+        self._vectors: Batcher[str, EncodedSentence] = self._batcher("encode", model.encode)
+        self._labels: Batcher[list[str], NDArray[np.float32]] = self._batcher(
+            "classify", model.classify
         )
-        self.metrics.watch_queue("search", lambda: self._searches.queued)
-        self.metrics.watch_queue("encode", lambda: self._vectors.queued)
-        self.metrics.watch_queue("classify", lambda: self._labels.queued)
-        self.metrics.watch_queue("explain", lambda: self._explanations.queued)
+        self._searches: Batcher[Query, list[Hit]] = self._batcher(
+            "search", self._find, batch_items=MAX_QUERIES, executor=self._search_executor
+        )
+        # Explanations gain nothing from each other, and one after the other leaves room between.
+        self._explanations: Batcher[list[str], ExplainedExample] = self._batcher(
+            "explain",
+            lambda examples: [model.explain(example) for example in examples],
+            batch_items=1,
+            max_queued=max(1, settings.max_queued_sentences // 64),
+            window_seconds=0.0,
+        )
+
+    def _batcher(
+        self,
+        work: str,
+        process: Callable[[list[Item]], list[Result]],
+        batch_items: int | None = None,
+        max_queued: int | None = None,
+        window_seconds: float | None = None,
+        executor: ThreadPoolExecutor | None = None,
+    ) -> Batcher[Item, Result]:
+        """Returns the queue of one kind of work, with the limits of the settings by default."""
+        settings = self.settings
+        batcher = Batcher(
+            process,
+            executor or self._executor,
+            batch_items or settings.batch_sentences,
+            max_queued or settings.max_queued_sentences,
+            settings.window_seconds if window_seconds is None else window_seconds,
+            self.metrics.observe_batches(work),
+        )
+        self.metrics.watch_queue(work, lambda: batcher.queued)
+        return batcher
 
     def close(self) -> None:
         """Ends the threads of the service, after what they are doing."""
@@ -133,14 +134,7 @@ class Service:
         max_characters: int | None = None,
         max_texts: int | None = None,
     ) -> list[str]:
-        """Returns the texts; raises ServiceError if there are none, too many, or too long ones.
-
-        Args:
-            texts: the texts of one field of a request.
-            param: the name of the field.
-            max_characters: characters of a text. Default: None, the settings' limit.
-            max_texts: number of texts. Default: None, the settings' limit.
-        """
+        """Returns the texts of a field; raises ServiceError if there are too few, many or long."""
         if not texts:
             message = f"{param} is an empty list; expected one text or more."
             raise ServiceError(422, "empty_input", message, param)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,18 +17,16 @@ from genpool.evaluation import AccuracyReport
 from genpool.evaluation.similarity import ScoreReport
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.recipes import recipe_names, recipe_text
-from genpool.training.fit_inputs import Task, pair_examples, text_examples
+from genpool.text.validation import label_names, read_labels, read_pairs, read_scores, read_texts
 from genpool.training.loop import train_model
 from genpool.training.run import Run
 from genpool.training.run_folder import RunFolder, UnsavedRun
 from genpool.training.settings import SCRATCH, read_settings
 
+Task = Literal["label", "score"]
 Start = str | Path | SentenceEncoder | Classifier
-#: the recipe of each kind of classifier, and how its rows are checked
-RECIPES: dict[type[Classifier], tuple[str, Callable[[Any, Any, Task, str], list[Example]]]] = {
-    TextClassifier: ("texts", text_examples),
-    PairClassifier: ("pairs", pair_examples),
-}
+#: the recipe of each kind of classifier
+RECIPES: dict[type[Classifier], str] = {TextClassifier: "texts", PairClassifier: "pairs"}
 
 
 def fit(
@@ -51,12 +49,12 @@ def fit(
     """Trains a classifier on rows in memory; see `TextClassifier.fit` for the arguments."""
     if task not in ("label", "score"):
         raise InputError(unknown_name("task", task, ("label", "score")))
-    recipe, examples = RECIPES[kind]
-    splits = {"train": examples(rows, targets, task, "training")}
+    recipe = RECIPES[kind]
+    splits = {"train": read_examples(recipe, rows, targets, task, "training")}
     if dev is not None:
         if not isinstance(dev, tuple | list) or len(dev) != 2:
             raise InputError("dev is not a pair; expected dev=(texts, labels).")
-        splits["dev"] = examples(*dev, task, "dev")
+        splits["dev"] = read_examples(recipe, *dev, task, "dev")
     name, encoder = _start(start)
     values = {
         "start.model": name,
@@ -84,6 +82,26 @@ def fit(
     model = run.prepared.complete_model()
     model.report = FitReport.from_run(run)
     return model
+
+
+def read_examples(kind: str, rows: Any, targets: Any, task: Task, what: str) -> list[Example]:
+    """Returns "texts" or "pairs" and their labels or scores as examples.
+
+    `what` says for messages which rows they are: "training" or "dev".
+    """
+    sentences: Sequence[tuple[str, str | None]]
+    if kind == "pairs":
+        sentences = read_pairs(rows, f"the {what} pairs")
+    else:
+        sentences = [(text, None) for text in read_texts(rows, f"the {what} texts")]
+    if not sentences:
+        raise InputError(f"there are no {what} rows; expected at least two.")
+    name = f"the {what} {task}s"
+    if task == "score":
+        scores = read_scores(targets, len(sentences), name)
+        return [Example(None, *row, score=x) for row, x in zip(sentences, scores, strict=True)]
+    labels = label_names(read_labels(targets, len(sentences), name), name)
+    return [Example(label, *row) for row, label in zip(sentences, labels, strict=True)]
 
 
 def start_recipe(recipe: str, start: str) -> str:

@@ -265,11 +265,7 @@ class EncoderLoss:
 
 @dataclass(frozen=True)
 class ContrastiveLoss:
-    """Draws rows of one label together, on the input of the classifier.
-
-    With few rows every pair of them says something about the labels, which is why SetFit trains on
-    pairs; here all pairs of a batch are compared at once, beside the cross-entropy.
-    """
+    """Draws rows of one label together, on the input of the classifier, which helps with few."""
 
     weight: float
     temperature: float
@@ -306,20 +302,15 @@ def supervised_contrastive(vectors: Tensor, labels: Tensor, temperature: float) 
 class BatchShare:
     """The part of a batch that one of several processes computes at a time.
 
-    Attributes:
-        rows: the training rows to compute. Never empty: all processes have to meet at the
-            gradients, so a process without rows computes one and counts none.
-        count: how many of them count, 0 or `len(rows)`.
-        batch_size: the rows of the whole batch.
-        processes: how many processes share it.
-        parts: how many parts this process computes one after the other, whose gradients are added.
+    It is never empty: all processes have to meet at the gradients, so a process without rows
+    computes one and counts none.
     """
 
-    rows: NDArray[np.int64]
-    count: int
-    batch_size: int
-    processes: int
-    parts: int = 1
+    rows: NDArray[np.int64]  # of the training set
+    count: int  # of the rows that count, 0 or all
+    batch_size: int  # of the whole batch
+    processes: int  # that share it
+    parts: int = 1  # that this process computes one after the other, whose gradients are added
 
     def factor(self, term: LossTerm) -> float:
         """The factor of a term, so that the sum over parts and the average over processes is the
@@ -330,17 +321,11 @@ class BatchShare:
 
 @dataclass(frozen=True)
 class StepLoss:
-    """The loss of one step and its parts.
+    """The loss of one step and its parts."""
 
-    Attributes:
-        total: scalar tensor, what is differentiated.
-        entropy: scalar tensor, the cross-entropy summed over the examples that count.
-        terms: the extra terms, unscaled.
-    """
-
-    total: Tensor
-    entropy: Tensor
-    terms: list[LossTerm]
+    total: Tensor  # scalar, what is differentiated
+    entropy: Tensor  # scalar, the cross-entropy summed over the examples that count
+    terms: list[LossTerm]  # unscaled
 
 
 def step_loss(

@@ -42,30 +42,17 @@ MAX_NAMED_LABELS = 5
 
 @dataclass
 class Prepared:
-    """A model with initial weights, and everything it is trained and scored on.
-
-    Attributes:
-        model: The classifier.
-        table: The words of all splits.
-        train: The training rows.
-        dev: The rows that the best model is chosen on.
-        tests: Further splits to score once, at the end, by name; a split without labels gets
-            predictions only.
-        notes: What a person should know about the preparation: rows left out, coverage of vectors.
-        objective: What is learned: labels or scores.
-        words: The words of the data among those of the start model; None for new weights.
-        columns: The columns of a table that the training rows were read from, by their use.
-    """
+    """A model with initial weights, and everything it is trained and scored on."""
 
     model: Classifier
-    table: WordTable
+    table: WordTable  # the words of all splits
     train: Split
-    dev: Split
-    tests: dict[str, Split]
-    notes: dict[str, str]
+    dev: Split  # that the best model is chosen on
+    tests: dict[str, Split]  # scored once, at the end; without labels they get predictions only
+    notes: dict[str, str]  # for people: rows left out, coverage of vectors
     objective: Objective
-    words: DataWords | None = None
-    columns: dict[str, str] = field(default_factory=dict)
+    words: DataWords | None = None  # those of the data in the start model; None for new weights
+    columns: dict[str, str] = field(default_factory=dict)  # of a table, by their use
 
     def complete_model(self) -> Classifier:
         """Returns the model with all words of its start model; without one, the model itself."""

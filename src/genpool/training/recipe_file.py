@@ -38,15 +38,21 @@ def read_recipe(
     """
     tables = read_toml(text, source)
     listed = tables.get("plugins", [])
-    if plugins := list(plugins):
-        tables["plugins"] = listed = list(dict.fromkeys([*listed, *plugins]))
-    if isinstance(listed, list) and all(isinstance(module, str) for module in listed):
-        load_plugins(listed)  # what is not a list of names is reported with the other mistakes
+    if not isinstance(listed, list) or not all(isinstance(module, str) for module in listed):
+        raise ConfigError(f"plugins is {listed!r}; expected a list of module names.", source)
+    if listed := list(dict.fromkeys([*listed, *plugins])):
+        tables["plugins"] = listed
+        load_plugins(listed)
     problems = _remove_unusable(tables) + apply_overrides(tables, overrides, parts, values)
     try:
         settings = from_dict(cls, tables, parts)
     except ConfigError as error:
-        raise ConfigError(problems + error.problems, source) from None
+        unknown_parts = tuple(f"unknown {section} " for section in parts)
+        hint = f" The plugin {', '.join(listed)} is imported and does not register it."
+        for problem in error.problems:
+            is_missing = listed and problem.startswith(unknown_parts)
+            problems.append(problem + hint if is_missing else problem)
+        raise ConfigError(problems, source) from None
     problems += contradictions(settings)
     if problems:
         raise ConfigError(problems, source)

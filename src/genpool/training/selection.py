@@ -84,28 +84,11 @@ def select(
 ) -> Choice:
     """Trains a run for each combination of values and chooses the one with the best dev accuracy.
 
-    A combination that would repeat the model of an earlier one, because only the weight of a
-    penalty without effect differs, is not run. `selection.md` lists all combinations.
-
-    Args:
-        recipe: The text of the recipe.
-        overrides: Settings that all runs share, as "section.key=value".
-        selections: One or several "section.key=value,value,..."; several make a grid.
-        data: Folder or file of the data; None for a reader that generates it.
-        out: Folder for the runs, one subfolder each.
-        resume: Keep finished runs and continue the one that stopped. Default: False.
-        show_progress: Show progress on standard error. Default: True.
-        score_tests: Score the test splits with the chosen model. Default: True.
-        values: Settings that all runs share, as `read_settings` takes them. Default: none.
-        plugins: Modules that register classes, as `read_settings` takes them. Default: none.
-
-    Returns:
-        The choice; of equals the first. Under torchrun its results are empty in all processes but
-        the first.
-
-    Raises:
-        ConfigError: a selection or one of the combinations is wrong; nothing has been trained.
-        TrainingError: the folder holds runs of another selection.
+    A selection is "section.key=value,value,..."; several make a grid, with a folder in `out` for
+    each combination, and `selection.md` lists them. One that would repeat the model of an earlier
+    one, because only a penalty without effect differs, is not run. Of equals the first is chosen;
+    under torchrun, results are empty in all processes but the first. The other arguments are those
+    of `read_settings` and `train`; all combinations are checked before the first is trained.
     """
     axes = parse_selections([selections] if isinstance(selections, str) else selections)
 
@@ -143,11 +126,7 @@ def select(
 
 
 def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Returns the values of each setting: ["pooling.heads=1,5"] -> {"pooling.heads": ["1", "5"]}.
-
-    Raises:
-        ConfigError: with every text that is not a selection or repeats a setting.
-    """
+    """Returns the values of each setting, ["a.b=1,5"] -> {"a.b": ["1", "5"]}."""
     axes: dict[str, list[str]] = {}
     problems = []
     for text in texts:

@@ -168,17 +168,11 @@ def start_settings(
 
 @dataclass(frozen=True)
 class DataWords:
-    """The words of the data within the vocabulary of a start model.
+    """The words of the data within the vocabulary of a start model."""
 
-    Attributes:
-        text: the pipeline with all words: those of the start model, then the new ones.
-        table: (all words, word_dim), the vectors before training.
-        ids: (words of the data,), their ids in that table.
-    """
-
-    text: TextPipeline
-    table: Tensor
-    ids: Tensor
+    text: TextPipeline  # with all words: those of the start model, then the new ones
+    table: Tensor  # (all words, word_dim), the vectors before training
+    ids: Tensor  # (words of the data,), their ids in that table
 
     def select(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Returns the weights of a complete classifier with the words of the data alone."""

@@ -33,15 +33,11 @@ KEPT = 2
 
 
 class Decision(NamedTuple):
-    """What follows from an evaluation.
+    """What follows from an evaluation."""
 
-    `is_best`: the model is at least as good as the best so far; `restore`: go back to the best
-    weights; `stop`: end the training.
-    """
-
-    is_best: bool
-    restore: bool = False
-    stop: bool = False
+    is_best: bool  # the model is at least as good as the best so far
+    restore: bool = False  # go back to the best weights
+    stop: bool = False  # end the training
 
 
 @dataclass
@@ -88,19 +84,12 @@ class Schedule:
 
 @dataclass(kw_only=True)
 class SavedState:
-    """What every resumable run remembers; with the tensors, all that a checkpoint holds.
+    """What every resumable run remembers; with the tensors, all that a checkpoint holds."""
 
-    Attributes:
-        data: a fingerprint of the training data, so that a run is not continued on other data.
-        epoch: the epoch that comes next, or is under way.
-        step: the steps done so far.
-        metrics_length: the size of metrics.jsonl in bytes; later lines are dropped on resuming.
-    """
-
-    data: int = 0
-    epoch: int = 0
-    step: int = 0
-    metrics_length: int = 0
+    data: int = 0  # a fingerprint, so that a run is not continued on other data
+    epoch: int = 0  # that comes next, or is under way
+    step: int = 0  # done so far
+    metrics_length: int = 0  # of metrics.jsonl in bytes; later lines are dropped on resuming
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
@@ -110,36 +99,24 @@ class SavedState:
 
 @dataclass
 class Sums:
-    """Totals over the steps since the last evaluation.
-
-    `computed` counts the token positions that the layers computed, padding included.
-    """
+    """Totals over the steps since the last evaluation."""
 
     loss: float = 0.0
     correct: float = 0.0
     examples: float = 0.0
     tokens: float = 0.0
-    computed: float = 0.0
+    computed: float = 0.0  # token positions that the layers computed, padding included
     seconds: float = 0.0
 
 
 @dataclass
 class RunState(SavedState):
-    """The state of a training run.
-
-    Attributes:
-        schedule: learning rate, best dev accuracy and halvings.
-        step_in_epoch: the step of the epoch that comes next.
-        seconds: the time that steps and evaluations have taken so far.
-        stopped: whether the schedule has ended the run.
-        sums: totals since the last evaluation.
-        monitor: the penalty since the last evaluation.
-    """
+    """The state of a training run; `sums` and `monitor` are of the steps since an evaluation."""
 
     schedule: Schedule
-    step_in_epoch: int = 0
-    seconds: float = 0.0
-    stopped: bool = False
+    step_in_epoch: int = 0  # that comes next
+    seconds: float = 0.0  # that steps and evaluations have taken so far
+    stopped: bool = False  # by the schedule
     sums: Sums = field(default_factory=Sums)
     monitor: PenaltyMonitor = field(default_factory=PenaltyMonitor)
 

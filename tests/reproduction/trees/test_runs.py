@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.cli.explain import explain_sentences
 from genpool.config import TextSettings
 from genpool.data import Example
 from genpool.errors import DataError
-from genpool.jobs.explain import explain_sentences
 from genpool.jobs.tables import predict_table
 from genpool.reproduction.encoders import GumbelTreeEncoder
 from genpool.reproduction.trees import BinaryTrees, annotator, parse_brackets

@@ -20,9 +20,17 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("view", VIEWS)
+# Every view once; both widths and both schemes with the views that have the most on them.
+@pytest.mark.parametrize(
+    ("view", "width", "scheme"),
+    [
+        ("one", 1280, "light"),
+        ("compared", 390, "light"),
+        ("two", 390, "dark"),
+        ("label", 1280, "dark"),
+        ("search", 1280, "light"),
+    ],
+)
 def test_axe_finds_no_barriers(
     open_page: OpenPage, axe: str, view: str, width: int, scheme: str
 ) -> None:
@@ -31,13 +39,12 @@ def test_axe_finds_no_barriers(
     assert barriers(page, axe) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_barriers_in_an_error(open_page: OpenPage, axe: str, scheme: str) -> None:
+def test_axe_finds_no_barriers_in_an_error(open_page: OpenPage, axe: str) -> None:
     locked = {"error": {"message": "This service needs a key."}}
     page = open_page(
         ready="#problem",
         expected="Failed to load resource",
-        color_scheme=scheme,
+        color_scheme="dark",
         prepare=lambda page: page.route(
             "**/explain", lambda route: route.fulfill(status=401, json=locked)
         ),
@@ -201,17 +208,15 @@ def test_colours_differ_in_lightness_and_words_are_readable_on_them(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("blindness", BLINDNESS)
-def test_signs_are_told_apart_by_the_colour_blind(
-    open_page: OpenPage, blindness: str, scheme: str
-) -> None:
+def test_signs_are_told_apart_by_the_colour_blind(open_page: OpenPage, scheme: str) -> None:
     page = open_page(ONE, color_scheme=scheme)
     styles = page.evaluate(STYLES, [-0.75, -0.5, 0.5, 0.75])
     surfaces = np.array(styles["signed"])[:, 0]
-    seen = np.clip(linear(surfaces) @ np.array(BLINDNESS[blindness]).T, 0, 1) ** (1 / 2.2)
-    negative, positive = seen[:2], seen[2:]
-    distances = np.linalg.norm(negative[:, None] - positive[None], axis=-1)
-    assert distances.min() > 0.2  # black and white are 1.7 apart
+    for blindness, matrix in BLINDNESS.items():
+        seen = np.clip(linear(surfaces) @ np.array(matrix).T, 0, 1) ** (1 / 2.2)
+        negative, positive = seen[:2], seen[2:]
+        distances = np.linalg.norm(negative[:, None] - positive[None], axis=-1)
+        assert distances.min() > 0.2, blindness  # black and white are 1.7 apart
 
 
 def test_no_colours_are_needed_to_read_a_value(open_page: OpenPage) -> None:

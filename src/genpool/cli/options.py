@@ -1,0 +1,210 @@
+"""Arguments and options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from genpool.disk.files import is_file, is_folder, uncompressed_name
+from genpool.errors import ConfigError, DataError, InputError
+
+if TYPE_CHECKING:
+    from genpool.data.reader import Reader
+    from genpool.text import TextPipeline
+
+Argument = TypeVar("Argument")
+#: suffixes of the files that the commands read, apart from those of compression
+FILE_SUFFIXES = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
+#: a single word with one of them at its end is a sentence
+_SENTENCE_ENDS = (".", "!", "?")
+
+
+def _load_plugins(modules: list[str] | None) -> list[str] | None:
+    if modules:
+        from genpool.registry import load_plugins
+
+        load_plugins(modules)
+    return modules
+
+
+Plugin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="MODULE",
+        callback=_load_plugins,
+        is_eager=True,  # the other options may name what it registers
+        help="Import this module of yours, which registers poolings, encoders or readers. "
+        "Repeatable.",
+    ),
+]
+Model = Annotated[
+    Path | None, typer.Option("--model", help="Folder of a model. Default: the embedded encoder.")
+]
+IndexArgument = Annotated[
+    Path, typer.Argument(metavar="INDEX", help="A folder made by encode -o INDEX/.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that stopped.")]
+BadRows = Annotated[
+    str,
+    typer.Option(
+        "--bad-rows", metavar="error|skip", help="Stop at a bad row, or count it and leave it out."
+    ),
+]
+ReaderName = Annotated[
+    str,
+    typer.Option(
+        "--reader",
+        metavar="table|snli|multinli|yelp|age|hub",
+        help="What DATA is: your own table, the official files of SNLI, MultiNLI, Yelp or PAN "
+        "(age), the name of a data set on the Hugging Face hub, or what a reader of yours reads.",
+    ),
+]
+Split = Annotated[
+    str | None, typer.Option("--split", metavar="NAME", help="Split of DATA, if it has several.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="READER.KEY=VALUE",
+        help="An option of the reader, as for train: reader.seed=1. Repeatable.",
+    ),
+]
+First = Annotated[
+    str | None, typer.Option("--first", help="Column of the (first) sentence, in a table.")
+]
+Second = Annotated[
+    str | None, typer.Option("--second", help="Column of the second sentence, in a table.")
+]
+Label = Annotated[str | None, typer.Option("--label", help="Column of the gold label, in a table.")]
+Score = Annotated[str | None, typer.Option("--score", help="Column of the score, in a table.")]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Encoding of a table that is not UTF-8: cp1252, utf-16."
+    ),
+]
+Tokenized = Annotated[
+    bool, typer.Option("--tokenized", help="The table holds tokens joined by spaces.")
+]
+
+
+def split_names(names: str | None) -> list[str]:
+    """Returns the names of an option such as "a,b", without the spaces around them."""
+    if names is None:
+        return []
+    found = [name.strip() for name in names.split(",")]
+    if not all(found):
+        raise InputError(f"got {names!r}; expected names with commas between them, such as a,b.")
+    return found
+
+
+def split_model_argument(last: str, paths: Sequence[Argument]) -> tuple[Argument | None, Argument]:
+    """Returns the two arguments [MODEL] LAST; None is the embedded model."""
+    if not 1 <= len(paths) <= 2:
+        raise InputError(f"got {len(paths)} paths; expected [MODEL] {last}.")
+    return paths[0] if len(paths) == 2 else None, paths[-1]
+
+
+def is_sentence(text: str) -> bool:
+    """Returns whether an argument that may be a sentence or a file is meant as a sentence."""
+    if is_file(text) or is_folder(text):
+        return False
+    if Path(uncompressed_name(Path(text))).suffix.lower() in FILE_SUFFIXES:
+        return False
+    one_word = text.split() == [text]
+    return not one_word or (text.endswith(_SENTENCE_ENDS) and not text.startswith("."))
+
+
+def require_sentence(text: str) -> None:
+    """Raises an error if an argument is not UTF-8, or is the name of a file, existing or not."""
+    if is_file(text):
+        raise DataError('is a file; expected a sentence, in quotes: "A man sleeps."', text)
+    require_sentence_or_file(text)
+
+
+def require_sentence_or_file(text: str) -> None:
+    """Raises an error if an argument is neither a sentence nor an existing file.
+
+    The name of a file that does not exist is an error, too: nobody means it as a sentence.
+    """
+    if is_file(text):
+        return
+    one_word = text.split() == [text]
+    if one_word and Path(uncompressed_name(Path(text))).suffix.lower() in FILE_SUFFIXES:
+        raise DataError("there is no such file, and it is not a sentence; check the name", text)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        # Python has such bytes of an argument as lone surrogates.
+        shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        raise InputError(
+            f'"{shown}" is not UTF-8 text, from character {error.start + 1} on; set your terminal '
+            "to UTF-8, or put the sentence into a UTF-8 file."
+        ) from None
+
+
+def open_data(
+    path: str,
+    reader: str,
+    labelled: bool,
+    bad_rows: str,
+    settings: Sequence[str] | None,
+    model: str | None = None,
+    **columns: str | bool | None,
+) -> Reader:
+    """Returns the reader of a data set, with the options of the command line.
+
+    Unless `labelled`, rows need no gold label. `settings` are the values of --set. A table may have
+    the columns that `model` was trained on. Of `columns`, None and False are not passed on.
+    """
+    from genpool.data.columns import read_trained_columns
+    from genpool.data.readers import READERS, open_reader, reader_options
+
+    READERS.require(reader)
+    known = reader_options(reader)
+    options: dict[str, Any] = {name: value for name, value in columns.items() if value}
+    if not labelled and "labelled" in known:
+        options["labelled"] = False
+    if "preferred" in known:
+        options["preferred"] = read_trained_columns(model)
+    options |= _parse_settings(reader, settings or ())
+    return open_reader(reader, path, **{"bad_rows": str(bad_rows), **options})
+
+
+def _parse_settings(reader: str, settings: Sequence[str]) -> dict[str, Any]:
+    if not settings:
+        return {}
+    from genpool.training.recipe_file import apply_overrides
+    from genpool.training.settings import PARTS
+
+    tables: dict[str, Any] = {"reader": {}}
+    problems = apply_overrides(tables, settings, {})
+    options = tables.pop("reader")
+    problems += [f"{name!r} is not a section of this command; expected reader." for name in tables]
+    problems += PARTS["reader"].check("reader", str(reader), options)
+    if problems:
+        raise ConfigError(problems)
+    return dict(options)
+
+
+def report_skipped(reader: Reader) -> None:
+    """Prints on standard error how many rows were left out, why, and what may help."""
+    if reader.skipped:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in reader.skipped.items())
+        typer.echo(f"rows left out: {counts}", err=True)
+    if reader.skipped_advice is not None:
+        typer.echo(reader.skipped_advice, err=True)
+
+
+def report_cut(text: TextPipeline) -> None:
+    """Prints on standard error what the maximum length cut off, and what was annotated how."""
+    if text.cut:
+        typer.echo(f"maximum length {text.max_length}: {text.cut}", err=True)
+    if text.annotator is not None:
+        typer.echo(f"{text.annotator.name}: {text.annotator.report()}", err=True)

@@ -1,0 +1,236 @@
+"""The schedule of a run, and checkpoints: whole or not there, and never the only one."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from genpool.errors import TrainingError
+from genpool.training import state as state_module
+from genpool.training.heads import PenaltyMonitor
+from genpool.training.settings import TrainingSettings
+from genpool.training.state import (
+    Decision,
+    RunState,
+    Schedule,
+    Sums,
+    load_checkpoint,
+    save_checkpoint,
+)
+
+BEST = Decision(is_best=True)
+HALVE = Decision(is_best=False, restore=True)
+LAST = Decision(is_best=False, restore=True, stop=True)
+WORSE = Decision(is_best=False)
+STOP = Decision(is_best=False, stop=True)
+
+
+def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement() -> None:
+    settings = TrainingSettings(schedule="restore-halve", halvings=8)
+    schedule = Schedule(learning_rate=0.8)
+    story = [
+        (0.50, BEST, 0.8),
+        (0.60, BEST, 0.8),
+        (0.60, BEST, 0.8),  # a tie
+        (0.59, HALVE, 0.4),
+        (0.60, BEST, 0.4),  # a tie with the best so far, and the rate stays
+        (0.30, HALVE, 0.2),
+        (0.55, HALVE, 0.1),  # better than the one before, but not than the best
+        (0.61, BEST, 0.1),
+        (0.60, HALVE, 0.05),  # what was a best is one no longer
+    ]
+    for accuracy, decision, rate in story:
+        assert schedule.after(accuracy, settings) == decision
+        assert schedule.learning_rate == pytest.approx(rate, rel=1e-12)
+    assert schedule.best == 0.61
+    assert schedule.halvings == 4
+
+
+def test_it_stops_at_the_eighth_halving_whatever_lies_between() -> None:
+    settings = TrainingSettings()  # the defaults are those of the released program
+    schedule = Schedule(learning_rate=4e-4)
+    assert schedule.after(0.7, settings) == BEST
+    for halving in range(1, 8):
+        assert schedule.after(0.6, settings) == HALVE, halving
+        assert schedule.after(0.7, settings) == BEST, halving
+    assert schedule.after(0.6, settings) == LAST
+    assert schedule.learning_rate == pytest.approx(4e-4 / 2**8, rel=1e-12)
+
+
+def test_patience_counts_evaluations_in_a_row() -> None:
+    settings = TrainingSettings(schedule="constant", patience=2)
+    schedule = Schedule(learning_rate=0.3)
+    story = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, STOP)]
+    assert [schedule.after(accuracy, settings) for accuracy, _ in story] == [
+        decision for _, decision in story
+    ]
+
+
+def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:
+    settings = TrainingSettings(schedule="linear", warmup=0.2)
+    schedule = Schedule(learning_rate=0.8)
+    rates = [schedule.rate_at(step, 10, settings) for step in range(10)]
+    # Two steps up, then eight equal steps down, of which the last would be at zero.
+    by_hand = [0.4, 0.8, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
+    assert rates == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_the_linear_schedule_prefers_later_weights_within_a_standard_error() -> None:
+    settings = TrainingSettings(schedule="linear")
+    schedule = Schedule(learning_rate=0.8)
+    story = [(0.90, BEST), (0.85, BEST), (0.79, WORSE), (0.80, BEST), (0.95, BEST), (0.84, WORSE)]
+    assert [schedule.after(score, settings, 0.1) for score, _ in story] == [d for _, d in story]
+    assert schedule.best == 0.95
+    constant = Schedule(learning_rate=0.8, best=0.9)
+    assert constant.after(0.85, TrainingSettings(schedule="constant"), 0.1) == WORSE
+
+
+# --- Checkpoint -----------------------------------------------------------------------------------
+
+
+def tensors(seed: int) -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(seed)
+    return {
+        "model.a": torch.randn(3, 4, generator=random),
+        "model.b": torch.randn(5, generator=random).bfloat16(),
+        "adam.0.step": torch.tensor(7.0),
+        "model.turned": torch.randn(2, 3, generator=random).T,
+        "model.odd": torch.tensor([float("nan"), -0.0, float("inf"), 1e-45]),
+    }
+
+
+def saved(folder: Path, *steps: int) -> Path:
+    for step in steps:
+        save_checkpoint(folder, step, {"step": step}, tensors(step))
+    return folder
+
+
+def bits(tensor: torch.Tensor) -> bytes:
+    return tensor.contiguous().view(torch.uint8).numpy().tobytes() if tensor.dim() else b""
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, 12, {"loss": 0.1 + 0.2, "none": None}, tensors(0))
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"loss": 0.1 + 0.2, "none": None}
+    assert loaded.warnings == []
+    assert loaded.tensors.keys() == tensors(0).keys()
+    for name, tensor in tensors(0).items():
+        assert loaded.tensors[name].dtype == tensor.dtype
+        assert loaded.tensors[name].shape == tensor.shape
+        assert bits(loaded.tensors[name]) == bits(tensor)
+    assert loaded.tensors["adam.0.step"] == 7
+
+
+def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+    from dataclasses import asdict
+
+    state = RunState(
+        Schedule(1e-3 / 3, best=0.7, halvings=2, worse_in_a_row=1),
+        data=2**32 - 1,
+        epoch=3,
+        step_in_epoch=5,
+        step=41,
+        metrics_length=1234,
+        sums=Sums(loss=1 / 3, seconds=0.1),
+        monitor=PenaltyMonitor(steps=2, term=0.3),  # its smallest distance is infinite
+    )
+    save_checkpoint(tmp_path, 41, asdict(state), tensors(0))
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert RunState.from_dict(loaded.state) == state
+
+
+def test_the_newest_is_used_and_only_two_are_kept(tmp_path: Path) -> None:
+    saved(tmp_path, 9, 10, 200, 1000)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "step-000000200",
+        "step-000001000",
+    ]
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 1000}
+
+
+def change(folder: Path, name: str, edit: Callable[[bytes], bytes]) -> None:
+    data = (folder / name).read_bytes()
+    assert edit(data) != data
+    (folder / name).write_bytes(edit(data))
+
+
+def flip_a_bit(data: bytes) -> bytes:
+    return data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "truncated": lambda folder: change(folder, "state.safetensors", lambda data: data[:-1]),
+    "a flipped bit": lambda folder: change(folder, "state.safetensors", flip_a_bit),
+    "empty": lambda folder: change(folder, "state.safetensors", lambda data: b""),
+    "half a state": lambda folder: change(folder, "state.json", lambda data: data[:-4]),
+    "another digit": lambda folder: change(
+        folder, "state.json", lambda data: data.replace(b'"step": 2', b'"step": 6')
+    ),
+    "no state": lambda folder: (folder / "state.json").unlink(),
+    "no tensors": lambda folder: (folder / "state.safetensors").unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_checkpoint_is_recognised_and_the_one_before_it_used(
+    tmp_path: Path, damage
+) -> None:
+    saved(tmp_path, 1, 2)
+    damage(tmp_path / "step-000000002")
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 1}
+    assert bits(loaded.tensors["model.a"]) == bits(tensors(1)["model.a"])
+    (warning,) = loaded.warnings
+    assert warning.startswith("step-000000002 cannot be used (")
+    assert warning.endswith("using the previous one")
+
+
+def test_two_damaged_checkpoints_are_an_error_with_a_remedy(tmp_path: Path) -> None:
+    for path in saved(tmp_path, 1, 2).iterdir():
+        DAMAGES["truncated"](path)
+    with pytest.raises(TrainingError, match=r"no checkpoint can be used.*0002.*0001.*again"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path: Path, monkeypatch) -> None:
+    assert load_checkpoint(tmp_path) is None
+    saved(tmp_path, 1, 2)
+
+    def full(tensors, path) -> None:
+        Path(path).write_bytes(b"half a file")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(state_module, "save_file", full)
+        with pytest.raises(TrainingError, match=r"step 3 could not.*No space left.*--resume"):
+            save_checkpoint(tmp_path, 3, {"step": 3}, tensors(3))
+    assert sorted(path.name[-1] for path in tmp_path.iterdir()) == ["1", "2"]
+    saved(tmp_path, 3)
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert (loaded.state, loaded.warnings) == ({"step": 3}, [])
+
+
+def test_what_a_kill_left_half_written_is_no_checkpoint_and_not_in_the_way(tmp_path: Path) -> None:
+    saved(tmp_path, 1)
+    (tmp_path / ".unfinished").mkdir()
+    (tmp_path / ".unfinished" / "state.safetensors").write_bytes(b"half a file")
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    assert loaded.state == {"step": 1}
+    assert loaded.warnings == []
+    saved(tmp_path, 2)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "step-000000001",
+        "step-000000002",
+    ]
