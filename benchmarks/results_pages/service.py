@@ -24,11 +24,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from benchmarks.faults import soak
+from benchmarks.faults.fuzz import fuzz, fuzzed_service
 from benchmarks.pages import markdown_table, one_line, versions_line, write_page
 from benchmarks.speed.http_servers import SERVERS
 from benchmarks.speed.sentences import make_sentences
-from tests.faults import soak
-from tests.faults.fuzz import fuzz, fuzzed_service
 
 CLIENTS, ROUNDS, ROUND_SECONDS, FUZZ_CASES = 32, 5, 4.0, 1000
 HEADER = ["server", "requests/s", "ratio", "median", "p99", "p99 / median", "CPU per request"]
@@ -43,15 +43,15 @@ service with batches of one sentence, round by round: median and range. CPU is t
 of the server, which depends least on what else runs.
 """
 SOAK_TEXT = """
-`python -m tests.faults.soak`, in the same run: 60 % of the clients send right requests whose
+`python -m benchmarks.faults.soak`, in the same run: 60 % of the clients send right requests whose
 vectors are compared with the model's, 10 % use other endpoints, 10 % send a few bytes at a time,
 10 % hang up in the middle, 10 % send garbage.
 """
 FUZZ_TEXT = f"""
-`python -m tests.faults.fuzz`, in the same run: {FUZZ_CASES:,} requests per endpoint, made up by
-schemathesis from /openapi.json; half of them fit the schema, half break it. (GET endpoints have no
-input: few different requests exist.) No answer was 500 or more, or of another shape than the schema
-says.
+`python -m benchmarks.faults.fuzz`, in the same run: {FUZZ_CASES:,} requests per endpoint, made up
+by schemathesis from /openapi.json; half of them fit the schema, half break it. (GET endpoints have
+no input: few different requests exist.) No answer was 500 or more, or of another shape than the
+schema says.
 """
 
 

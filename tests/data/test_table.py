@@ -52,6 +52,11 @@ def test_a_chosen_first_column_alone_makes_single_sentences(tmp_path):
     assert not reader.is_pair
 
 
+def test_a_column_without_a_name_has_no_use(tmp_path):
+    path = write(tmp_path / "t.csv", ",label,text\n17,yes,a\n")  # as pandas writes its index
+    assert read(path) == [Example("yes", "a")]
+
+
 def test_a_similarity_table_has_scores_and_no_labels(tmp_path):
     path = write(tmp_path / "t.tsv", "score\tsentence1\tsentence2\n5.000\ta\tb\n")
     assert read(path) == [Example(None, "a", "b", score=5.0)]

@@ -33,6 +33,7 @@ def allow(folder: Path) -> None:
 def write(path: Path, text: str, own_files: tuple[str, ...] | None = None) -> None:
     with atomic_folder(path, "the test", allow, own_files) as fresh:
         (fresh / "file.txt").write_text(text)
+        (fresh / "other.txt").write_text(text)
 
 
 def names(folder: Path) -> list[str]:
@@ -40,28 +41,16 @@ def names(folder: Path) -> list[str]:
 
 
 @needs_unix
-@pytest.mark.parametrize("through_a_link", [False, True])
-def test_a_named_pipe_in_the_place_is_refused_and_stays(
-    tmp_path: Path, through_a_link: bool
-) -> None:
-    pipe = target = tmp_path / "out"
+def test_a_named_pipe_in_the_place_is_refused_and_stays(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "out", tmp_path / "link"
     os.mkfifo(pipe)
-    if through_a_link:
-        target = tmp_path / "link"
-        target.symlink_to("out")
-    before = names(tmp_path)
-    with pytest.raises(FolderError, match=r"is a named pipe \(FIFO\); expected a folder for the"):
-        write(target, "new")
-    assert stat.S_ISFIFO(pipe.stat().st_mode) and names(tmp_path) == before
-
-
-@needs_unix
-def test_a_device_in_the_place_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Should the check be missing, this must not really replace a device.
-    monkeypatch.setattr(Path, "rename", lambda *paths: pytest.fail("a device is replaced"))
-    with pytest.raises(FolderError, match="/dev/null is a device; expected a folder for the test"):
-        write(Path("/dev/null"), "new")
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    link.symlink_to("out")
+    for target in (pipe, link):
+        with pytest.raises(
+            FolderError, match=r"is a named pipe \(FIFO\); expected a folder for the"
+        ):
+            write(target, "new")
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and names(tmp_path) == ["link", "out"]
 
 
 @needs_unix
@@ -103,7 +92,7 @@ def test_a_pipe_inside_the_old_folder_is_named_and_the_folder_stays(
     (target / "plots").mkdir()
     os.mkfifo(target / place)
     with pytest.raises(FolderError, match=r"pipe is a named pipe \(FIFO\), which cannot be kept"):
-        write(target, "new", own_files=("file.txt",))
+        write(target, "new", own_files=("file.txt", "other.txt"))
     assert (target / "file.txt").read_text() == "old" and names(tmp_path) == ["out"]
 
 
@@ -223,55 +212,42 @@ def test_a_folder_that_a_reader_holds_open_is_renamed_a_little_later(
 # --- reading a folder that is replaced in the meantime ------------------------------------------
 
 
-def write_both(path: Path, text: str) -> None:
-    with atomic_folder(path, "the test", lambda folder: None) as fresh:
-        (fresh / "a.txt").write_text(text)
-        (fresh / "b.txt").write_text(text)
-
-
-def test_a_folder_that_nobody_replaces_is_read_once(tmp_path: Path) -> None:
-    write_both(tmp_path / "out", "one")
-    calls: list[str] = []
-    assert read_consistently(tmp_path / "out", lambda: calls.append("read")) is None
-    assert calls == ["read"]
-
-
-@pytest.mark.parametrize("replacements", [1, 3, 20])
+@pytest.mark.parametrize("replacements", [1, 20])
 def test_files_of_two_versions_are_never_mixed(tmp_path: Path, replacements: int) -> None:
     target = tmp_path / "out"
-    write_both(target, "version 0")
+    write(target, "version 0")
     left = iter(range(1, replacements + 1))
     reads = 0
 
     def read() -> tuple[str, str]:
         nonlocal reads
         reads += 1
-        first = (target / "a.txt").read_text()
+        first = (target / "file.txt").read_text()
         number = next(left, None) if reads <= 5 else None  # later, writers wait for the lock
         if number is not None:
-            write_both(target, f"version {number}")
-        return first, (target / "b.txt").read_text()
+            write(target, f"version {number}")
+        return first, (target / "other.txt").read_text()
 
     first, second = read_consistently(target, read)
     assert first == second == f"version {min(replacements, 5)}"
 
 
-@pytest.mark.parametrize("error", [FolderError, FileNotFoundError, RuntimeError, ValueError])
+@pytest.mark.parametrize("error", [FolderError, RuntimeError])
 def test_an_error_is_passed_on_at_once_unless_the_folder_was_replaced(
     tmp_path: Path, error: type[Exception]
 ) -> None:
     target = tmp_path / "out"
-    write_both(target, "old")
+    write(target, "old")
     calls = 0
 
     def read() -> str:
         nonlocal calls
         calls += 1
         if calls == 1:
-            write_both(target, "new")
+            write(target, "new")
         if calls != 2:
             raise error("damaged")
-        return (target / "a.txt").read_text()
+        return (target / "file.txt").read_text()
 
     assert read_consistently(target, read) == "new"
     with pytest.raises(error, match="damaged"):
@@ -281,13 +257,13 @@ def test_an_error_is_passed_on_at_once_unless_the_folder_was_replaced(
 
 def test_a_reader_between_the_two_renames_waits_for_the_second(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    write_both(target, "old")
+    write(target, "old")
     result: list[str] = []
     with exclusive(target):
         target.rename(previous_path(target))
         thread = threading.Thread(
             target=lambda: result.append(
-                read_consistently(target, lambda: (target / "a.txt").read_text())
+                read_consistently(target, lambda: (target / "file.txt").read_text())
             )
         )
         thread.start()
@@ -295,16 +271,16 @@ def test_a_reader_between_the_two_renames_waits_for_the_second(tmp_path: Path) -
         # The old one must not be put back while its writer is alive.
         assert thread.is_alive() and not target.exists()
         target.mkdir()
-        (target / "a.txt").write_text("new")
+        (target / "file.txt").write_text("new")
     thread.join()
     assert result == ["new"]
 
 
 def test_a_reader_restores_what_a_kill_between_the_renames_left(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    write_both(target, "old")
+    write(target, "old")
     target.rename(previous_path(target))
-    assert read_consistently(target, lambda: (target / "a.txt").read_text()) == "old"
+    assert read_consistently(target, lambda: (target / "file.txt").read_text()) == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     recover(target)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -313,7 +289,7 @@ def test_a_reader_restores_what_a_kill_between_the_renames_left(tmp_path: Path) 
 def test_a_folder_that_is_not_there_leaves_no_lock_file(tmp_path: Path) -> None:
     def read() -> str:
         assert list(tmp_path.iterdir()) == []
-        return (tmp_path / "out" / "a.txt").read_text()
+        return (tmp_path / "out" / "file.txt").read_text()
 
     with pytest.raises(FileNotFoundError):
         read_consistently(tmp_path / "out", read)
@@ -324,11 +300,11 @@ def test_a_disk_on_which_no_lock_can_be_made_is_read_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "out"
-    write_both(target, "old")
+    write(target, "old")
     previous_path(target).mkdir()
 
     def missing_at_first() -> str:
-        return (target / "a.txt").read_text()
+        return (target / "file.txt").read_text()
 
     opened = os.open
 
@@ -342,11 +318,10 @@ def test_a_disk_on_which_no_lock_can_be_made_is_read_without(
     assert read_consistently(target, missing_at_first) == "old"
 
 
-@pytest.mark.parametrize(("newest", "allowed"), [(1, "reads 1\\."), (2, "reads 1 to 2\\.")])
-@pytest.mark.parametrize("version", [0, 3, True, 1.0, "1", None])
-def test_a_version_that_this_genpool_does_not_read_is_refused(
-    version: object, newest: int, allowed: str
-) -> None:
-    with pytest.raises(FolderError, match=rf"x has format version {version!r}; .* {allowed}"):
-        require_version(version, newest, Path("x"))
-    require_version(newest, newest, Path("x"))
+def test_a_version_that_this_genpool_does_not_read_is_refused() -> None:
+    for version in (0, 3, True, 1.0, "1", None):
+        for newest, allowed in ((1, r"1\."), (2, r"1 to 2\.")):
+            problem = rf"x has format version {version!r}; this genpool reads {allowed}"
+            with pytest.raises(FolderError, match=problem):
+                require_version(version, newest, Path("x"))
+    require_version(2, 2, Path("x"))

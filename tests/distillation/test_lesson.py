@@ -102,7 +102,8 @@ def test_batches_of_an_order_have_one_size() -> None:
     assert list(cut_batches(np.array([3, 1, 0]), 4)) == [[3, 1, 0]]
 
 
-def test_the_error_of_short_vectors_by_loops() -> None:
+@pytest.mark.parametrize("widths", [(), (2, 1)])
+def test_the_loss_by_loops(widths: tuple[int, ...]) -> None:
     random = np.random.default_rng(0)
     student, target = random.normal(size=(5, 4)), random.normal(size=(5, 4))
 
@@ -110,7 +111,7 @@ def test_the_error_of_short_vectors_by_loops() -> None:
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
     errors = []
-    for width in (4, 2, 1):
+    for width in (4, *widths):
         pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
         squares = [
             (cosine(student[i, :width], student[j, :width]) - cosine(target[i], target[j])) ** 2
@@ -118,8 +119,8 @@ def test_the_error_of_short_vectors_by_loops() -> None:
         ]
         errors.append(sum(squares) / len(pairs))
     expected = sum(1 - cosine(a, b) for a, b in zip(student, target, strict=True)) / 5
-    expected += 3.0 * sum(errors) / 3
-    loss = distillation_loss(torch.from_numpy(student), torch.from_numpy(target), 3.0, (2, 1))
+    expected += 3.0 * sum(errors) / len(errors)
+    loss = distillation_loss(torch.from_numpy(student), torch.from_numpy(target), 3.0, widths)
     assert float(loss) == pytest.approx(expected, abs=1e-12)
 
 

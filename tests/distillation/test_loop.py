@@ -16,7 +16,6 @@ from genpool import SentenceEncoder
 from genpool.distillation import distil, read_distillation, teachers
 from genpool.distillation.lesson import (
     aligned_directions,
-    distillation_loss,
     group_batches,
     leading_directions,
 )
@@ -32,18 +31,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_tables(tmp_path)
     monkeypatch.setattr(teachers, "open_teacher", lambda *_: BagOfWords())
     return tmp_path
-
-
-def test_the_loss_by_loops() -> None:
-    random = np.random.default_rng(0)
-    student, target = random.normal(size=(4, 3)), random.normal(size=(4, 3))
-    own = student / np.linalg.norm(student, axis=1, keepdims=True)
-    goal = target / np.linalg.norm(target, axis=1, keepdims=True)
-    expected = sum(1 - own[i] @ goal[i] for i in range(4)) / 4
-    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
-    expected += 2.5 * sum((own[i] @ own[j] - goal[i] @ goal[j]) ** 2 for i, j in pairs) / 12
-    loss = distillation_loss(torch.from_numpy(student), torch.from_numpy(target), 2.5)
-    assert float(loss) == pytest.approx(expected, abs=1e-12)
 
 
 def test_leading_directions_keep_cosines_and_put_the_most_first() -> None:

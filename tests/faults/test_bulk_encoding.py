@@ -1,4 +1,4 @@
-"""Short forms of `python -m tests.faults.bulk_encoding`, on a tiny model."""
+"""Short forms of `python -m benchmarks.faults.bulk_encoding`, on a tiny model."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.faults.bulk_damage import corrupt_one, limit_file_size
+from benchmarks.faults.bulk_kills import Job, environment, kill_driver, kill_workers
 from genpool import SentenceEncoder
-from tests.faults.bulk_damage import corrupt_one, limit_file_size
-from tests.faults.bulk_kills import Job, environment, kill_driver, kill_workers
 from tests.helpers.bulk_runs import problems, shard_bytes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and SIGKILL")

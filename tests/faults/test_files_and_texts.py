@@ -14,7 +14,7 @@ from genpool.errors import GenpoolError, InputError
 if sys.platform != "linux":
     pytest.skip("memory is read from /proc", allow_module_level=True)
 
-from tests.faults import cases, data_files, model_folders, sentences
+from benchmarks.faults import cases, data_files, model_folders, sentences
 from tests.helpers.small_models import MakeEncoder
 
 

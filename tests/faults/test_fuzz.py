@@ -1,4 +1,4 @@
-"""A few of the cases of `python -m tests.faults.fuzz`, on tiny models."""
+"""A few of the cases of `python -m benchmarks.faults.fuzz`, on tiny models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from genpool.service import ServedModel, create_app
 
 pytest.importorskip("schemathesis")
 
-from tests.faults.fuzz import fuzz
+from benchmarks.faults.fuzz import fuzz
 
 CASES = 30
 

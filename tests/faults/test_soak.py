@@ -1,4 +1,4 @@
-"""A short form of `python -m tests.faults.soak`: few clients of every kind, for two seconds."""
+"""A short form of `python -m benchmarks.faults.soak`: few clients of every kind, two seconds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.faults.soak import Outcome, run
+from benchmarks.faults.soak import Outcome, run
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")

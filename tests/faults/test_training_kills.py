@@ -1,4 +1,4 @@
-"""A short form of `python -m tests.faults.training_kills`: one of two processes is killed.
+"""A short form of `python -m benchmarks.faults.training_kills`: one of two processes is killed.
 
 Runs that are killed alone are in tests/training/test_stop_and_go.py.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.faults.training_kills import LOST, kill_one_of_two
+from benchmarks.faults.training_kills import LOST, kill_one_of_two
 
 
 def test_a_process_that_lost_the_other_says_so_and_the_run_continues(tmp_path: Path) -> None:

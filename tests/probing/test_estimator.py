@@ -123,7 +123,7 @@ def test_a_pickled_probe_predicts_the_same(trained: AttentiveProbe, rows: Rows) 
     np.testing.assert_array_equal(again.predict_proba(rows[0][:4]), expected)
 
 
-@pytest.mark.parametrize("pooling", ["generalized", "scalar", "mean", "max", "last"])
+@pytest.mark.parametrize("pooling", ["generalized", "last"])
 def test_a_saved_probe_predicts_the_same(
     encoder_folder: Path, rows: Rows, tmp_path: Path, pooling: str
 ) -> None:
@@ -223,7 +223,7 @@ def test_an_encoder_in_memory_cannot_be_named_in_a_folder(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("pooling", ["generalized", "scalar", "mean"])
+@pytest.mark.parametrize("pooling", ["generalized", "mean"])
 def test_explanations_say_what_the_heads_look_at(
     encoder_folder: Path, rows: Rows, pooling: str
 ) -> None:
@@ -246,17 +246,9 @@ TEXTS = ["a man", "a dog", "the man", "the dog"]
     ("texts", "labels", "problem"),
     [
         ("a man", [1], "texts are one string"),
-        (5, [1], r"got 5 \(int\)"),
-        (np.array([TEXTS]), [1], r"shape \(1, 4\).*column"),
-        ([*TEXTS[:3], None], [0, 1, 0, 1], r"1 missing values \(rows 3\)"),
-        ([*TEXTS[:3], 2.5], [0, 1, 0, 1], "row 3 is 2.5"),
         (TEXTS, [0, 1, 0], "3 for 4 texts"),
-        (TEXTS, [0, 1, 0, None], r"labels have 1 missing values \(rows 3\)"),
-        (TEXTS, [0.0, 1.0, 0.0, float("nan")], r"labels have 1 missing values \(rows 3\)"),
-        (TEXTS, [0, "1", 0, "1"], "mixed types, such as '1' and 0"),
         (TEXTS, ["a"] * 4, "expected 2 or more different ones"),
         ([], [], "expected 2 or more different ones"),
-        (TEXTS, "abcd", "labels are one string"),
     ],
     ids=lambda value: repr(value)[:30],
 )

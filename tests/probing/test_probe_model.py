@@ -6,18 +6,29 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from torch import Tensor
 from torch.nn import functional
 
 from genpool.errors import InputError
 from genpool.pooling import POOLINGS
 from genpool.probing.fitting import (
+    ENOUGH_ROWS,
+    EXTENTS,
+    FOLDS,
     LayerMix,
+    Positions,
     ProbeModel,
     ProbeTraining,
+    Weights,
+    choose_extent,
+    copy_weights,
     fit_probe,
+    fold_count,
+    folds,
     head_means,
     probe_logits,
     probe_pooling,
+    set_extent,
     start_classifier,
     training_steps,
 )
@@ -39,28 +50,28 @@ def make_model(pooling: str = "generalized", layers: int = 1, classes: int = 3) 
     return ProbeModel(probe_pooling(pooling, DIM, True, options), layers, classes)
 
 
-def text_means(states: TokenStates) -> np.ndarray:
-    """The mean of the tokens of every text, in NumPy."""
+def pooled_by_loop(states: TokenStates, pooling: str) -> np.ndarray:
+    """The mean or the maximum of the tokens of every text, in NumPy."""
+    reduce = np.max if pooling == "max" else np.mean
     parts = zip(states.starts, states.lengths, strict=True)
-    return np.stack(
-        [
-            states.rows[start : start + length, 0].astype(float).mean(axis=0)
-            for start, length in parts
-        ]
-    )
+    texts = [states.rows[start : start + length, 0].astype(float) for start, length in parts]
+    return np.stack([reduce(tokens, axis=0) for tokens in texts])
 
 
 def random_labels(texts: int, classes: int = 3) -> np.ndarray:
     return np.random.default_rng(1).integers(classes, size=texts)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("pooling", ["mean", "generalized"])
-def test_it_starts_as_logistic_regression_on_the_mean(pooling: str, classes: int) -> None:
+@pytest.mark.parametrize(
+    ("pooling", "classes"), [("mean", 2), ("generalized", 2), ("generalized", 3), ("max", 3)]
+)
+def test_it_starts_as_logistic_regression_on_the_untrained_pooling(
+    pooling: str, classes: int
+) -> None:
     states, labels = random_states(80), random_labels(80, classes)
     model = make_model(pooling, classes=classes)
     start = start_classifier(model, states, labels, seed=0)
-    means = text_means(states)
+    means = pooled_by_loop(states, pooling)
     standardized = (means - means.mean(axis=0)) / means.std(axis=0)
     expected = LogisticRegression(C=start.c, max_iter=1000).fit(standardized, labels)
     probabilities = probe_logits(model, states).softmax(dim=1).numpy()
@@ -83,23 +94,6 @@ def test_with_its_penalty_the_start_is_a_minimum_for_the_classifier(classes: int
     )
     (gradient,) = torch.autograd.grad(without_penalty, model.classifier.weight)
     assert float(gradient.abs().max()) > 1e-3
-
-
-def test_max_pooling_starts_as_logistic_regression_on_the_maximum() -> None:
-    states, labels = random_states(80), random_labels(80)
-    model = make_model("max")
-    start = start_classifier(model, states, labels, seed=0)
-    parts = zip(states.starts, states.lengths, strict=True)
-    maxima = np.stack(
-        [
-            states.rows[start : start + length, 0].astype(float).max(axis=0)
-            for start, length in parts
-        ]
-    )
-    standardized = (maxima - maxima.mean(axis=0)) / maxima.std(axis=0)
-    expected = LogisticRegression(C=start.c, max_iter=1000).fit(standardized, labels)
-    probabilities = probe_logits(model, states).softmax(dim=1).numpy()
-    np.testing.assert_allclose(probabilities, expected.predict_proba(standardized), atol=1e-3)
 
 
 def test_a_dimension_that_never_changes_does_no_harm() -> None:
@@ -192,3 +186,78 @@ def test_equal_seeds_train_equal_probes() -> None:
 def test_the_number_of_steps_grows_with_the_texts_within_limits() -> None:
     steps = [training_steps(texts, 32) for texts in (10, 200, 1000, 5000, 10**6)]
     assert steps == sorted(steps) and steps[0] < steps[-1]
+
+
+# --- how far a probe goes from its linear start ---------------------------------------------------
+
+
+def test_every_row_is_held_out_once_and_labels_with_few_rows_never() -> None:
+    labels = np.array([0] * 7 + [1] * 12 + [2] * 2)
+    held = []
+    for kept, held_out in folds(labels, seed=4):
+        assert sorted([*kept, *held_out]) == list(range(21))
+        assert set(labels[kept]) == {0, 1, 2}
+        assert sum(labels[held_out] == 1) == 4
+        held += held_out.tolist()
+    assert sorted(held) == list(range(19))
+
+
+def test_of_many_rows_as_many_folds_are_used_as_give_enough_rows() -> None:
+    assert [fold_count(texts) for texts in (1, 200, 1000, 5000)] == [3, 3, 2, 1]
+    labels = np.arange(2000) % 2
+    held = [len(held_out) for _, held_out in folds(labels, seed=0)]
+    assert len(held) == 1 and held[0] >= ENOUGH_ROWS
+    assert held[0] == 2 * -(-1000 // FOLDS)  # of both labels
+
+
+def test_weights_lie_on_the_line_between_start_and_end() -> None:
+    model = make_model()
+    start = {name: torch.randn_like(weight) for name, weight in copy_weights(model).items()}
+    end = {name: torch.randn_like(weight) for name, weight in start.items()}
+    for extent in (0.0, 0.25, 1.0):
+        set_extent(model, start, end, extent)
+        for name, weight in model.named_parameters():
+            expected = (1 - extent) * start[name].numpy() + extent * end[name].numpy()
+            np.testing.assert_allclose(weight.detach().numpy(), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.95])
+def test_the_extent_with_the_smallest_loss_on_held_out_rows_is_chosen(share: float) -> None:
+    """A model whose logits are its bias: the loss depends on the share of the labels alone."""
+    labels = np.array([1] * int(300 * share) + [0] * (300 - int(300 * share)))
+
+    def train(model: ProbeModel, kept: Positions) -> Weights:
+        with torch.no_grad():
+            model.classifier.bias.zero_()
+            start = copy_weights(model)
+            model.classifier.bias[1] = 2.0
+        return start
+
+    def logits(model: ProbeModel, held_out: Positions) -> Tensor:
+        return model.classifier.bias.detach().expand(len(held_out), 2)
+
+    chosen = choose_extent(make_model(classes=2), labels, 0, train, logits)
+    ones = labels.mean()
+    losses = [np.log1p(np.exp(2.0 * extent)) - ones * 2.0 * extent for extent in EXTENTS]
+    assert chosen == EXTENTS[int(np.argmin(losses))]
+
+
+def test_without_rows_to_hold_out_training_is_followed_to_its_end() -> None:
+    states, labels = random_states(4), np.array([0, 0, 1, 2])
+    assert fit_probe(make_model(), states, labels, ProbeTraining(steps=2))[1] == 1.0
+
+
+def test_random_labels_lead_back_and_a_token_that_decides_leads_on() -> None:
+    training = ProbeTraining(steps=60, learning_rate=2e-2)
+    _, extent = fit_probe(make_model(), random_states(60), random_labels(60), training)
+    assert extent < 1
+    states, labels = marked_states(300, seed=0)
+    assert fit_probe(make_model(classes=2), states, labels, training)[1] == 1
+
+
+def test_an_extent_of_zero_is_the_linear_start() -> None:
+    states, labels = random_states(40), random_labels(40)
+    model, start = make_model(), make_model()
+    fit_probe(model, states, labels, ProbeTraining(steps=3, extent=0.0))
+    start_classifier(start, states, labels, seed=0)
+    torch.testing.assert_close(probe_logits(model, states), probe_logits(start, states))

@@ -164,24 +164,12 @@ def test_tokens_carry_their_place_and_case() -> None:
         Token("RED", 6, 9),
         Token(".", 9, 10),
     ]
-
-
-def test_places_count_characters_and_not_bytes() -> None:
-    assert PENN.tokens("é 😀 中.") == [
-        Token("é", 0, 1),
-        Token("😀", 2, 3),
-        Token("中", 4, 5),
-        Token(".", 5, 6),
-    ]
+    assert PENN.tokens("😀 中.") == [Token("😀", 0, 1), Token("中", 2, 3), Token(".", 3, 4)]
 
 
 def test_penn_leaves_penn_tokens_alone() -> None:
     tokens = "`` It ca n't be , '' said Mr. Fox 's ( old ) dog -- not 1,000 % ..."
     assert PENN.words(tokens) == tokens.split(" ")
-
-
-def test_whitespace_rules_split_at_nothing_but_spaces() -> None:
-    assert WHITESPACE.words("It's  red.\tNo\n") == ["It's", "red.", "No"]
 
 
 def test_whitespace_is_what_python_calls_whitespace() -> None:
@@ -201,29 +189,12 @@ def test_a_sentence_without_a_word_has_no_tokens(tokenizer: WordTokenizer, sente
 @BOTH
 @settings(deadline=None)
 @given(sentence=TEXT)
-def test_every_token_is_the_text_at_its_place(tokenizer: WordTokenizer, sentence: str) -> None:
+def test_tokens_cover_all_but_the_spaces_once(tokenizer: WordTokenizer, sentence: str) -> None:
     tokens = tokenizer.tokens(sentence)
     assert [sentence[token.start : token.end] for token in tokens] == [t.text for t in tokens]
     assert tokenizer.words(sentence) == [token.text for token in tokens]
-
-
-@BOTH
-@settings(deadline=None)
-@given(sentence=TEXT)
-def test_tokens_are_in_order_and_cover_all_but_the_spaces_once(
-    tokenizer: WordTokenizer, sentence: str
-) -> None:
-    covered = [
-        offset for token in tokenizer.tokens(sentence) for offset in range(token.start, token.end)
-    ]
+    covered = [offset for token in tokens for offset in range(token.start, token.end)]
     assert covered == [at for at, character in enumerate(sentence) if not character.isspace()]
-
-
-@BOTH
-@settings(deadline=None)
-@given(sentence=TEXT)
-def test_words_are_never_empty_and_hold_no_space(tokenizer: WordTokenizer, sentence: str) -> None:
-    assert all(word.split() == [word] for word in tokenizer.words(sentence))
 
 
 @settings(deadline=None)
@@ -267,33 +238,12 @@ def test_an_unknown_word_outside_the_vocabulary_is_refused() -> None:
         PENN.to_tokenizers({"It": 0}, "<unk>")
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("``", '"'),
-        ("''", '"'),
-        ("“", '"'),
-        ("”", '"'),
-        ("’’", '"'),
-        ("‘", "'"),
-        ("’", "'"),
-        ("`", "'"),
-        ("n’t", "n't"),
-        ("’s", "'s"),
-        ('"', '"'),
-        ("'", "'"),
-        ("Red", "Red"),
-        ("café", "café"),
-        ("", ""),
-    ],
-)
-def test_canonical_spelling_of_quotes(word: str, expected: str) -> None:
-    assert canonical(word) == expected
-
-
-@given(word=st.text())
-def test_canonical_spelling_is_its_own_canonical_spelling(word: str) -> None:
-    assert canonical(canonical(word)) == canonical(word)
+def test_canonical_form_of_quotes() -> None:
+    double = ["``", "''", "“", "”", "’’", '"']
+    assert {canonical(word) for word in double} == {'"'}
+    assert {canonical(word) for word in ["‘", "’", "`", "'"]} == {"'"}
+    assert canonical("n’t") == "n't" and canonical("’s") == "'s"
+    assert all(canonical(word) == word for word in ("Red", "café", ""))
 
 
 @BOTH
@@ -320,6 +270,7 @@ def processor_seconds(sentence: str) -> float:
     return min(seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE_UNITS)
 def test_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
     short, long = unit * (2_000 // len(unit)), unit * (32_000 // len(unit))

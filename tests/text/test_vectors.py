@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import math
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -53,43 +50,21 @@ def check_file(loaded: WordVectors) -> None:
     assert loaded.matrix.dtype == np.float32 and loaded.dim == 3
 
 
-def test_a_plain_file_is_read(write) -> None:
-    check_file(read_vectors(write(FILE)))
-
-
-def test_a_path_may_be_a_string(write) -> None:
+def test_a_file_is_read_plain_and_compressed(write) -> None:
     check_file(read_vectors(str(write(FILE))))
+    check_file(read_vectors(write(lzma.compress(FILE.encode()), "vectors.txt.xz")))
 
 
-@pytest.mark.parametrize(
-    ("suffix", "compress"),
-    [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
-)
-def test_a_compressed_file_is_read(write, suffix: str, compress) -> None:
-    check_file(read_vectors(write(compress(FILE.encode()), f"vectors.txt{suffix}")))
-
-
-def test_a_zip_archive_of_one_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "glove.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("glove.txt", FILE)
-    check_file(read_vectors(path))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_small_differences_of_the_format_do_not_matter(write) -> None:
+    for content in [
         FILE.replace("\n", "\r\n"),
         FILE.replace("\n", " \n"),
         FILE.rstrip("\n"),
         "\ufeff" + FILE,
         "3 3\n" + FILE,
         "\ufeff3 3\r\n" + FILE,
-    ],
-    ids=["Windows", "space at the end", "no last end", "mark", "header", "mark and header"],
-)
-def test_small_differences_of_the_format_do_not_matter(write, content: str) -> None:
-    check_file(read_vectors(write(content)))
+    ]:
+        check_file(read_vectors(write(content)))
 
 
 def test_a_header_is_passed_over_on_the_first_line_only(write) -> None:
@@ -101,11 +76,8 @@ def test_a_word_may_contain_spaces(write) -> None:
     loaded = read_vectors(write("the 1 2\n. . . 3 4\nat name@domain.com 5 6\n"))
     assert list(loaded.rows) == ["the", ". . .", "at name@domain.com"]
     assert loaded.matrix.tolist() == [[1, 2], [3, 4], [5, 6]]
-
-
-def test_a_first_word_with_spaces_is_read_where_the_width_is_given(write) -> None:
-    loaded = read_vectors(write(". . . 3 4\nthe 1 2\n"), dim=2)
-    assert list(loaded.rows) == [". . .", "the"]
+    first = read_vectors(write(". . . 3 4\nthe 1 2\n"), dim=2)
+    assert list(first.rows) == [". . .", "the"]
 
 
 def test_unusual_spaces_belong_to_the_word(write) -> None:
@@ -132,11 +104,8 @@ def test_only_the_words_that_are_asked_for_are_kept(write) -> None:
     loaded = read_vectors(write(FILE), only={"Dog", "zebra"})
     assert loaded.rows == {"Dog": 0}
     assert loaded.matrix.tolist() == [[4, 5, 6]]
-
-
-def test_the_width_is_that_of_the_file_even_where_no_word_is_wanted(write) -> None:
-    loaded = read_vectors(write(FILE), only={"zebra"})
-    assert loaded.rows == {} and loaded.dim == 3
+    none = read_vectors(write(FILE), only={"zebra"})
+    assert none.rows == {} and none.dim == 3  # the dimension is that of the file
 
 
 @settings(max_examples=50, deadline=None, database=None)
@@ -163,17 +132,12 @@ def test_values_come_back_exactly(tmp_path_factory: pytest.TempPathFactory, rows
     ("content", "line", "problem"),
     [
         ("a 1 2\nb 3 4\nc 5\n", 3, "1 values after 'c'; expected 2"),
-        ("a 1 2\nb\n", 2, "0 values after 'b'; expected 2"),
         ("a 1 2\n\nb 3 4\n", 2, "0 values after ''; expected 2"),
         ("2 2\na 1 2\nb 1\n", 3, "1 values after 'b'; expected 2"),
         ("a\n", 1, "expected a word and its values"),
         ("a\t1\t2\n", 1, "expected a word and its values"),
         ("a 1 2\nb 1 x\n", 2, "'x' is not a number, in the vector of 'b'"),
-        ("a 1 2\nb 1,5 2\n", 2, "'1,5' is not a number"),
         ("a 1 2\nb nan 2\n", 2, "vector of 'b' has a value that is not finite"),
-        ("a 1 2\nb 1 NaN\n", 2, "not finite"),
-        ("a inf 2\n", 1, "not finite"),
-        ("a 1 2\nb 1 -1e999\n", 2, "not finite"),
         ("a 1 2\nb 1 1e39\n", 2, "not finite"),
     ],
 )
@@ -214,32 +178,13 @@ def test_a_file_without_vectors_is_refused(write, content: str) -> None:
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "nothing.txt"
-    with pytest.raises(DataError, match="no such file") as caught:
-        read_vectors(path)
-    assert str(path) in str(caught.value)
-
-
-def test_a_damaged_archive_is_named(write) -> None:
-    path = write(gzip.compress(FILE.encode())[:-9], "vectors.txt.gz")
-    with pytest.raises(DataError, match="damaged") as caught:
-        read_vectors(path)
-    assert str(path) in str(caught.value)
-
-
 def test_a_word_is_found_as_written_then_in_lower_case() -> None:
     loaded = vectors(dog=[1], Dog=[2], Cat=[3])
     assert loaded.find("Dog") == 1
     assert loaded.find("DOG") == loaded.find("dog") == 0
     assert loaded.find("Cat") == 2
     assert loaded.find("cat") is None and loaded.find("CAT") is None
-
-
-def test_a_word_can_be_looked_up_exactly_as_written() -> None:
-    loaded = vectors(dog=[1], Cat=[2])
-    assert loaded.find("dog", lower_case=False) == 0 and loaded.find("Cat", lower_case=False) == 1
-    assert loaded.find("Dog", lower_case=False) is None and loaded.find("Dog") == 0
+    assert loaded.find("DOG", lower_case=False) is None and loaded.find("dog", False) == 0
 
 
 def test_without_the_fallback_only_words_as_written_have_a_vector() -> None:
@@ -302,16 +247,6 @@ def test_tokens_that_fall_back_to_lower_case_are_covered() -> None:
     assert (coverage.tokens, coverage.tokens_with_vector) == (6, 6)
 
 
-def test_coverage_counts_quotes_as_one_word(write) -> None:
-    loaded = read_vectors(write("`` 1 2\n"))
-    vocabulary = Vocabulary.build({'"': 4})
-    table, coverage = vector_table(vocabulary, loaded, {'"': 4})
-    assert table[4].tolist() == [1, 2]
-    assert coverage == Coverage(
-        words=1, words_with_vector=1, exact_matches=1, tokens=4, tokens_with_vector=4
-    )
-
-
 def test_coverage_of_nothing_can_be_read() -> None:
     _, coverage = vector_table(Vocabulary.build({}), vectors(dog=[1]), {})
     assert coverage == Coverage(0, 0, 0, 0, 0)
@@ -328,12 +263,6 @@ def test_words_without_a_vector_are_gaussian_with_deviation_one_hundredth() -> N
     assert abs(drawn.mean()) < 5 * 0.01 / math.sqrt(drawn.size)
     within = [(np.abs(drawn) < k * 0.01).mean() for k in (1, 2)]
     assert within == pytest.approx([0.6827, 0.9545], abs=0.01)
-
-
-def test_another_deviation_can_be_asked_for() -> None:
-    vocabulary = Vocabulary.build({f"word{number}": 1 for number in range(400)})
-    table, _ = vector_table(vocabulary, vectors(dog=[1.0] * 100), {}, std=2.0)
-    assert table[4:].std() == pytest.approx(2.0, abs=0.05)
 
 
 def test_padding_is_zero_and_the_other_special_entries_are_not() -> None:

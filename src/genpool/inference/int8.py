@@ -15,8 +15,8 @@ from torch import Tensor
 
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
 from genpool.pooling.packed import by_sentence, pool_heads
-from genpool.tensors.int8_rows import MAX_INT8, quantize_rows
 from genpool.tensors.packing import Packing
+from genpool.tensors.quantized_rows import MAX_INT8, quantize_rows
 
 
 class Int8Product:

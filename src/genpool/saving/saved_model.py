@@ -19,7 +19,7 @@ from genpool.registry import Registry, load_plugins
 from genpool.saving import storage
 from genpool.saving.card import model_card
 from genpool.saving.weights_file import first_not_finite, quantize_weights
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import on_meta_device
 from genpool.text import TextPipeline
 
 #: the sections of the settings that select a class by name

@@ -21,8 +21,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from genpool.errors import FolderError
-from genpool.tensors.int4_rows import dequantize_rows_int4, quantize_rows_int4
-from genpool.tensors.int8_rows import quantize_rows
+from genpool.tensors.quantized_rows import dequantize_rows_int4, quantize_rows, quantize_rows_int4
 
 FLOATING = ("F16", "BF16", "F32", "F64")
 INTEGERS = "I8"

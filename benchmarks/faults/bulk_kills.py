@@ -2,7 +2,7 @@
 
 A worker is killed while it writes a shard: the name of the temporary file says which process that
 is. The driver is killed at random moments. In the end every row must be there once, in the same
-bytes as in an undisturbed run. `python -m tests.faults.bulk_encoding` runs the long forms.
+bytes as in an undisturbed run. `python -m benchmarks.faults.bulk_encoding` runs the long forms.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Model folders and recipes that were damaged or made up: refused in words, or loaded rightly.
 
-Run with `python -m tests.faults.model_folders [COUNT]` (10,000 folders and 10,000 recipes).
+Run with `python -m benchmarks.faults.model_folders [COUNT]` (10,000 folders and 10,000 recipes).
 A folder whose checksums were kept must be refused, or be the same model. One whose checksums were
 removed, as a stranger can, must be refused, or be a model that encodes.
 """
@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.faults.cases import Problem, Tally, count_argument, main, run_cases
+from benchmarks.faults.mutations import NASTY, change_bytes, change_json, to_json
 from genpool import PairClassifier, SentenceEncoder
 from genpool.config import (
     ClassifierSettings,
@@ -32,8 +34,6 @@ from genpool.model import load_model
 from genpool.recipes import recipe_names, recipe_text
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.training import read_settings
-from tests.faults.cases import Problem, Tally, count_argument, main, run_cases
-from tests.faults.mutations import NASTY, change_bytes, change_json, to_json
 from tests.helpers.small_models import LABELS, SMALL_ENCODERS, SMALL_POOLINGS, WORDS, lively
 
 COUNT, SEED = 10_000, 0

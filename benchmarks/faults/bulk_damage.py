@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 
+from benchmarks.faults.bulk_kills import Faults, Job, environment
 from genpool.jobs.bulk.shard import read_metadata
 from genpool.model import SentenceEncoder
-from tests.faults.bulk_kills import Faults, Job, environment
 from tests.helpers.bulk_runs import problems, read_ids, sentence
 
 FILES, ROWS = 100, 20

@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from tests.faults.bulk_kills import END_SECONDS, Faults, Job, environment
+from benchmarks.faults.bulk_kills import END_SECONDS, Faults, Job, environment
 from tests.helpers.bulk_runs import problems, shard_bytes
 
 STORE_BYTES = 80 * 2**20

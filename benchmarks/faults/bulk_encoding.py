@@ -1,7 +1,7 @@
 """All faults of bulk encoding, in their long form.
 
-`python -m tests.faults.bulk_encoding [--write] [NAME...]` runs them on the embedded model (about
-half an hour) and prints a table; --write puts it into results/reliability.md.
+`python -m benchmarks.faults.bulk_encoding [--write] [NAME...]` runs them on the embedded model
+(about half an hour) and prints a table; --write puts it into results/reliability.md.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.faults.bulk_damage import DAMAGES, FILES, corrupt_one, fill_disk
+from benchmarks.faults.bulk_kills import Faults, Job, kill_driver, kill_workers
+from benchmarks.faults.bulk_nodes import kill_nodes
 from benchmarks.pages import markdown_table, one_line, page_path, versions_line, write_section
 from genpool import SentenceEncoder
-from tests.faults.bulk_damage import DAMAGES, FILES, corrupt_one, fill_disk
-from tests.faults.bulk_kills import Faults, Job, kill_driver, kill_workers
-from tests.faults.bulk_nodes import kill_nodes
 
 KILLS = 20
 #: fewer, because Ray takes long to start
@@ -169,8 +169,8 @@ def _notes(outcome: Faults) -> str:
 
 
 INTRODUCTION = one_line("""
-`python -m tests.faults.bulk_encoding --write`: the embedded model encodes 20 text files of 1,000
-rows into 80 shards with `genpool encode --engine local` or `--engine ray`, two workers on one
+`python -m benchmarks.faults.bulk_encoding --write`: the embedded model encodes 20 text files of
+1,000 rows into 80 shards with `genpool encode --engine local` or `--engine ray`, two workers on one
 machine (one in half of the runs whose driver is killed), and processes are killed with SIGKILL.
 Damaged inputs are every fifth of 100 files of Parquet, CSV, and both CSV and lines in gzip, in
 every way, one at a time, encoded by a tiny model. What was not noticed cannot be: CSV has no

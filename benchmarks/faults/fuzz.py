@@ -1,7 +1,7 @@
 """Requests that a schema fuzzer makes up, right ones and wrong ones, against the service.
 
-Run with `python -m tests.faults.fuzz` (1,000 cases per endpoint, a few minutes). Every answer must
-be below 500, of a status and a shape that /openapi.json describes.
+Run with `python -m benchmarks.faults.fuzz` (1,000 cases per endpoint, a few minutes). Every answer
+must be below 500, of a status and a shape that /openapi.json describes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checkpoints and model folders in which a bit was flipped or the end of a file is missing.
 
-Run with `python -m tests.faults.damage [COUNT]` (1,000 of each). The newest of two checkpoints is
-damaged: the one before it must be used, with a warning. A model folder must be refused, or be the
-same model where only white space or the entry "checksums" itself was hit.
+Run with `python -m benchmarks.faults.damage [COUNT]` (1,000 of each). The newest of two
+checkpoints is damaged: the one before it must be used, with a warning. A model folder must be
+refused, or be the same model where only white space or the entry "checksums" itself was hit.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
+from benchmarks.faults.cases import Problem, Tally, count_argument, main, run_cases
+from benchmarks.faults.model_folders import make_folders, vectors
 from genpool.errors import FolderError
 from genpool.training.state import STATE, TENSORS, load_checkpoint, save_checkpoint
-from tests.faults.cases import Problem, Tally, count_argument, main, run_cases
-from tests.faults.model_folders import make_folders, vectors
 
 COUNT, SEED = 1000, 0
 

@@ -1,9 +1,9 @@
 """Sentences that a fuzzer makes up: any characters, any length, the same vector everywhere.
 
-Run with `python -m tests.faults.sentences [COUNT]` (100,000 sentences). Every vector must be finite
-and the same (to 1e-5) alone, in a batch of others, and from the quick form; its tokens must be
-pieces of the sentence, in order, with nothing but spaces between them (with folding also characters
-without width).
+Run with `python -m benchmarks.faults.sentences [COUNT]` (100,000 sentences). Every vector must be
+finite and the same (to 1e-5) alone, in a batch of others, and from the quick form; its tokens must
+be pieces of the sentence, in order, with nothing but spaces between them (with folding also
+characters without width).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from benchmarks.faults.cases import Problem, Tally, count_argument, main, run_cases
 from genpool import SentenceEncoder
 from genpool.inference.quick import QuickEncoder
 from genpool.text import WordTokenizer
-from tests.faults.cases import Problem, Tally, count_argument, main, run_cases
 
 COUNT, SEED = 100_000, 0
 #: sentences of one case, which are one batch too

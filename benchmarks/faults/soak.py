@@ -1,8 +1,8 @@
 """Many clients at once, some slow, some sending garbage, some hanging up.
 
-Run with `python -m tests.faults.soak [SECONDS] [CLIENTS]` (default: 60 seconds, 200 clients). Right
-requests must get right answers, nobody a 5xx except 503, and the memory of the service must not
-grow.
+Run with `python -m benchmarks.faults.soak [SECONDS] [CLIENTS]` (default: 60 seconds, 200 clients).
+Right requests must get right answers, nobody a 5xx except 503, and the memory of the service must
+not grow.
 """
 
 from __future__ import annotations

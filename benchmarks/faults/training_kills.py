@@ -1,7 +1,7 @@
 """Training runs that are killed: they go on to the same weights, and say what happened.
 
-Run with `python -m tests.faults.training_kills [COUNT]`: one run is killed at COUNT random moments
-(20), then one of two processes is killed, the first and the second.
+Run with `python -m benchmarks.faults.training_kills [COUNT]`: one run is killed at COUNT random
+moments (20), then one of two processes is killed, the first and the second.
 """
 
 from __future__ import annotations

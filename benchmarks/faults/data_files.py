@@ -1,7 +1,7 @@
 """Data files that were damaged or mixed up: an error with the file, or a right read.
 
-Run with `python -m tests.faults.data_files [COUNT] [KIND ...]` (10,000 files of every kind). An
-error must name the file, and its line where the fault is in one. A read must give examples with
+Run with `python -m benchmarks.faults.data_files [COUNT] [KIND ...]` (10,000 files of every kind).
+An error must name the file, and its line where the fault is in one. A read must give examples with
 texts and allowed labels; with bad_rows="skip" only a fault of the file as a whole may be an error.
 """
 
@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.faults.cases import Problem, Tally, count_argument, main, run_cases
+from benchmarks.faults.mutations import NASTY, change_bytes, change_json, to_json
 from genpool.data import open_reader
 from genpool.data.reader import Reader
 from genpool.data.sentences import read_sentences
 from genpool.errors import DataError, GenpoolError
 from genpool.text import read_vectors
-from tests.faults.cases import Problem, Tally, count_argument, main, run_cases
-from tests.faults.mutations import NASTY, change_bytes, change_json, to_json
 
 COUNT, SEED = 10_000, 0
 PAIRS = [
