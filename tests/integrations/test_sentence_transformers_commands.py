@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from sentence_transformers import SentenceTransformer
 
 from genpool.errors import FolderError, InputError
 from genpool.integrations.load_encoder import load_encoder, load_explainable
-from genpool.integrations.onnx import export_transformer
 from genpool.integrations.sentence_transformers import load as load_model
 from genpool.integrations.sentence_transformers.encoder import SentenceTransformerEncoder
 from tests.helpers.commands import Command
 from tests.integrations.tiny_bert import (
     SENTENCES,
     encode_features,
-    lively_pooling,
     tiny_model,
     tiny_transformer,
 )
@@ -108,26 +104,6 @@ def test_export_writes_all_modules_as_one_graph(
     assert (tmp_path / "onnx" / "tokenizer.json").is_file()
 
 
-def test_export_transformer_takes_the_pooling_of_either_class(tmp_path: Path) -> None:
-    transformer = tiny_transformer(tmp_path / "bert").auto_model
-    pooling = lively_pooling()
-    feeds = {
-        "input_ids": np.array([[2, 5, 6, 3]]),
-        "attention_mask": np.array([[1, 1, 1, 1]]),
-        "token_type_ids": np.zeros((1, 4), dtype=np.int64),
-    }
-    vectors = []
-    for name, part in (("core", pooling.pooling), ("module", pooling)):
-        export_transformer(transformer, part, tmp_path / name)
-        session = onnxruntime.InferenceSession(str(tmp_path / name / "model.onnx"))
-        vectors.append(session.run(None, feeds)[0])
-    np.testing.assert_array_equal(*vectors)
-    with torch.no_grad():
-        states = transformer.eval()(torch.tensor([[2, 5, 6, 3]])).last_hidden_state
-        expected = pooling.pooling(states, torch.ones(1, 4, dtype=torch.bool)).vector
-    np.testing.assert_allclose(vectors[0], expected, atol=1e-5)
-
-
 def test_another_pooling_can_be_encoded_but_not_explained(tmp_path: Path) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling
 
@@ -138,11 +114,3 @@ def test_another_pooling_can_be_encoded_but_not_explained(tmp_path: Path) -> Non
     assert encoder.encode(SENTENCES).shape == (3, 16)
     with pytest.raises(InputError, match=r"Transformer, Pooling; expected genpool's"):
         encoder.explain(SENTENCES[0])
-
-
-def test_a_folder_with_foreign_code_is_refused(saved: Path, tmp_path: Path) -> None:
-    shutil.copytree(saved, tmp_path / "saved")
-    path = tmp_path / "saved" / "modules.json"
-    path.write_text(path.read_text().replace("genpool.integrations", "somebody.else"))
-    with pytest.raises(FolderError, match="names a module of type"):
-        load_encoder(tmp_path / "saved")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import torch
 from sklearn.base import clone
@@ -66,41 +64,21 @@ def test_the_embedded_encoder_needs_no_argument_and_no_fit() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        list,
-        tuple,
-        np.array,
         pd.Series,
-        pl.Series,
         lambda texts: pd.DataFrame({"text": texts}),
         lambda texts: np.array(texts, dtype=object).reshape(-1, 1),
     ],
-    ids=["list", "tuple", "numpy", "pandas", "polars", "one column", "two dimensions"],
+    ids=["pandas", "one column", "two dimensions"],
 )
 def test_every_kind_of_column_is_read(sentence_encoder: SentenceEncoder, make) -> None:
     vectorizer = SentenceVectorizer(sentence_encoder)
     assert np.array_equal(vectorizer.transform(make(TEXTS)), sentence_encoder.encode(TEXTS))
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ("one text", "are one string"),
-        (
-            pd.DataFrame({"a": ["x"], "b": ["y"]}),
-            r"shape \(1, 2\).*columns 'a', 'b'",
-        ),
-        (np.array("one text"), r"shape \(\)"),
-        (["a", None], r"1 missing values \(rows 1\)"),
-        (pd.Series(["a", np.nan]), r"1 missing values \(rows 1\).*fillna"),
-        ([1, 2], r"row 0 is 1 \(int\)"),
-        ({"text": ["a"]}, r"\(dict\); expected a list"),
-    ],
-)
-def test_what_is_no_column_of_texts_is_refused(
-    sentence_encoder: SentenceEncoder, texts: object, message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        SentenceVectorizer(sentence_encoder).fit(texts)
+def test_what_is_no_column_of_texts_is_refused(sentence_encoder: SentenceEncoder) -> None:
+    """The validator is that of `encode`, whose tests have all kinds of columns."""
+    with pytest.raises(InputError, match=r"shape \(1, 2\).*columns 'a', 'b'"):
+        SentenceVectorizer(sentence_encoder).fit(pd.DataFrame({"a": ["x"], "b": ["y"]}))
 
 
 def test_dimensions_have_names_and_can_be_a_data_frame(sentence_encoder: SentenceEncoder) -> None:
@@ -211,13 +189,12 @@ def test_a_dev_set_may_be_given(make_encoder) -> None:
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
-        (TEXTS, LABELS[1:], "40 texts and 39 labels"),
+        (TEXTS, LABELS[1:], "y: 39 for 40 texts"),
         (TEXTS, ["dog"] * 40, r"y has one class only \('dog'\)"),
-        ([], [], "one class only"),
+        ([], [], "expected 1 or more different ones"),
         (TEXTS, None, "requires y to be passed"),
-        (TEXTS, [np.nan, *LABELS[1:]], "y has missing values"),
-        (TEXTS, [None, *LABELS[1:]], "y has missing values"),
-        (TEXTS, np.array([1, *LABELS[1:]], dtype=object), "labels of mixed types: int, str"),
+        (TEXTS, [np.nan, *LABELS[1:]], "y.*1 missing"),
+        (TEXTS, np.array([1, *LABELS[1:]], dtype=object), "y are of mixed types"),
         ([None, *TEXTS[1:]], LABELS, r"1 missing values \(rows 0\)"),
         (pd.DataFrame({"a": TEXTS, "b": TEXTS}), LABELS, "name one column"),
     ],
@@ -262,15 +239,6 @@ def test_a_pickle_holds_the_saved_folder_and_predicts_the_same(fitted: GenpoolCl
     copy = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(copy.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
     assert copy.predict(TEXTS[:2]).tolist() == ["dog", "man"]
-
-
-def test_a_pickle_has_no_module_of_pytorch_in_it(fitted: GenpoolClassifier) -> None:
-    class Refusing(pickle.Unpickler):
-        def find_class(self, module: str, name: str) -> object:
-            assert not module.startswith("torch"), module
-            return super().find_class(module, name)
-
-    Refusing(io.BytesIO(pickle.dumps(fitted))).load()
 
 
 def test_damaged_weights_of_a_pickle_are_noticed(fitted: GenpoolClassifier) -> None:

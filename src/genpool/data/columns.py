@@ -66,10 +66,8 @@ def find_columns(
     """Returns the columns of a table by their use, from the names in its header.
 
     They are those that are wanted, or else those that are preferred and free, or else those with
-    usual names. The sentences of a pair are taken together or not at all.
-
-    Raises:
-        DataError: a column that was named, a text, or (with `labelled`) a label is missing.
+    usual names. The sentences of a pair are taken together or not at all. Raises DataError if a
+    column that was named, a text, or (with `labelled`) a label is missing.
     """
     free = [name for name in names if name not in wanted.values()]
     chosen = {use: name for use, name in preferred.items() if name in free}
@@ -149,15 +147,7 @@ def _delimiter_hint(names: Sequence[str]) -> str:
 
 
 def trained_columns(notes: Any) -> dict[str, str]:
-    """Returns the columns in the notes of a model, by their use; empty if there are none.
-
-    Args:
-        notes: `model.notes`.
-
-    Example:
-        >>> trained_columns(model.notes)
-        {'label': 'stars', 'first': 'body'}
-    """
+    """Returns the columns in the notes of a model, by their use; empty if there are none."""
     columns = notes.get(COLUMNS_NOTE) if isinstance(notes, Mapping) else None
     if not isinstance(columns, dict) or not all(isinstance(name, str) for name in columns.values()):
         return {}

@@ -53,13 +53,7 @@ class RowScan(NamedTuple):
 
 
 class RowFile:
-    """A file of rows: a table by its name, or else one text per line.
-
-    Args:
-        path: the file.
-        columns: the columns that are read; a file of lines has only "text".
-        encoding: the encoding of a table. None (default): UTF-8.
-    """
+    """A file of rows: a table by its name, or else one text per line, in the column "text"."""
 
     def __init__(
         self, path: str | Path, columns: Sequence[str], encoding: str | None = None
@@ -71,11 +65,7 @@ class RowFile:
         self._can_seek = not compressed and not self._encoding.is_wide
 
     def scan(self, slice_rows: int) -> RowScan:
-        """Returns where each slice of `slice_rows` rows begins, the last one may be shorter.
-
-        Raises:
-            DataError: the file cannot be read, or lacks a column.
-        """
+        """Returns where each slice of `slice_rows` rows begins; the last one may be shorter."""
         first = next(self._records(self._choose), None)
         if first is None:
             return RowScan(0, 0, [])
@@ -92,11 +82,7 @@ class RowFile:
         return RowScan(rows, first.line - 1 if has_header else 0, starts)
 
     def read(self, start: Start, rows: int, head_lines: int) -> Iterator[Record]:
-        """Yields `rows` rows from a start that `scan` found; unusable ones hold a BadRow.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """Yields `rows` rows from a start that `scan` found; unusable ones hold a BadRow."""
         if self.kind == ".parquet" and self._can_seek:
             return islice(parquet_records(self.path, self._choose, start.row), rows)
         if start.offset == NO_OFFSET:

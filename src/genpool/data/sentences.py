@@ -34,18 +34,9 @@ def column_reader(
     encoding: str | None = None,
     keep: Sequence[str] = (),
 ) -> TableReader:
-    """Returns a reader of one column of a table, which counts the bad rows that it skips.
+    """Returns a reader of one column of a table; empty cells are sentences without tokens.
 
-    Args:
-        source: the table.
-        column: the name of the column of sentences; empty cells are sentences without tokens.
-        bad_rows: "error" (default) or "skip"; see `Reader`.
-        encoding: the encoding of the table, such as "cp1252". None (default): UTF-8.
-        keep: names of other columns, whose values `read_rows` yields too. Default: none.
-
-    Raises:
-        InputError: the source is standard input.
-        DataError: there is no such table.
+    `keep` names other columns, whose values `read_rows` yields too; see `TableReader`.
     """
     if str(source) == "-":
         raise InputError("standard input has one sentence per line; a column needs a file.")
@@ -63,14 +54,8 @@ def column_reader(
 def read_sentences(source: str | Path | TableReader, column: str | None = None) -> Iterator[str]:
     """Yields the sentences of a file; an empty line or cell is a sentence without tokens.
 
-    Args:
-        source: a text file with one sentence per line, "-" for standard input, a table, or a
-            reader made by `column_reader`.
-        column: the column of a table that holds the sentences. None (default) for a text file.
-
-    Raises:
-        InputError: standard input is closed, or was asked for a column.
-        DataError: the file cannot be read, or is not UTF-8 text.
+    The source is a text file with one sentence per line, "-" for standard input, a table, of which
+    the column is then named, or a reader made by `column_reader`.
     """
     if not isinstance(source, TableReader) and column is not None:
         source = column_reader(source, column)
@@ -79,15 +64,7 @@ def read_sentences(source: str | Path | TableReader, column: str | None = None) 
 
 
 def read_rows(source: str | Path | TableReader) -> Iterator[SentenceRow]:
-    """Yields the sentences of a file, each with the values of the columns that are kept.
-
-    Args:
-        source: as in `read_sentences`.
-
-    Raises:
-        InputError: standard input is closed.
-        DataError: the file cannot be read, or is not UTF-8 text.
-    """
+    """Yields the sentences of a file, each with the values of the columns that are kept."""
     if isinstance(source, TableReader):
         for example in source.read(source.splits()[0]):
             yield SentenceRow(example.first, example.kept)
@@ -118,16 +95,8 @@ def _numbered_lines(source: str | Path) -> Iterator[tuple[int, bytes]]:
 def count_sentences(source: str | Path | TableReader) -> int | None:
     """Returns how many sentences `read_sentences` will yield, much faster than they are encoded.
 
-    A bad row of a table is therefore reported before anything is encoded.
-
-    Args:
-        source: as in `read_sentences`.
-
-    Returns:
-        The number; None for what can be read only once: standard input, a pipe, a device.
-
-    Raises:
-        DataError: the file cannot be read.
+    A bad row of a table is therefore reported before anything is encoded. None for what can be
+    read only once: standard input, a pipe, a device.
     """
     if isinstance(source, TableReader):
         path = source.place

@@ -110,27 +110,25 @@ class ColumnReader(Reader):
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
         columns = self._columns[split]
-
-        def is_given(use: str) -> bool:  # without `labelled`, a label may be empty
-            column = columns.get(use)
-            if column is None:
-                return False
-            return self._labelled or to_text(values.get(column)) is not None
-
-        texts = columns["first"], columns.get("second")
-        label = parse_label(values, columns["label"], self.labels) if is_given("label") else None
-        score = parse_score(values, columns["score"]) if is_given("score") else None
+        first, second = columns["first"], columns.get("second")
+        label, score = columns.get("label"), columns.get("score")
+        genre, id_ = columns.get("genre"), columns.get("id")
+        if not self._labelled:  # then a label may be empty
+            label = None if label is None or to_text(values.get(label)) is None else label
+            score = None if score is None or to_text(values.get(score)) is None else score
+        gold = None if label is None else parse_label(values, label, self.labels)
+        points = None if score is None else parse_score(values, score)
         return Example(
-            label=label,
-            first=parse_text(values, texts[0], self._empty_texts),
-            second=None if texts[1] is None else parse_text(values, texts[1], self._empty_texts),
-            genre=to_text(values.get(columns.get("genre", ""))),
-            id=to_text(values.get(columns.get("id", ""))),
-            score=score,
+            label=gold,
+            first=parse_text(values, first, self._empty_texts),
+            second=None if second is None else parse_text(values, second, self._empty_texts),
+            genre=None if genre is None else to_text(values.get(genre)),
+            id=None if id_ is None else to_text(values.get(id_)),
+            score=points,
             tokenized=self._tokenized,
-            annotations=self._annotations(texts, values),
+            annotations=self._annotations((first, second), values) if self.annotator else (),
             # A line of JSON may lack a field: its value is empty.
-            kept=tuple(values.get(name) for name in self.kept),
+            kept=tuple(map(values.get, self.kept)) if self.kept else (),
         )
 
 

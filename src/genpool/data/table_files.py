@@ -48,11 +48,7 @@ def require_table(file: Path) -> None:
 
 
 def tables_of_folder(folder: Path) -> dict[str, Path]:
-    """Returns the tables of a folder by the names of their splits.
-
-    Raises:
-        DataError: there is none, or two have the same name.
-    """
+    """Returns the tables of a folder by the names of their splits; raises DataError for none."""
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(_NO_DATA) or not path.is_file() or table_format(path) is None:

@@ -94,13 +94,9 @@ def open_seekable(path: Path) -> Iterator[IO[bytes]]:
 class TextEncoding:
     """How the bytes of a file become lines of text.
 
-    Args:
-        name: a text encoding of Python, such as "cp1252" or "utf-16". None (default) is UTF-8, and
-            lines that are something else are reported with a guess of what they are.
-        is_option: whether a user can name the encoding, which messages then advise. Default: True.
-
-    Raises:
-        ConfigError: Python has no such text encoding.
+    `name` is a text encoding of Python, such as "cp1252" or "utf-16". None is UTF-8, and lines that
+    are something else are reported with a guess of what they are. Where the encoding is an option
+    of the user, messages advise to name it.
     """
 
     def __init__(self, name: str | None = None, is_option: bool = True) -> None:
@@ -121,11 +117,7 @@ class TextEncoding:
         self.advice: str | None = None
 
     def lines(self, path: Path) -> Iterator[RawLine]:
-        """Yields the lines of a file, which `decode` takes.
-
-        Raises:
-            DataError: the file cannot be read, or is not text in this encoding.
-        """
+        """Yields the lines of a file, which `decode` takes."""
         if self._name is not None and self.is_wide:
             return _recoded_lines(path, self._name)
         return raw_lines(path, _name_it("utf-16") if self._is_option else SAVE_AS_UTF8)

@@ -24,7 +24,7 @@ from genpool.integrations.load_encoder import FolderBytes
 from genpool.model import SentenceEncoder, TextClassifier
 from genpool.probing import AttentiveProbe
 from genpool.saving.saved_model import SavedModel
-from genpool.text.validation import is_missing, read_texts
+from genpool.text.validation import read_labels, read_texts
 
 with require_extra("genpool.integrations.sklearn", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -236,9 +236,8 @@ class GenpoolClassifier(ClassifierMixin, _TextEstimator):  # type: ignore[misc]
                 class only, or no rows.
             DataError: there are too few rows to hold some out.
         """
-        texts, labels = read_texts(X), _labels(y)
-        if len(texts) != len(labels):
-            raise InputError(f"{len(texts)} texts and {len(labels)} labels; expected as many.")
+        texts = read_texts(X)
+        labels = _labels(y, len(texts))
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
             found = ", ".join(map(repr, self.classes_.tolist())) or "none"
@@ -247,7 +246,8 @@ class GenpoolClassifier(ClassifierMixin, _TextEstimator):  # type: ignore[misc]
         names = _names(self.classes_)
         by_class = dict(zip(self.classes_.tolist(), names, strict=True))
         if dev is not None:
-            dev = (read_texts(dev[0]), _rename(_labels(dev[1]), by_class))
+            dev_texts = read_texts(dev[0])
+            dev = (dev_texts, _rename(_labels(dev[1], len(dev_texts)), by_class))
         self.model_ = TextClassifier.fit(
             texts,
             _rename(labels, by_class),
@@ -301,19 +301,13 @@ class GenpoolClassifier(ClassifierMixin, _TextEstimator):  # type: ignore[misc]
         return hasattr(self, "model_")
 
 
-def _labels(y: Any) -> NDArray[Any]:
-    """Returns labels as an array; raises InputError where some are missing or types are mixed."""
+def _labels(y: Any, rows: int) -> NDArray[Any]:
+    """Returns labels as an array, once genpool and scikit-learn have checked them."""
     if y is None:
         raise InputError("this estimator requires y to be passed, but the target y is None.")
-    # As objects: an array of NumPy would turn a missing value among strings into "nan".
-    values = np.asarray(y, dtype=object).ravel().tolist()
-    if any(map(is_missing, values)):
-        raise InputError("y has missing values; leave these rows out.")
+    values = read_labels(y, rows, "y")
     if any(isinstance(value, float) and math.isinf(value) for value in values):
         raise InputError("y contains infinity; expected strings, integers or booleans.")
-    kinds = {type(value).__name__ for value in values}
-    if len(kinds) > 1:
-        raise InputError(f"y has labels of mixed types: {', '.join(sorted(kinds))}; expected one.")
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     return labels

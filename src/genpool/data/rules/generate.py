@@ -217,16 +217,7 @@ RULES: dict[str, Rule] = {
 
 
 def generate(size: int, seed: int = 0, rules: Mapping[str, Rule] = RULES) -> Iterator[Pair]:
-    """Yields pairs with balanced labels; a seed yields the same pairs on every platform.
-
-    Args:
-        size: the number of pairs, 0 or more.
-        seed: any integer. Default 0.
-        rules: rules by name. Default: all of this file.
-
-    Raises:
-        InputError: the size is negative.
-    """
+    """Yields pairs with balanced labels; a seed yields the same pairs on every platform."""
     if size < 0:
         raise InputError(f"size is {size}; expected 0 or more")
     return itertools.islice(_pairs(Dice(seed), rules), size)

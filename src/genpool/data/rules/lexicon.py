@@ -1,14 +1,15 @@
-"""The words of the generated corpus.
-
-Everything is a small table that can be read and extended by hand. In a tree, the words of one line
-are kinds of the word before the colon and exclude each other (an apple is no pear). A name in
-brackets only groups words and is never said.
-"""
+"""The lexicon of the generated corpus, from the tables in words.toml beside this file."""
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
+
+WORDS: dict[str, str] = tomllib.loads(
+    files("genpool.data.rules").joinpath("words.toml").read_text(encoding="utf-8")
+)
 
 
 class Tree:
@@ -66,60 +67,13 @@ def table(text: str, separator: str = ", ") -> list[list[str]]:
     return [[column.strip() for column in line.split(separator)] for line in lines]
 
 
-NOUNS = Tree("""
-    [living]: person, animal
-    person: adult, child; adult: man, woman
-    man: policeman, fireman, monk, cowboy
-    woman: policewoman, nun, ballerina, waitress
-    child: boy, girl; boy: schoolboy; girl: schoolgirl
-    animal: dog, cat, horse, bird, goat, cow, sheep
-    dog: poodle, beagle, terrier; cat: kitten; horse: pony; bird: duck, goose, swan
-    [snacks]: sandwich, cake, piece of fruit
-    sandwich: cheese sandwich, ham sandwich; cake: chocolate cake, lemon cake
-    piece of fruit: apple, pear, banana, orange, peach
-    vegetable: carrot, onion, potato, cucumber
-    drink: cup of tea, cup of coffee, glass of milk, glass of juice
-    [reading matter]: book, newspaper, magazine, letter; book: novel, cookbook, dictionary
-    instrument: guitar, violin, trumpet, flute, accordion
-    vehicle: car, truck, bus, motorcycle, bicycle; car: taxi, sports car
-    toy: doll, kite, teddy bear, puppet
-    piece of furniture: chair, table, bench, bookcase, sofa; chair: armchair, rocking chair
-    container: box, bag, basket, bucket
-    tool: hammer, saw, shovel, rake
-    [growing]: flower, tree; flower: rose, tulip, daisy, lily
-    tree: oak tree, apple tree, palm tree
-    [round]: ball, stone; [on wheels]: cart, wheelchair, stroller; [openings]: door, window, gate
-""")
-
-PLACES = Tree("""
-    [anywhere]: inside, outside
-    inside: in the kitchen, in the living room, in the garage, in the library, in the basement
-    outside: in the park, in the garden, in the forest, in the street, on the beach
-    [wet]: in the lake, in the river, in the sea, in the swimming pool
-""")
-
-TIMES = Tree("""
-    [hours]: in the morning, in the afternoon, at night
-    in the morning: early in the morning, late in the morning
-    in the afternoon: early in the afternoon, late in the afternoon
-    at night: at midnight
-    [days]: on the weekend, on a weekday
-    on the weekend: on Saturday, on Sunday
-    on a weekday: on Monday, on Tuesday, on Wednesday, on Thursday, on Friday
-""")
-
-VERBS = Tree("""
-    run: sprint, jog; walk: stroll, march, limp; sleep: snore; talk: whisper; laugh: giggle
-    cry: sob; eat: devour, nibble; cook: fry, boil; cut: slice, chop; clean: scrub, wipe
-    look at: stare at; throw: hurl
-""")
+NOUNS = Tree(WORDS["nouns"])
+PLACES = Tree(WORDS["places"])
+TIMES = Tree(WORDS["times"])
+VERBS = Tree(WORDS["verbs"])
 
 # Verbs in one row cannot be done at once by the same one (to the same thing).
-EXCLUSIVE = table("""
-    run, walk, sit, dance; run, walk, dance, sleep; sprint, jog; stroll, march, limp
-    sing, sleep; talk, sleep; laugh, sleep; laugh, cry; fry, boil; devour, nibble; push, pull
-    throw, catch; open, close; buy, sell; carry, drag; read, write; lead, follow; fill, empty
-""")
+EXCLUSIVE = table(WORDS["exclusive"])
 
 
 class Frame(NamedTuple):
@@ -132,59 +86,7 @@ class Frame(NamedTuple):
 
 FRAMES = {
     verb: Frame(*(() if cell == "-" else tuple(cell.split(", ")) for cell in cells))
-    for verb, *cells in table(
-        """
-    run        | person, dog, cat, horse  | -                                   | outside
-    jog        | person                   | -                                   | outside
-    walk       | person, dog, horse, bird | -                                   | outside
-    stroll     | person                   | -                                   | outside
-    march      | person                   | -                                   | outside
-    sit        | person, dog, cat         | -                                   | inside, outside
-    sleep      | person, dog, cat         | -                                   | inside, outside
-    swim       | person, dog, bird        | -                                   | [wet]
-    dance      | person                   | -                                   | inside, outside
-    sing       | person                   | -                                   | inside, outside
-    talk       | person                   | -                                   | inside, outside
-    laugh      | person                   | -                                   | inside, outside
-    cry        | person                   | -                                   | inside, outside
-    eat        | person                   | [snacks]                            | inside, outside
-    cook       | adult                    | vegetable                           | in the kitchen
-    cut        | adult                    | vegetable, piece of fruit           | in the kitchen
-    order      | person                   | drink, sandwich, cake               | -
-    read       | person                   | [reading matter]                    | inside, outside
-    write      | person                   | letter, novel                       | inside, outside
-    play       | person                   | instrument                          | inside, outside
-    clean      | person                   | piece of furniture, tool            | inside, outside
-    wash       | person                   | vehicle, dog                        | in the street
-    repair     | adult                    | vehicle, toy, instrument            | in the garage
-    ride       | person                   | bicycle, horse                      | outside
-    carry      | person                   | child, container, tool, chair       | inside, outside
-    drag       | person                   | container, chair, table             | inside, outside
-    hold       | person                   | toy, flower, tool, drink            | inside, outside
-    buy        | person                   | toy, container, instrument, bicycle | -
-    sell       | person                   | toy, container, instrument, bicycle | -
-    fill       | person                   | container                           | inside, outside
-    empty      | person                   | container                           | inside, outside
-    plant      | person                   | [growing]                           | in the garden
-    draw       | person                   | [growing], animal, vehicle          | inside, outside
-    push       | person                   | [on wheels]                         | inside, outside
-    pull       | person                   | [on wheels]                         | inside, outside
-    throw      | person                   | [round]                             | outside
-    catch      | person                   | ball                                | outside
-    open       | person                   | [openings], box, bag                | -
-    close      | person                   | [openings], box, bag                | -
-    chase      | person, dog, cat         | person, dog, cat, goat, bird        | outside
-    follow     | person, dog              | person, dog, horse, goat            | outside
-    lead       | person, dog              | person, dog, horse, goat            | outside
-    watch      | person, animal           | person, animal                      | outside
-    look at    | person, animal           | person, animal                      | outside
-    help       | person                   | person                              | inside, outside
-    greet      | person                   | person                              | inside, outside
-    photograph | person                   | person                              | inside, outside
-    hug        | person                   | child, dog                          | inside, outside
-    """,
-        "|",
-    )
+    for verb, *cells in table(WORDS["frames"], "|")
 }
 
 
@@ -260,12 +162,4 @@ def modifiers(noun: str) -> tuple[Modifier, ...]:
     return tuple(row for row in MODIFIERS if any(noun in NOUNS.under(kind) for kind in row.kinds))
 
 
-SYNONYMS = dict(
-    table("""
-    child, kid; woman, lady; bicycle, bike; motorcycle, motorbike; sofa, couch; stone, rock
-    car, automobile; taxi, cab; violin, fiddle; rich, wealthy; big, large; small, little
-    expensive, costly; cheap, inexpensive; talk, speak; cry, weep; repair, fix; hug, embrace
-    buy, purchase; close, shut; chase, pursue; inside, indoors; outside, outdoors
-    in the forest, in the woods; in the sea, in the ocean; at midnight, in the middle of the night
-""")
-)
+SYNONYMS = dict(table(WORDS["synonyms"]))

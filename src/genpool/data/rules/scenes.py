@@ -16,6 +16,7 @@ from genpool.data.rules.lexicon import (
     SYNONYMS,
     TIMES,
     VERBS,
+    WORDS,
     Tree,
     modifiers,
     table,
@@ -51,23 +52,7 @@ def plural(noun: str) -> str:
 
 
 # Past and participle, where they are not made with -ed.
-_IRREGULAR = {
-    base: forms
-    for base, *forms in table("""
-    run, ran, run; sit, sat, sat; sleep, slept, slept; swim, swam, swum; sing, sang, sung
-    speak, spoke, spoken; weep, wept, wept; eat, ate, eaten; cut, cut, cut; read, read, read
-    write, wrote, written; ride, rode, ridden; hold, held, held; buy, bought, bought
-    sell, sold, sold; draw, drew, drawn; throw, threw, thrown; catch, caught, caught
-    lead, led, led; shut, shut, shut; stand, stood, stood; give, gave, given; take, took, taken
-    put, put, put; build, built, built; win, won, won; lose, lost, lost; send, sent, sent
-    get, got, got; let, let, let; lie, lay, lain; break, broke, broken; hide, hid, hidden
-    leave, left, left; fall, fell, fallen; wake, woke, woken; go, went, gone; dig, dug, dug
-    teach, taught, taught; feed, fed, fed; drive, drove, driven; fly, flew, flown
-    drink, drank, drunk; think, thought, thought; fight, fought, fought; have, had, had
-    lend, lent, lent; shake, shook, shaken; sweep, swept, swept; speed, sped, sped
-    wear, wore, worn; set, set, set
-""")
-}
+_IRREGULAR = {base: forms for base, *forms in table(WORDS["irregular_verbs"])}
 _DOUBLED = (
     *("run", "jog", "sit", "swim", "cut", "chop", "drag", "hug", "sob", "scrub", "shut"),
     *("put", "get", "let", "drop", "grin", "nap", "dig", "slip", "plan", "set", "slam", "win"),

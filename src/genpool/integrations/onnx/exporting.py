@@ -112,8 +112,8 @@ def export(
             trials=lambda: sentence_trials(plain, reads_characters),
             float_trials=lambda: sentence_trials(with_quantized_tables(plain), reads_characters),
         )
-        _write_text_files(model, fresh, {"int8": int8, "sizes": sizes})
-        _write_page(model, fresh, source.input_names, int8, difference)
+        settings = {"int8": int8, "sizes": sizes}
+        _write_other_files(model, fresh, settings, source.input_names, difference)
     return Export(Path(folder), difference)
 
 
@@ -128,39 +128,34 @@ def with_quantized_tables(model: SentenceEncoder) -> SentenceEncoder:
     return rounded
 
 
-def _write_text_files(model: SentenceEncoder, folder: Path, settings: dict[str, Any]) -> None:
-    text, embedding = model.text, model.settings.embedding
+def _write_other_files(
+    model: SentenceEncoder,
+    folder: Path,
+    settings: Mapping[str, Any],
+    inputs: Sequence[str],
+    difference: float,
+) -> None:
+    """Writes config, tokenizer and page."""
+    text, vocabulary, embedding = model.text, model.text.vocabulary, model.settings.embedding
     text_settings = {
         "characters": text.characters.characters,
         "sentence_ends": text.sentence_ends,
         "max_length": text.max_length,
-        "lower_case_fallback": text.vocabulary.lower_case_fallback,
-        "folding": text.vocabulary.folding,
+        "lower_case_fallback": vocabulary.lower_case_fallback,
+        "folding": vocabulary.folding,
         "ngram_buckets": embedding.ngram_buckets,
         "ngram_sizes": list(embedding.ngram_sizes),
     }
     write_config(folder, KIND, {**settings, **text_settings})
     tokenizer = text.to_tokenizers().to_str(pretty=True)
     (folder / TOKENIZER).write_text(tokenizer, encoding="utf-8", newline="\n")
-
-
-def _write_page(
-    model: SentenceEncoder, folder: Path, inputs: Sequence[str], int8: bool, difference: float
-) -> None:
-    settings, vocabulary = model.settings, model.text.vocabulary
-    title = model.notes.get("title") or f"{settings.encoder.name}, {settings.pooling.name} pooling"
+    parts = model.settings
+    title = model.notes.get("title") or f"{parts.encoder.name}, {parts.pooling.name} pooling"
     form = pages.LOWER_CASE if vocabulary.lower_case_fallback else pages.AS_WRITTEN
-    write_card(
-        folder,
-        f"{title}, as ONNX",
-        inputs,
-        model.output_dim,
-        int8,
-        difference,
-        USE,
-        pages.FOLDED if vocabulary.folding else form,
-        pages.CHARACTERS if model.text.characters.spells_known else pages.NGRAMS,
-    )
+    form = pages.FOLDED if vocabulary.folding else form
+    letters = pages.CHARACTERS if text.characters.spells_known else pages.NGRAMS
+    int8, title = settings["int8"], f"{title}, as ONNX"
+    write_card(folder, title, inputs, model.output_dim, int8, difference, USE, form, letters)
 
 
 def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:

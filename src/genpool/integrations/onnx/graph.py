@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from genpool.errors import FolderError, require_extra
 from genpool.pooling import POOLINGS
+from genpool.tensors.unit_rows import unit_rows
 
 if TYPE_CHECKING:
     import onnx
@@ -304,10 +305,8 @@ def _difference(vectors: NDArray[np.float64], expected: NDArray[np.float64]) -> 
 
 def _one_minus_cosine(vectors: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
     """The largest over the rows; two rows of zeros have cosine 1, one row of zeros cosine 0."""
-    norms = np.linalg.norm(vectors, axis=1), np.linalg.norm(expected, axis=1)  # 2 x (batch,)
-    product = norms[0] * norms[1]  # (batch,)
-    cosines = (vectors * expected).sum(axis=1) / np.where(product == 0, 1, product)  # (batch,)
-    cosines = np.where((norms[0] == 0) & (norms[1] == 0), 1, cosines)
+    cosines = (unit_rows(vectors) * unit_rows(expected)).sum(axis=1)  # (batch,)
+    cosines[~(vectors.any(axis=1) | expected.any(axis=1))] = 1
     # `max` with `initial` would drop a NaN.
     return float((1 - cosines).max(initial=0)) if np.isfinite(cosines).all() else float("nan")
 

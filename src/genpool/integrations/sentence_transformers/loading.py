@@ -103,8 +103,11 @@ def load(
     if (folder / MODULES).is_file():
         return _with_card_name(_load_saved(folder, model_class, options), path)
     if (folder / storage.CONFIG).is_file():
-        model = model_class(modules=_modules_of(folder, model_class), **options)
-        return _with_card_name(model, path)
+        encoder = SentenceEncoder.from_pretrained(folder)
+        modules: list[nn.Module] = [SentenceEncoderModule(encoder)]
+        if issubclass(model_class, MultiVectorEncoder):
+            modules.append(HeadVectors(encoder.pooling.input_dim))
+        return _with_card_name(model_class(modules=modules, **options), path)
     names = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
     raise FolderError(
         f"{folder} has neither {MODULES} (sentence-transformers) nor {storage.CONFIG} (genpool). "
@@ -145,20 +148,10 @@ def _load_saved(folder: Path, model_class: type[Model], options: dict[str, Any])
         raise FolderError(f"{folder} cannot be loaded: {problem}") from error
 
 
-def _modules_of(folder: Path, model_class: type[BaseModel]) -> list[nn.Module]:
-    """Returns the modules that make a genpool folder a model of sentence-transformers."""
-    encoder = SentenceEncoder.from_pretrained(folder)
-    modules: list[nn.Module] = [SentenceEncoderModule(encoder)]
-    if issubclass(model_class, MultiVectorEncoder):
-        modules.append(HeadVectors(encoder.pooling.input_dim))
-    return modules
-
-
 def _check_folder(folder: Path) -> None:
     """Raises FolderError for foreign modules, settings that lead to code, and pickles."""
     for subfolder, module_type, source in _named_modules(folder):
-        path = folder if not subfolder else folder / subfolder
-        if not path.resolve().is_relative_to(folder.resolve()):
+        if not (folder / subfolder).resolve().is_relative_to(folder.resolve()):
             raise FolderError(
                 f"{source} names the folder {subfolder!r}, which is outside of {folder}."
             )
@@ -223,16 +216,14 @@ def _check_settings(folder: Path) -> None:
     """Refuses settings that make transformers import code or load kernels, however deep."""
     for path in sorted(folder.rglob("*config*.json")):
         for name, value in _nested_settings(_read_json(path)):
-            if not value or name not in DANGEROUS:
-                continue
-            if DANGEROUS[name] and value in DANGEROUS[name]:
-                continue
-            raise FolderError(
-                f'{path} has "{name}" ({str(value)[:80]}), which asks for code that is not part of '
-                "the libraries; expected a model that transformers knows itself."
-            )
+            if value and name in DANGEROUS and value not in DANGEROUS[name]:
+                raise FolderError(
+                    f'{path} has "{name}" ({str(value)[:80]}), which asks for code that is not '
+                    "part of the libraries; expected a model that transformers knows itself."
+                )
     for path in sorted(folder.rglob(TRANSFORMER_CONFIG)):
-        unknown = set(_as_dict(_read_json(path))) - TRANSFORMER_SETTINGS
+        config = _read_json(path)
+        unknown = set(config if isinstance(config, dict) else ()) - TRANSFORMER_SETTINGS
         if unknown:
             raise FolderError(
                 f"{path} has the settings {', '.join(sorted(unknown))}, which are not needed and "
@@ -250,10 +241,6 @@ def _nested_settings(content: Any) -> Iterator[tuple[str, Any]]:
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
-
-
-def _as_dict(content: Any) -> dict[str, Any]:
-    return content if isinstance(content, dict) else {}
 
 
 def _check_no_pickle(folder: Path) -> None:
