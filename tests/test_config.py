@@ -78,7 +78,6 @@ def test_a_part_is_its_name_and_its_options_side_by_side() -> None:
         "sentence_ends": True,
         "max_length": 40,
         "lower_case_fallback": False,
-        "parser": None,
         "folding": False,
     }
 
