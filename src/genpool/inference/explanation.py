@@ -306,7 +306,8 @@ def explain_states(
     with torch.no_grad():
         weights = pooling_weights(states, packing, pool)  # (1, heads, tokens, dim or 1)
         without = pooling.heads_without(states.unsqueeze(0), mask, *extra)
-        vectors = LeaveOneOut.of(pool(states), without, project)
+        pooled = pooling.pool_rows(states, packing, gates)
+        vectors = LeaveOneOut.of(pooled, without, project)
     array = weights[0].float().cpu().numpy()  # (heads, tokens, dim or 1)
     return Explanation(sentence, tokens, array, vectors, truncated, tree=tree)
 
