@@ -25,8 +25,7 @@ from typing import Any, Literal, TypeVar, cast
 from genpool.embedding.characters import CharacterPadding
 from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.tensors.dropout import DropoutScaling
-from genpool.tensors.initialization import Initialization
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import Initialization, on_meta_device
 from genpool.text.vocabulary import CharacterNgrams
 
 Settings = TypeVar("Settings")

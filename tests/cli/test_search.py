@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
-from genpool.inference.quick_encoder import QuickEncoder
-from genpool.search import SearchIndex, index_writer
+from genpool.search import index_writer
 from genpool.search.index_card import ModelReference
 from tests.helpers.commands import Command
 
@@ -67,14 +66,6 @@ def test_queries_of_standard_input_are_answered_in_their_order(
     assert said.err == "standard input, line 2: a query without words, no hits\n"
 
 
-def test_a_query_without_words_keeps_its_place_in_json(genpool: Command, place: Path) -> None:
-    said = genpool("search", "index", "-", "--json", stdin=b" \nA dog runs.\n")
-    assert said.code == 0, said.err
-    first, second = map(json.loads, said.out.splitlines())
-    assert first == {"query": " ", "hits": []}
-    assert second["hits"][0]["sentence"] == "A dog runs."
-
-
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_an_empty_index_is_told(genpool: Command, place: Path, options: list[str]) -> None:
     (place / "nothing.txt").write_text("")
@@ -113,24 +104,7 @@ def test_a_sentence_of_several_lines_is_one_line(genpool: Command, place: Path) 
     ] == text.replace("\ud83d", "?")
 
 
-def test_encode_again_takes_the_place_of_the_index(genpool: Command, place: Path) -> None:
-    for lines in ("a\nb\n", "c\n"):
-        (place / "more.txt").write_text(lines)
-        assert genpool("encode", MODEL, "more.txt", "-o", "out").code == 0
-    assert len(SearchIndex.open("out")) == 1
-
-
 # --- mistakes ------------------------------------------------------------------------------------
-
-
-def test_another_model_is_refused(genpool: Command, place: Path) -> None:
-    model = PairClassifier.from_pretrained(place / MODEL)
-    next(model.encoder.pooling.parameters()).data += 1
-    model.save_pretrained(place / "other")
-    said = genpool("search", "index", "a", "--model", "other")
-    assert said.code == 2
-    assert said.err.startswith("error: index was made with another model: ")
-    assert said.out == ""
 
 
 def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
@@ -170,39 +144,6 @@ def test_a_mistake_is_told_and_leaves_nothing(
     assert said.err.startswith("error: ")
     assert message in said.err
     assert sorted(place.rglob("*")) == before
-
-
-def test_top_below_one_is_refused_with_the_usage(genpool: Command, place: Path) -> None:
-    said = genpool("search", "index", "a", "--top", 0)
-    assert said.code == 2
-    assert "--top" in said.err
-
-
-def test_an_index_of_cut_vectors_is_searched_with_cut_queries(
-    genpool: Command, place: Path
-) -> None:
-    assert genpool(
-        "encode", MODEL, "sentences.txt", "-o", "cut/", "--truncate-dim", "3"
-    ).out.startswith("3 vectors of 3 dimensions")
-    said = genpool("search", "cut", "A dog runs.", "--top", 1)
-    assert said.code == 0, said.err
-    assert said.out == "1.0000\t0\tA dog runs.\n"
-
-
-def test_piped_queries_share_one_quick_encoder(
-    genpool: Command, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, initialize = [], QuickEncoder.__init__
-
-    def counted(self: QuickEncoder, *args, **options) -> None:
-        made.append(self)
-        initialize(self, *args, **options)
-
-    monkeypatch.setattr(QuickEncoder, "__init__", counted)
-    queries = "\n".join(f"A dog runs {number}" for number in range(200))  # three groups of 64, 8
-    said = genpool("search", "index", "-", "--top", 1, stdin=queries.encode())
-    assert said.code == 0, said.err
-    assert len(said.out.splitlines()) == 400 and len(made) == 1
 
 
 @pytest.mark.parametrize("output", ["mine/", "mine.npy"])

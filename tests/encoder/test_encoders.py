@@ -1,12 +1,15 @@
-"""What all encoders share: types, saving, names, and answers to bad input."""
+"""Every encoder against its equations in NumPy, in any batch, with gradients and in every type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
+from torch.func import functional_call
 
 import genpool.encoder
 from genpool.config import ModelSettings, from_dict
@@ -14,7 +17,6 @@ from genpool.encoder import (
     ENCODERS,
     BiLSTMEncoder,
     CNNEncoder,
-    Encoded,
     Encoder,
     GRUEncoder,
     LSTMEncoder,
@@ -23,264 +25,290 @@ from genpool.encoder import (
     StackedBiLSTMEncoder,
 )
 from genpool.encoder.bilstm import BiLSTMStack
-from genpool.errors import ConfigError, GenpoolError, InputError
-from genpool.reproduction.encoders import (
-    CAFEEncoder,
-    DiSANEncoder,
-    GumbelTreeEncoder,
-    NSEEncoder,
-    NTIEncoder,
-    ReSANEncoder,
-    SPINNEncoder,
-    TreeCNNEncoder,
-)
+from genpool.errors import ConfigError, InputError
+from genpool.reproduction.encoders import CAFEEncoder, NSEEncoder, TreeCNNEncoder
 from genpool.saving.saved_model import PARTS
 from genpool.tensors.dropout import dropout_disabled
 
-from .cases import CASES, INPUT_DIM, MASK, learning, lively, made, references, sentences, to_numpy
+from .cases import (
+    CASES,
+    GARBAGE,
+    INPUT_DIM,
+    MASK,
+    learning,
+    lively,
+    made,
+    references,
+    sentences,
+    to_numpy,
+)
 
 EVERY = pytest.mark.parametrize("name", CASES)
+WITH_GATES = [name for name, case in CASES.items() if case.make().has_gates]
+TOLERANCE = 1e-6
 #: the same classes as functions: every encoder of the package has defaults, the base class has none
 MAKE: Mapping[str, Callable[..., Encoder]] = ENCODERS
 
 
-def test_every_encoder_is_tested_here() -> None:
-    assert {type(case.make()) for case in CASES.values()} == set(ENCODERS.values())
-
-
-def test_every_encoder_of_the_core_is_exported() -> None:
-    own = {cls.__name__ for name, cls in ENCODERS.items() if name not in ENCODERS.plugins}
-    shared = {"ENCODERS", "Encoded", "Encoder", "register"}
-    assert set(genpool.encoder.__all__) == own | shared
-
-
-def test_defaults_are_those_of_the_papers() -> None:
-    with torch.device("meta"):
-        widths = {name: make(600).output_dim for name, make in MAKE.items()}
-        depths = {
-            name: len(cast(BiLSTMStack, MAKE[name](600)).layers)
-            for name in ("stacked-bilstm", "shortcut-stacked", "residual-stacked", "bilstm")
-        }
-        assert StackedBiLSTMEncoder(600).shortcut == "direction"
-    assert widths == {
-        "stacked-bilstm": 600,
-        "bilstm": 600,
-        "shortcut-stacked": 4096,
-        "residual-stacked": 1200,
-        "lstm": 300,
-        "gru": 300,
-        "cnn": 300,
-        "disan": 600,
-        "bag-of-words": 600,
-        "nse": 300,
-        "cafe": 300,
-        "resan": 600,
-        "spinn": 300,
-        "tree-cnn": 300,
-        "nti": 300,
-        "gumbel-tree": 300,
-    }
-    assert depths == {
-        "stacked-bilstm": 3,
-        "shortcut-stacked": 3,
-        "residual-stacked": 3,
-        "bilstm": 1,
-    }
+# --- The equations --------------------------------------------------------------------------------
 
 
 @EVERY
-def test_float64_gives_float64(name: str) -> None:
-    states = made(name, torch.float64)(sentences(dtype=torch.float64), MASK).states
-    assert states.dtype is torch.float64 and states.isfinite().all()
+def test_states_are_those_of_the_equations_and_exactly_zero_at_padding(name: str) -> None:
+    encoder, inputs = made(name, torch.float64), sentences(dtype=torch.float64)
+    states, gates = encoder(inputs, MASK)
+    expected, _ = references(name, encoder, inputs, MASK)
+    assert states.dtype is torch.float64 and gates is None
+    assert states.shape == (*MASK.shape, encoder.output_dim)
+    np.testing.assert_allclose(to_numpy(states), expected, rtol=0, atol=1e-12)
+    assert np.abs(expected).max() > 0.1  # the comparison is of numbers, not of zeros
+    assert (states[~MASK] == 0).all() and (states[MASK] != 0).any(dim=-1).all()
+    single = made(name)(sentences(), MASK).states
+    np.testing.assert_allclose(to_numpy(single), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", WITH_GATES)
+def test_gates_are_the_input_gates_of_the_top_layer(name: str) -> None:
+    encoder, inputs = made(name, torch.float64), sentences(dtype=torch.float64)
+    states, gates = encoder(inputs, MASK, gates=True)
+    expected_states, expected_gates = references(name, encoder, inputs, MASK)
+    np.testing.assert_allclose(to_numpy(gates), expected_gates, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(to_numpy(states), expected_states, rtol=0, atol=1e-12)
+    assert (gates[MASK] > 0).all() and (gates[MASK] < 1).all() and (gates[~MASK] == 0).all()
+
+
+def test_all_lstm_encoders_and_no_others_have_gates() -> None:
+    names = {name.split(",")[0] for name in WITH_GATES}
+    assert names == {"stacked-bilstm", "bilstm", "shortcut-stacked", "residual-stacked", "lstm"}
 
 
 @EVERY
-def test_bfloat16_gives_bfloat16_near_the_equations(name: str) -> None:
-    encoder, inputs = made(name, torch.bfloat16), sentences(dtype=torch.bfloat16)
+def test_bidirectional_says_which_half_of_which_token_has_seen_the_whole_sentence(
+    name: str,
+) -> None:
+    # Last pooling takes the forward half of the last token and the backward half of the first.
+    encoder, mask = made(name), torch.ones(1, 9, dtype=torch.bool)
+    half = encoder.output_dim // 2
+    inputs = sentences(mask).requires_grad_()
+    first, last = encoder(inputs, mask).states[0, [0, 8]]
+
+    def seen(number: Tensor) -> list[bool]:
+        (gradient,) = torch.autograd.grad(number, inputs, retain_graph=True)
+        return (gradient[0] != 0).any(dim=-1).tolist()
+
+    if encoder.bidirectional:
+        assert all(seen(last[:half].sum())) and all(seen(first[half:].sum()))
+    elif name.split(",")[0] in ("nse", "cafe"):  # by attention every token sees all
+        assert all(seen(first.sum())) and all(seen(last.sum()))
+    elif not encoder.has_extra_loss:  # whose hard choices decide what a token sees
+        assert not all(seen(first.sum()))
+
+
+def test_one_layer_is_the_same_in_both_shortcut_forms() -> None:
+    paper = lively(StackedBiLSTMEncoder(INPUT_DIM, 3, layers=1, shortcut="direction"))
+    released = lively(StackedBiLSTMEncoder(INPUT_DIM, 3, layers=1, shortcut="both"))
+    inputs = sentences()
+    assert torch.equal(paper(inputs, MASK).states, released(inputs, MASK).states)
+
+
+# --- Gradients against finite differences ---------------------------------------------------------
+
+SMALL_MASK = torch.tensor([[1, 1, 1], [0, 1, 0], [0, 0, 0], [1, 0, 1]]).bool()
+
+
+@EVERY
+def test_gradients_of_token_vectors_parameters_and_gates(name: str) -> None:
+    encoder = made(name, torch.float64)
+    generator = torch.Generator().manual_seed(3)
+    vectors = torch.randn(4, 3, INPUT_DIM, generator=generator, dtype=torch.float64)
+    names = [key for key, _ in encoder.named_parameters()]
+    values = tuple(value.detach().clone().requires_grad_() for value in encoder.parameters())
+
+    def states(*parameters: Tensor) -> Tensor:
+        weights = dict(zip(names, parameters, strict=True))
+        return functional_call(encoder, weights, (vectors, SMALL_MASK)).states
+
+    if values:
+        # Fast mode: one random direction through all values of a parameter.
+        assert torch.autograd.gradcheck(states, values, fast_mode=True)
+    leaves = (vectors.clone().requires_grad_(),)
+    assert torch.autograd.gradcheck(lambda values: encoder(values, SMALL_MASK).states, leaves)
+    if encoder.has_gates:
+        assert torch.autograd.gradcheck(
+            lambda values: encoder(values, SMALL_MASK, gates=True).gates, leaves
+        )
+
+
+# --- The same states alone, in any batch, with any padding ----------------------------------------
+
+
+def alone(encoder: Encoder, inputs: Tensor, mask: Tensor, row: int) -> Tensor:
+    """The states of one sentence of a batch, encoded without padding: (tokens, output_dim)."""
+    tokens = inputs[row, mask[row]].unsqueeze(0)  # (1, tokens, input_dim)
+    return encoder(tokens, torch.ones(tokens.shape[:2], dtype=torch.bool)).states[0]
+
+
+@EVERY
+def test_same_states_alone_in_a_batch_and_beside_a_much_longer_sentence(name: str) -> None:
+    encoder = made(name)
+    long = torch.zeros(4, 60, dtype=torch.bool)
+    long[0, :4], long[1, :], long[2, 50:], long[3, 20:25] = True, True, True, True
+    for mask in (MASK, long):
+        inputs = sentences(mask)
+        states = encoder(inputs, mask).states
+        for row in mask.any(dim=1).nonzero().flatten().tolist():
+            expected = alone(encoder, inputs, mask, row)
+            torch.testing.assert_close(states[row, mask[row]], expected, rtol=0, atol=TOLERANCE)
+        order = torch.arange(len(mask)).flip(0)
+        moved = encoder(inputs[order], mask[order]).states
+        torch.testing.assert_close(moved, states[order], rtol=0, atol=TOLERANCE)
+
+
+@EVERY
+def test_same_states_whatever_stands_at_padding(name: str) -> None:
+    encoder, inputs = made(name), sentences()
+    expected = encoder(torch.where(MASK.unsqueeze(-1), inputs, 0.0), MASK).states
+    for number in GARBAGE:
+        filled = torch.where(MASK.unsqueeze(-1), inputs, number)
+        assert torch.equal(encoder(filled, MASK).states, expected)
+    inputs[0, 0, 0] = float("nan")  # in a real token it spoils its own sentence only
     states = encoder(inputs, MASK).states
-    assert states.dtype is torch.bfloat16
-    expected, _ = references(name, encoder, inputs, MASK)
-    # Eight bits of precision: 2^-8 of the largest number at each of a few dozen roundings.
-    error = abs(to_numpy(states) - expected).max() / abs(expected).max()
-    assert error < 24 * 2**-8
+    assert states[0, 0].isnan().any()
+    torch.testing.assert_close(states[1:], expected[1:], rtol=0, atol=TOLERANCE)
 
 
 @EVERY
-def test_bfloat16_trains(name: str) -> None:
-    encoder = made(name, torch.bfloat16)
-    inputs = sentences(dtype=torch.bfloat16).requires_grad_()
-    encoder(inputs, MASK).states.float().square().sum().backward()
-    for tensor in (inputs, *learning(name, encoder)):
-        assert tensor.grad is not None
-        assert tensor.grad.dtype is torch.bfloat16 and tensor.grad.isfinite().all()
-
-
-@EVERY
-def test_mixed_precision_runs_and_trains(name: str) -> None:
+def test_a_sentence_without_tokens_gives_zeros_and_spoils_no_gradient(name: str) -> None:
     encoder, inputs = made(name), sentences().requires_grad_()
+    states = encoder(inputs, MASK).states
+    assert torch.equal(states[4], torch.zeros_like(states[4]))
+    states.square().sum().backward()
+    assert inputs.grad is not None
+    assert (inputs.grad[~MASK] == 0).all()
+    assert inputs.grad[MASK].isfinite().all() and (inputs.grad[MASK] != 0).any()
+    for parameter in learning(name, encoder):
+        assert parameter.grad is not None and parameter.grad.isfinite().all()
+    for shape in ((3, 4), (2, 0), (0, 3)):
+        mask = torch.zeros(shape, dtype=torch.bool)
+        for part in encoder(sentences(mask), mask, gates=encoder.has_gates):
+            assert part is None or torch.equal(part, torch.zeros(*shape, encoder.output_dim))
+
+
+# --- Types, saving, modes -------------------------------------------------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize("mixed", [False, True], ids=["bfloat16", "autocast"])
+def test_half_precision_is_near_the_equations_and_trains(name: str, mixed: bool) -> None:
+    dtype = torch.float32 if mixed else torch.bfloat16
+    encoder, inputs = made(name, dtype), sentences(dtype=dtype).requires_grad_()
     expected, _ = references(name, encoder, inputs, MASK)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
         states = encoder(inputs, MASK).states
+    assert mixed or states.dtype is torch.bfloat16
+    # Eight bits of precision: 2^-8 of the largest number at each of a few dozen roundings.
     assert abs(to_numpy(states) - expected).max() / abs(expected).max() < 24 * 2**-8
     states.float().square().sum().backward()
     for tensor in (inputs, *learning(name, encoder)):
-        assert tensor.grad is not None and tensor.grad.isfinite().all()
+        assert tensor.grad is not None
+        assert tensor.grad.dtype is dtype and tensor.grad.isfinite().all()
 
 
 @EVERY
-def test_state_dict_round_trips_bit_for_bit(name: str, tmp_path) -> None:
+def test_weights_round_trip_and_the_mode_changes_nothing(name: str, tmp_path) -> None:
     first, second = made(name), lively(CASES[name].make(), seed=9)
+    assert set(first.state_dict()) == {key for key, _ in first.named_parameters()}
     torch.save(first.state_dict(), tmp_path / "weights")
     second.load_state_dict(torch.load(tmp_path / "weights", weights_only=True))
-    for key, value in first.state_dict().items():
-        assert torch.equal(value, second.state_dict()[key])
-    inputs = sentences()
-    assert torch.equal(first(inputs, MASK).states, second(inputs, MASK).states)
-
-
-@EVERY
-def test_state_dict_holds_every_parameter_and_nothing_else(name: str) -> None:
-    encoder = made(name)
-    assert set(encoder.state_dict()) == {key for key, _ in encoder.named_parameters()}
-
-
-@EVERY
-def test_training_mode_changes_nothing(name: str) -> None:
-    encoder, inputs = made(name), sentences()
-    evaluation = encoder.eval()(inputs, MASK).states
-    if encoder.stochastic:
-        with dropout_disabled():
-            assert torch.equal(encoder.train()(inputs, MASK).states, evaluation)
-    else:
-        assert torch.equal(encoder.train()(inputs, MASK).states, evaluation)
-
-
-@EVERY
-def test_result_has_names(name: str) -> None:
-    encoded = made(name)(sentences(), MASK)
-    assert isinstance(encoded, Encoded)
-    assert encoded.states is encoded[0] and encoded.gates is None
-
-
-@EVERY
-def test_inputs_and_mask_are_left_as_they_were(name: str) -> None:
     inputs, mask = sentences(), MASK.clone()
     copy = inputs.clone()
-    made(name)(inputs, mask)
+    states = first.eval()(inputs, mask).states
+    assert torch.equal(states, second.eval()(inputs, mask).states)
+    with dropout_disabled():
+        assert torch.equal(first.train()(inputs, mask).states, states)
+    if not first.stochastic:
+        assert torch.equal(first(inputs, mask).states, states)
     torch.testing.assert_close(inputs, copy, rtol=0, atol=0, equal_nan=True)
     assert torch.equal(mask, MASK)
+    assert f"input_dim={INPUT_DIM}, output_dim={first.output_dim}" in repr(first)
 
 
-@EVERY
-def test_printed_form_names_the_widths(name: str) -> None:
-    encoder = made(name)
-    assert f"input_dim={INPUT_DIM}, output_dim={encoder.output_dim}" in repr(encoder)
+# --- Names and defaults ---------------------------------------------------------------------------
 
 
-@EVERY
-def test_inputs_of_another_width_are_refused(name: str) -> None:
-    with pytest.raises(InputError) as caught:
-        made(name)(torch.zeros(2, 3, INPUT_DIM + 1), torch.ones(2, 3, dtype=torch.bool))
-    assert "(2, 3, 5)" in str(caught.value)
-    assert "(batch, time, 4)" in str(caught.value) and "input_dim=4" in str(caught.value)
+def test_every_encoder_is_exported_and_tested_here() -> None:
+    own = {cls.__name__ for name, cls in ENCODERS.items() if name not in ENCODERS.plugins}
+    shared = {"ENCODERS", "Encoded", "Encoder", "register"}
+    assert set(genpool.encoder.__all__) == own | shared
+    assert {type(case.make()) for case in CASES.values()} >= {
+        cls for name, cls in ENCODERS.items() if cls.__module__.startswith("genpool.")
+    }
 
 
-@EVERY
-def test_inputs_without_a_batch_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=r"shape \(3, 4\); expected \(batch, time, 4\)"):
-        made(name)(torch.zeros(3, INPUT_DIM), torch.ones(3, dtype=torch.bool))
+def test_defaults_are_those_of_the_papers() -> None:
+    names = "stacked-bilstm bilstm shortcut-stacked residual-stacked lstm gru cnn disan"
+    names += " bag-of-words nse cafe resan spinn tree-cnn nti gumbel-tree"
+    with torch.device("meta"):
+        widths = [MAKE[name](600).output_dim for name in names.split()]
+        depths = [len(cast(BiLSTMStack, MAKE[name](600)).layers) for name in names.split()[:4]]
+        assert StackedBiLSTMEncoder(600).shortcut == "direction"
+    assert widths == [600, 600, 4096, 1200, 300, 300, 300, 600, 600, 300, 300, 600, *[300] * 4]
+    assert depths == [3, 1, 3, 3]
 
 
-@pytest.mark.parametrize("shape", [(2, 4), (3, 3), (2, 3, 1), (2,)])
-def test_a_mask_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(InputError) as caught:
-        made("bilstm")(torch.zeros(2, 3, INPUT_DIM), torch.ones(shape, dtype=torch.bool))
-    assert str(shape) in str(caught.value) and "(2, 3)" in str(caught.value)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
-def test_a_mask_of_another_type_is_refused(dtype: torch.dtype) -> None:
-    with pytest.raises(InputError, match=rf"type {dtype}; expected torch.bool"):
-        made("bilstm")(torch.zeros(2, 3, INPUT_DIM), torch.ones(2, 3, dtype=dtype))
-
-
-@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
-def test_a_mask_of_other_integers_than_0_and_1_is_refused(dtype: torch.dtype) -> None:
-    with pytest.raises(InputError, match="mask"):
-        made("bilstm")(torch.zeros(2, 3, INPUT_DIM), torch.full((2, 3), 2, dtype=dtype))
-
-
-@pytest.mark.parametrize("mask", [[[True, True, True]], None], ids=["list", "None"])
-def test_a_mask_that_is_no_tensor_is_refused(mask: object) -> None:
-    with pytest.raises(InputError, match="mask"):
-        made("bilstm")(torch.zeros(1, 3, INPUT_DIM), mask)
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if not CASES[name].make().has_gates])
-def test_gates_of_an_encoder_without_any_are_refused(name: str) -> None:
-    encoder = made(name)
-    with pytest.raises(InputError, match=rf"{type(encoder).__name__} has no input gates"):
-        encoder(sentences(), MASK, gates=True)
+# --- Bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("make", "given"),
+    ("inputs", "mask", "parts"),
     [
-        (lambda: StackedBiLSTMEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (torch.zeros(2, 3, 5), torch.ones(2, 3), ["(2, 3, 5)", "(batch, time, 4)", "input_dim=4"]),
+        (torch.zeros(3, 4), torch.ones(3), ["(3, 4)", "(batch, time, 4)"]),
+        (torch.zeros(2, 3, 4), torch.ones(2, 4, dtype=torch.bool), ["(2, 4)", "(2, 3)"]),
+        (torch.zeros(2, 3, 4), torch.ones(2, 3), ["type torch.float32; expected torch.bool"]),
+        (torch.zeros(2, 3, 4), torch.full((2, 3), 2), ["mask", "from 2 to 2"]),
+        (torch.zeros(1, 3, 4), [[True, True, True]], ["mask is list"]),
+    ],
+)
+def test_inputs_and_masks_that_do_not_fit_are_refused(inputs, mask: Any, parts: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        made("bilstm")(inputs, mask)
+    assert all(part in str(caught.value) for part in parts)
+
+
+def test_gates_of_an_encoder_without_any_are_refused() -> None:
+    with pytest.raises(InputError, match="GRUEncoder has no input gates"):
+        made("gru")(sentences(), MASK, gates=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
         (lambda: StackedBiLSTMEncoder(4, hidden_dim=-3), "hidden_dim is -3"),
         (lambda: StackedBiLSTMEncoder(4, layers=0), "layers is 0"),
         (lambda: BiLSTMEncoder(4, layers=0), "layers is 0"),
-        (lambda: BiLSTMEncoder(4, hidden_dim=0), "hidden_dim is 0"),
         (lambda: ResidualStackedEncoder(4, layers=-1), "layers is -1"),
         (lambda: ShortcutStackedEncoder(4, hidden_dims=()), "layers is 0"),
         (lambda: ShortcutStackedEncoder(4, hidden_dims=(2, 0)), "hidden_dim is 0"),
-        (lambda: LSTMEncoder(4, layers=0), "layers is 0"),
+        (lambda: LSTMEncoder(4, layers=1001), "layers is 1001"),
         (lambda: GRUEncoder(4, hidden_dim=0), "hidden_dim is 0"),
-        (lambda: DiSANEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        (lambda: CNNEncoder(4, maps=0), "maps is 0"),
+        (lambda: CNNEncoder(4, widths=()), "widths is 0"),
+        (lambda: CNNEncoder(4, widths=(3, 0)), "widths is 0"),
         (lambda: NSEEncoder(4, hidden_dim=0), "hidden_dim is 0"),
-        (lambda: CAFEEncoder(4, hidden_dim=0), "hidden_dim is 0"),
         (lambda: CAFEEncoder(4, factors=0), "factors is 0"),
-        (lambda: ReSANEncoder(4, hidden_dim=0), "hidden_dim is 0"),
-        (lambda: SPINNEncoder(4, hidden_dim=0), "hidden_dim is 0"),
         (lambda: TreeCNNEncoder(4, maps=0), "maps is 0"),
-        (lambda: NTIEncoder(4, hidden_dim=0), "hidden_dim is 0"),
-        (lambda: GumbelTreeEncoder(4, hidden_dim=0), "hidden_dim is 0"),
+        *((lambda name=name: MAKE[name](0), "input_dim is 0") for name in ENCODERS),
     ],
 )
-def test_sizes_below_one_are_refused(make, given: str) -> None:
-    with pytest.raises(
-        InputError, match=rf"{given}.* expected (a whole number of 1 or more|1 to 1,000)"
-    ):
+def test_impossible_sizes_are_refused(make, problem: str) -> None:
+    expected = "expected (a whole number of 1 or more|1 to 1,000)"
+    with torch.device("meta"), pytest.raises(InputError, match=rf"{problem}; {expected}"):
         make()
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [({"maps": 0}, "maps"), ({"widths": ()}, "widths"), ({"widths": (3, 0)}, "widths")],
-)
-def test_wrong_sizes_of_the_cnn_are_refused_by_their_own_names(options, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        CNNEncoder(4, **options)
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_an_input_dim_below_one_is_refused(name: str) -> None:
-    with torch.device("meta"), pytest.raises(InputError, match="input_dim"):
-        MAKE[name](0)
-
-
-def test_an_unknown_shortcut_is_answered_with_the_nearest() -> None:
-    with pytest.raises(InputError) as caught:
+def test_unknown_names_are_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"'directions'. Did you mean 'direction'\?"):
         StackedBiLSTMEncoder(4, shortcut="directions")  # type: ignore[arg-type]
-    message = str(caught.value)
-    assert "unknown shortcut 'directions'" in message
-    assert "Did you mean 'direction'?" in message and "both, direction" in message
-
-
-def test_an_unknown_encoder_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'stacked-bilstm'"):
         from_dict(ModelSettings, {"encoder": "stacked-bilstms"}, PARTS)
-
-
-def test_input_errors_are_value_errors_of_genpool() -> None:
-    assert issubclass(InputError, ValueError) and issubclass(InputError, GenpoolError)

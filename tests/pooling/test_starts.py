@@ -7,7 +7,7 @@ import torch
 from genpool.errors import InputError
 from genpool.pooling import GeneralizedPooling, MeanPooling
 from genpool.pooling.generalized import SHARPNESS
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import on_meta_device
 from tests.helpers.gradients import gradient
 
 from .cases import mask_of, real, with_garbage

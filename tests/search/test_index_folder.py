@@ -15,13 +15,10 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.disk.arrays import map_array
-from genpool.errors import DataError, FolderError, InputError
-from genpool.jobs.encode_file import EncodeOptions, encode_file
+from genpool.errors import FolderError, InputError
 from genpool.search import (
     IndexCard,
-    ModelReference,
     SearchIndex,
-    index_writer,
     is_folder_name,
     search,
 )
@@ -68,47 +65,7 @@ def test_a_folder_is_a_name_without_a_suffix_or_with_a_slash() -> None:
     assert not any(map(is_folder_name, files))
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_encode_file_writes_an_index(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, normalize: bool
-) -> None:
-    lines = ["a dog runs .", "", "the man sleeps", "two red dogs"]
-    (tmp_path / "lines.txt").write_text("\n".join(lines))
-    out = f"{tmp_path}/my.index/"
-    model = tmp_path / "model"
-    options = EncodeOptions(normalize=normalize, show_progress=False, model_path=model)
-    count = encode_file(sentence_encoder, tmp_path / "lines.txt", out, options)
-    index = SearchIndex.open(out)
-    assert count == len(index) == 4
-    assert index.card.normalized is normalize
-    assert index.card.model == ModelReference.of(sentence_encoder, model)
-    assert index.card.model.path == str(model)
-    index.require_model(sentence_encoder)
-    for hits, line in zip(
-        index.search(sentence_encoder.encode(lines[2:]), 1), lines[2:], strict=True
-    ):
-        assert hits[0].sentence == line
-        assert hits[0].score == pytest.approx(1, abs=1e-6)
-
-
 # --- nothing half there --------------------------------------------------------------------------
-
-
-def test_an_error_on_the_way_leaves_the_old_index_or_nothing(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    bad = tmp_path / "latin.txt"
-    bad.write_bytes(b"a dog\n" * 100 + b"caf\xe9\n")
-    out = tmp_path / "index"
-    for _ in range(2):
-        before = files_of(out) if out.exists() else None
-        with pytest.raises(DataError, match="line 101"):
-            encode_file(
-                sentence_encoder, bad, out, EncodeOptions(batch_size=1, show_progress=False)
-            )
-        assert (files_of(out) if out.exists() else None) == before
-        assert {path.name for path in tmp_path.iterdir()} <= {"latin.txt", "index"}
-        write_index(out, random_vectors(3, 4))
 
 
 def test_an_index_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
@@ -142,14 +99,6 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
     assert hits[0].sentence == "new 2" and hits[0].score == pytest.approx(1)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="has no named pipes")
-def test_a_named_pipe_in_the_place_is_refused_and_stays(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "index")
-    with pytest.raises(FolderError, match="is a named pipe"):
-        write_index(tmp_path / "index", random_vectors(2, 3))
-    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
-
-
 def test_a_kill_leaves_the_old_index(tmp_path: Path) -> None:
     folder = write_index(tmp_path / "index", random_vectors(3, 4))
     before = files_of(folder)
@@ -167,38 +116,6 @@ with index_writer(sys.argv[1], 4, ModelReference("x")) as write:
     assert files_of(folder) == before
     write_index(folder, random_vectors(5, 4))
     assert len(SearchIndex.open(folder)) == 5
-
-
-def test_a_kill_between_the_renames_is_repaired_by_reading_and_by_writing(tmp_path: Path) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(3, 4))
-    folder.rename(tmp_path / ".index.previous")
-    assert len(SearchIndex.open(folder)) == 3
-    folder.rename(tmp_path / ".index.previous")
-    with pytest.raises(InputError), index_writer(folder, 4, NO_MODEL) as write:
-        write(["a"], random_vectors(2, 4))
-    assert len(SearchIndex.open(folder)) == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
-def test_a_disk_that_fails_leaves_the_old_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(3, 4))
-    before = files_of(folder)
-    calls: list[Path] = []
-    rename = Path.rename
-
-    def fails_at_the_second(self: Path, target: Path) -> Path:
-        calls.append(target)
-        if len(calls) == 2:
-            raise OSError(28, "No space left on device")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fails_at_the_second)
-    with pytest.raises(FolderError, match="No space left on device"):
-        write_index(folder, random_vectors(9, 4))
-    assert files_of(folder) == before
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 def test_something_else_in_the_place_is_refused(

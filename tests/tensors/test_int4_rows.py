@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from genpool.tensors.int4_rows import dequantize_rows_int4, quantize_rows_int4
+from genpool.tensors.quantized_rows import dequantize_rows_int4, quantize_rows_int4
 
 
 def test_a_hand_worked_row() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from genpool.tensors.int8_rows import quantize_rows
+from genpool.tensors.quantized_rows import quantize_rows
 
 
 @pytest.mark.parametrize("shape", [(4, 9), (2, 3, 5), (1, 1), (0, 3)])

@@ -42,17 +42,10 @@ class Encoder(nn.Module):
     any padding on either side.
 
     To add an encoder, subclass this class, write `encode_rows`, and register it by a name:
-    `genpool.encoder.register("mine", MyEncoder)`. Keep the arguments of the constructor as
-    attributes of the same names, by which a model is saved.
-
-    `encode_rows` sees packed rows only: no padding ever reaches a layer, so that the states of a
-    sentence cannot depend on its batch.
+    `genpool.encoder.register("mine", MyEncoder)`. `encode_rows` sees packed rows only: no padding
+    ever reaches a layer, so that the states of a sentence cannot depend on its batch.
 
     Args:
-        input_dim: dimensions of a token vector.
-        output_dim: dimensions of a state.
-
-    Attributes:
         input_dim: dimensions of a token vector.
         output_dim: dimensions of a state.
 
@@ -72,8 +65,7 @@ class Encoder(nn.Module):
     bidirectional: ClassVar[bool] = False
     #: whether `gates=True` is possible, which gated pooling needs
     has_gates: ClassVar[bool] = False
-    #: the kind of integers per token that `encode_rows` reads from `packing.annotations`; None:
-    #: it reads none
+    #: the kind of integers per token that `encode_rows` reads from `packing.annotations`, if any
     annotator_class: ClassVar[type[Annotator] | None] = None
     #: whether states are drawn at random in training mode, beside dropout
     stochastic: ClassVar[bool] = False
@@ -145,8 +137,9 @@ class Encoder(nn.Module):
         that depend on values; the LSTM and GRU encoders are exported without it.
 
         Args:
-            tokens: token vectors (batch, time, input_dim), zeros at padding.
-            mask: (batch, time), True at real tokens; every sentence starts at 0.
+            tokens: token vectors (batch, time, input_dim), zeros at padding; every sentence starts
+                at 0.
+            mask: (batch, time), True at real tokens.
             lstm: returns the states (batch, time, hidden) of a layer for its input.
 
         Returns:
@@ -159,40 +152,21 @@ class Encoder(nn.Module):
         return None if self.annotator_class is None else self.annotator_class()
 
     def tree(self, words: Sequence[str], rows: Tensor, packing: Packing) -> str | None:
-        """Returns the tree that the states of one sentence are made by, for explanations.
+        """Returns the words of one sentence with the brackets of the tree that it is encoded by.
 
-        Args:
-            words: its tokens.
-            rows: their vectors, (tokens, input_dim).
-            packing: of this sentence alone.
-
-        Returns:
-            The words with brackets, or None for an encoder without trees.
+        rows (tokens, input_dim) are the vectors of the words. None for an encoder without trees.
         """
         return None
 
     def set_epoch(self, epoch: int) -> None:
-        """Tells the encoder which epoch is being trained.
-
-        Called before every training step if `has_extra_loss`.
-
-        Args:
-            epoch: 0 for the first. An encoder that is trained in phases depends on it; the others
-                ignore it.
-        """
+        """Called with the epoch, from 0, before every training step if `has_extra_loss`."""
 
     def extra_loss(self, log_likelihoods: Tensor) -> Tensor | None:
-        """Returns a term to add to the loss of the last forward pass in training, if any.
+        """Returns a scalar to add to the loss of the last forward pass in training, or None.
 
         Called once for every training step if `has_extra_loss`, for encoders whose decisions have
-        no gradient of their own (see `ReSANEncoder`).
-
-        Args:
-            log_likelihoods: log p(label) of each example, (examples,). Of pairs, the batch had
-                first all first sentences, then all second ones.
-
-        Returns:
-            A scalar tensor, a mean over the examples, or None.
+        no gradient of their own. log_likelihoods: log p(label) of each example, (examples,); of
+        pairs, the batch had first all first sentences, then all second ones.
         """
         return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from genpool.tensors.int8_rows import MAX_INT8, quantize_rows
+from genpool.tensors.quantized_rows import MAX_INT8, quantize_rows
 
 
 class Int8Product:

@@ -11,8 +11,8 @@ from torch import Tensor
 from genpool.inference.int8 import Int8Product
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
 from genpool.pooling.packed import by_sentence, pool_heads
-from genpool.tensors.int8_rows import MAX_INT8
 from genpool.tensors.packing import Packing
+from genpool.tensors.quantized_rows import MAX_INT8
 
 
 class RowPooling(Protocol):

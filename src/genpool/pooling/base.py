@@ -48,17 +48,14 @@ class Pooling(nn.Module):
     them there are, never change the result. A sentence without tokens returns zeros.
 
     To add a pooling, subclass this class, write `forward`, and register it by a name:
-    `genpool.pooling.register("mine", MyPooling)`. Keep the arguments of the constructor as
-    attributes of the same names, by which a model is saved. The class attributes below say what
-    the rest of genpool may do with it.
+    `genpool.pooling.register("mine", MyPooling)`. The class attributes say what the rest of genpool
+    may do with it.
 
     Args:
         input_dim: dimensions of a token state.
         heads: number of vectors of input_dim dimensions that are concatenated. Default: 1.
 
     Attributes:
-        input_dim: dimensions of a token state.
-        heads: number of heads.
         output_dim: dimensions of a sentence vector, heads * input_dim.
 
     Raises:
@@ -97,12 +94,7 @@ class Pooling(nn.Module):
         return self.heads > 1
 
     def head_parameters(self) -> Tensor | None:
-        """Returns the parameter that differs between heads, for the parameter penalty (Eq. 7).
-
-        Returns:
-            A tensor whose first dimension is the heads; None where heads share all parameters, or
-            have none.
-        """
+        """Returns the parameter (heads, ...) of the penalty of Eq. 7; None where heads share it."""
         return None
 
     def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
@@ -158,11 +150,7 @@ class Pooling(nn.Module):
         return heads
 
     def check(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Checks states and mask, and returns the mask as booleans.
-
-        Args:
-            states: expected to be (batch, time, input_dim), of the type of the parameters.
-            mask: expected to be (batch, time), boolean or integers of 0 and 1.
+        """Checks states (batch, time, input_dim) and mask (batch, time).
 
         Returns:
             The boolean mask (batch, time), True at real tokens.
@@ -205,15 +193,9 @@ class AttentionPooling(Pooling):
     """
 
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Returns the attention weights A.
+        """Returns the attention weights A, (batch, heads, time, input_dim or 1).
 
-        Args:
-            states: token states (batch, time, input_dim), zeros at padding.
-            mask: boolean (batch, time), True at real tokens.
-
-        Returns:
-            Weights (batch, heads, time, input_dim), or (batch, heads, time, 1) where all dimensions
-            of a token have the same weight.
+        states (batch, time, input_dim), zeros at padding; mask (batch, time), True at real tokens.
         """
         raise NotImplementedError
 

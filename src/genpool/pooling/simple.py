@@ -22,16 +22,7 @@ from genpool.tensors.checks import require_tensor
 
 
 class ReductionPooling(Pooling):
-    """Base class of poolings that reduce each dimension on its own, without weights.
-
-    A subclass writes `reduce`.
-
-    Args:
-        input_dim: dimensions of a token state.
-
-    Raises:
-        InputError: input_dim is not a whole number of 1 or more.
-    """
+    """Base class of poolings without weights; a subclass writes `reduce`."""
 
     #: number of heads
     parts: ClassVar[int] = 1

@@ -16,7 +16,7 @@ from genpool.disk.atomic import atomic_folder, read_consistently, require_versio
 from genpool.errors import FolderError, GenpoolError, InputError
 from genpool.saving.checksums import CHECKSUMS, config_checksum, file_checksum, require_checksums
 from genpool.saving.weights_file import FLOATING, WeightsFile, first_not_finite
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import on_meta_device
 
 if TYPE_CHECKING:
     from genpool.probing.estimator import AttentiveProbe

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from genpool.tensors.int4_rows import dequantize_rows_int4, quantize_rows_int4
-from genpool.tensors.int8_rows import quantize_rows
+from genpool.tensors.quantized_rows import dequantize_rows_int4, quantize_rows, quantize_rows_int4
 
 SCALE = ".scale"
 #: how the names of tables end whose rows are words or n-grams: these may be stored in 4 bits

@@ -28,7 +28,7 @@ from genpool.saving.card import model_card
 from genpool.saving.config_check import require_plausible
 from genpool.saving.quantization import quantize_weights
 from genpool.saving.weights_file import first_not_finite
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import on_meta_device
 from genpool.text import TextPipeline
 
 #: what the sections of the settings that select a class by name may contain

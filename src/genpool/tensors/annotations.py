@@ -23,11 +23,7 @@ Sentences = Sequence[Sequence[str]]
 
 
 class Annotator(ABC):
-    """Annotates tokenized sentences.
-
-    Attributes:
-        counts: where the annotations came from so far, in sentences.
-    """
+    """Annotates tokenized sentences; `counts` says where the annotations came from so far."""
 
     #: what the annotations are, for people: "syntax trees"
     name: ClassVar[str]
@@ -44,10 +40,8 @@ class Annotator(ABC):
     ) -> list[Annotation]:
         """Returns the annotation (tokens, columns) of every sentence.
 
-        Args:
-            sentences: the words of each.
-            max_length: sentences of this length may have been truncated; None: none were.
-            sentence_ends: include a begin and an end token around every sentence.
+        Sentences of max_length may have been truncated. With sentence_ends an annotation has a
+        begin and an end token around the sentence.
         """
 
     @abstractmethod
@@ -62,11 +56,7 @@ class Annotator(ABC):
     @classmethod
     @abstractmethod
     def read(cls, column: str, text: str) -> Annotation:
-        """Returns the annotation that a cell of a table describes.
-
-        Raises:
-            InputError: it describes none.
-        """
+        """Returns the annotation that a cell of a table describes; InputError if it has none."""
 
     @contextmanager
     def knowing(

@@ -22,15 +22,7 @@ def require_tensor(name: str, value: object, expected: str) -> None:
 
 
 def boolean_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Returns a mask (batch, time) as booleans.
-
-    Args:
-        mask: True or 1 at real tokens, False or 0 at padding; tokenizers return integers.
-        shape: the batch and time of what is masked.
-
-    Raises:
-        InputError: the mask has another shape or type, or other values.
-    """
+    """Returns a mask of this shape, (batch, time), as booleans; tokenizers return integers."""
     require_tensor("mask", mask, "a boolean tensor (batch, time)")
     if mask.shape != shape:
         raise InputError(
@@ -45,7 +37,9 @@ def boolean_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
             "1 at real tokens and 0 at padding. Use mask.bool(), or `mask == 0` if yours is 1 at "
             "padding or is added to attention scores."
         )
-    if mask.numel() and _is_readable(mask):
+    # Looking at values costs too much on a GPU, and is not possible where a graph is traced.
+    is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    if mask.numel() and mask.device.type == "cpu" and not is_traced:
         low, high = (int(value) for value in torch.aminmax(mask))
         if not 0 <= low <= high <= 1:
             raise InputError(
@@ -53,9 +47,3 @@ def boolean_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
                 "padding. Use `mask > 0` if yours counts the real tokens."
             )
     return mask.bool()
-
-
-def _is_readable(mask: Tensor) -> bool:
-    """Whether looking at values costs little: not where a graph is traced, nor on a GPU."""
-    is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
-    return mask.device.type == "cpu" and not is_traced

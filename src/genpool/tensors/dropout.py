@@ -36,10 +36,6 @@ def dropout_disabled() -> Iterator[None]:
 
     The switch belongs to the current thread (and asyncio task), as `torch.no_grad` does, and no
     module is changed: a model in training mode can be evaluated by several threads at once.
-
-    Example:
-        >>> with torch.no_grad(), dropout_disabled():
-        ...     vectors = model(batch).vector
     """
     token = _disabled.set(True)
     try:
@@ -69,16 +65,7 @@ def dropout_factors(like: Tensor, p: float, scaling: DropoutScaling = "inverted"
 
 
 class Dropout(nn.Dropout):
-    """`nn.Dropout` with a faster draw on the CPU, obeying `dropout_disabled`.
-
-    Args:
-        p: probability that an element is dropped. Default: 0.5.
-        scaling: "inverted" divides by 1 - p in training; "test" leaves training values as they
-            are and multiplies by 1 - p at inference. Default: "inverted".
-
-    Raises:
-        InputError: scaling is neither of the two.
-    """
+    """`nn.Dropout` with a faster draw on the CPU, obeying `dropout_disabled`."""
 
     def __init__(self, p: float = 0.5, scaling: DropoutScaling = "inverted") -> None:
         super().__init__(p)
@@ -86,14 +73,9 @@ class Dropout(nn.Dropout):
             raise InputError(unknown_name("dropout scaling", scaling, get_args(DropoutScaling)))
         self.scaling = scaling
 
-    @property
-    def inference_scale(self) -> float:
-        """The factor of all elements at inference."""
-        return 1.0 if self.scaling == "inverted" else 1 - self.p
-
     def at_inference(self, values: Tensor) -> Tensor:
         """Returns the values as they are at inference; anything that bypasses `forward` uses it."""
-        return values if self.inference_scale == 1 else values * self.inference_scale
+        return values if self.scaling == "inverted" else values * (1 - self.p)
 
     def forward(self, values: Tensor) -> Tensor:
         """Returns the values, some of them dropped in training; same shape."""

@@ -15,24 +15,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the rows of one batch come from.
+    """Where the rows of one batch come from."""
 
-    Attributes:
-        index: (rows,), the position of each row in the flattened (batch * time) tensor.
-        sentence: (rows,), the sentence that each row belongs to.
-        step: (rows,), its position among the real tokens of its sentence: 0, 1, ...
-        sizes: the number of rows at each step, never increasing.
-        shape: (batch, time) of the padded tensor.
-        annotations: (rows, columns), integers that an encoder reads beside the vectors
-            (`genpool.tensors.annotations`); None where it reads none.
-    """
-
-    index: Tensor
-    sentence: Tensor
-    step: Tensor
-    sizes: tuple[int, ...]
-    shape: tuple[int, int]
-    annotations: Tensor | None = None
+    index: Tensor  # (rows,): the position of each row in the flattened (batch * time) tensor
+    sentence: Tensor  # (rows,): the sentence that each row belongs to
+    step: Tensor  # (rows,): its position among the real tokens of its sentence: 0, 1, ...
+    sizes: tuple[int, ...]  # the number of rows at each step, never increasing
+    shape: tuple[int, int]  # (batch, time) of the padded tensor
+    annotations: Tensor | None = None  # (rows, columns): see `genpool.tensors.annotations`
 
     @classmethod
     def from_mask(cls, mask: Tensor, annotations: Tensor | None = None) -> Packing:

@@ -56,11 +56,6 @@ def map_threaded(
 
     Small operations gain nothing from being split over threads; processing several batches at once
     does. Only a few results are kept waiting, however many items there are.
-
-    Args:
-        work: the function to apply; it is called on the threads.
-        items: its arguments.
-        threads: the number of threads; 1 uses the current one.
     """
     if threads == 1:
         yield from map(work, items)

@@ -25,7 +25,7 @@ from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.model import PairClassifier, SentenceEncoder
 from genpool.pooling import POOLINGS
 from genpool.saving.saved_model import PARTS as MODEL_PARTS
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import on_meta_device
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.training.recipe_file import read_recipe, read_toml
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from genpool.config import ModelSettings, ngrams_of
 from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.model import Classifier, SentenceEncoder
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import on_meta_device
 from genpool.text import (
     Characters,
     TextPipeline,

@@ -11,14 +11,12 @@ from genpool.encoder import Encoder
 from genpool.encoder.lstm import LSTMDirection
 from genpool.reproduction.encoders import (
     CAFEEncoder,
-    DiSANEncoder,
     NSEEncoder,
     disan,
     nse,
-    pair_attention,
 )
 from genpool.reproduction.encoders.cafe import FactorizationMachine, Highway, intra_attention
-from genpool.reproduction.encoders.pair_attention import Pairs, attend_pairs, directed_pairs
+from genpool.reproduction.encoders.disan import Pairs, attend_pairs, directed_pairs
 from genpool.tensors.fast import fast_paths
 from genpool.tensors.packing import Packing
 from tests.encoder.cases import CASES, INPUT_DIM, MASK, lively, made, sentences, to_numpy
@@ -26,47 +24,14 @@ from tests.encoder.cases import CASES, INPUT_DIM, MASK, lively, made, sentences,
 # --- DiSAN on padded tensors ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", [1, 7 * 7 * 3 * 2, 7 * 7 * 3 * 3 + 1])
-def test_several_blocks_give_the_same_as_one(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    # 7 sentences of up to 7 tokens and 3 dimensions: blocks of one, two and three queries.
-    encoder, inputs = made("disan", torch.float64), sentences(dtype=torch.float64)
-    one_block = encoder(inputs, MASK).states
-    block_sizes = []
-    attend = disan.attend
-
-    def counting(sources, keys, queries, allowed):
-        block_sizes.append(queries.shape[1])
-        return attend(sources, keys, queries, allowed)
-
-    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
-    monkeypatch.setattr(disan, "attend", counting)
-    with fast_paths(False):
-        states = encoder(inputs, MASK).states
-    assert len(block_sizes) > 2 and sum(block_sizes) == 2 * 7  # both directions, every token once
-    torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
-
-
-def test_a_single_pass_for_exported_graphs_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exported_states_are_those_of_listed_pairs() -> None:
     encoder = made("disan", torch.float64)
     random = torch.Generator().manual_seed(0)
     inputs = torch.randn(2, 5, INPUT_DIM, dtype=torch.float64, generator=random)
-    mask = torch.ones(2, 5, dtype=torch.bool)
-    one_block = encoder(inputs, mask).states
-    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", 1)
-    monkeypatch.setattr(torch, "split", None)  # what would divide it
-    assert isinstance(encoder, DiSANEncoder)
-    states = encoder.attend_both_ways(inputs, mask, blockwise=False)
-    torch.testing.assert_close(states, one_block, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("fast", [False, True])
-def test_blocks_do_not_change_gradients(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
-    encoder, module = made("disan", torch.float64), pair_attention if fast else disan
-    gradients = []
-    for block in (module.MAX_BLOCK_VALUES, 1):
-        monkeypatch.setattr(module, "MAX_BLOCK_VALUES", block)
-        gradients.append(gradients_of(encoder, fast)[0])
-    torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
+    mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    expected = encoder(inputs, mask).states
+    states = encoder.padded_states(inputs * mask.unsqueeze(2), mask, lambda layer, rows: rows)
+    torch.testing.assert_close(states[mask], expected[mask], rtol=0, atol=1e-12)
 
 
 def gradients_of(encoder: Encoder, fast: bool) -> list[torch.Tensor | None]:
@@ -83,23 +48,6 @@ def test_attention_of_pairs_has_the_gradients_of_the_plain_form(name: str) -> No
     encoder = made(name, torch.float64)
     plain, fast = gradients_of(encoder, False), gradients_of(encoder, True)
     torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
-
-
-def test_no_block_is_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder, mask = lively(DiSANEncoder(INPUT_DIM, 3)), torch.ones(2, 40, dtype=torch.bool)
-    limit = 2 * 40 * 3 * 8
-    largest = []
-    attend = disan.attend
-
-    def measuring(sources, keys, queries, allowed):
-        largest.append(allowed.numel() * sources.shape[-1])
-        return attend(sources, keys, queries, allowed)
-
-    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", limit)
-    monkeypatch.setattr(disan, "attend", measuring)
-    with fast_paths(False):
-        encoder(sentences(mask), mask)
-    assert max(largest) == limit
 
 
 def test_large_logits_neither_overflow_nor_let_masked_tokens_in() -> None:
@@ -143,9 +91,9 @@ def some_pairs(seed: int = 0) -> tuple[Pairs, torch.Tensor]:
     return Pairs(*allowed.nonzero(as_tuple=True)), allowed
 
 
-@pytest.mark.parametrize("block", [1, 7, pair_attention.MAX_BLOCK_VALUES])
+@pytest.mark.parametrize("block", [1, 7, disan.MAX_BLOCK_VALUES])
 def test_listed_pairs_give_what_a_mask_gives(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_attention, "MAX_BLOCK_VALUES", block)
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
     sources, keys, queries = tensors()
     pairs, allowed = some_pairs()
     seen = attend_pairs(sources, keys, queries, pairs)
@@ -177,11 +125,11 @@ def test_rounding_in_single_precision_is_small_for_logits_of_all_sizes() -> None
     torch.testing.assert_close(seen.double(), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("block", [1, pair_attention.MAX_BLOCK_VALUES])
+@pytest.mark.parametrize("block", [1, disan.MAX_BLOCK_VALUES])
 def test_gradients_are_those_of_finite_differences(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pair_attention, "MAX_BLOCK_VALUES", block)
+    monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
     pairs, _ = some_pairs()
     assert torch.autograd.gradcheck(
         lambda sources, keys, queries: attend_pairs(sources, keys, queries, pairs), tensors(seed=1)

@@ -18,7 +18,7 @@ from genpool.reproduction.encoders import (
     TreeCNNEncoder,
 )
 from genpool.reproduction.encoders.gumbel_tree import best, straight_through
-from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
+from genpool.reproduction.encoders.tree_nodes import new_memory, read_rows, write_rows
 from genpool.reproduction.trees import RELATIONS
 from genpool.tensors.fast import fast_paths
 from tests.encoder.cases import INPUT_DIM, lively, to_numpy
@@ -143,6 +143,7 @@ def test_the_tree_changes_the_vector() -> None:
     assert len(roots) == 14
 
 
+@pytest.mark.reproduce
 def test_gradients_through_random_trees_agree_with_finite_differences() -> None:
     random = np.random.default_rng(1)
     lengths = [4, 1, 6, 3]

@@ -250,6 +250,7 @@ def parser() -> SpacyParser:
         return SpacyParser()
 
 
+@pytest.mark.slow
 @needs_spacy
 def test_the_trees_of_simple_sentences_are_right(parser: SpacyParser) -> None:
     words = ["A", "young", "man", "eats", "red", "apples", "."]
@@ -262,6 +263,7 @@ def test_the_trees_of_simple_sentences_are_right(parser: SpacyParser) -> None:
     assert to_brackets(words, binary) == expected
 
 
+@pytest.mark.slow
 @needs_spacy
 def test_every_token_has_a_head_whatever_the_text(parser: SpacyParser) -> None:
     sentences = [
@@ -277,6 +279,7 @@ def test_every_token_has_a_head_whatever_the_text(parser: SpacyParser) -> None:
         BinaryTrees.check(BinaryTrees.from_dependencies(tree))
 
 
+@pytest.mark.slow
 def test_a_missing_extra_is_answered_with_the_pip_line() -> None:
     program = (
         "import sys; sys.modules['spacy'] = None\n"
@@ -289,6 +292,7 @@ def test_a_missing_extra_is_answered_with_the_pip_line() -> None:
     assert MissingExtraError.__name__ in done.stderr and "genpool[parse]" in done.stderr
 
 
+@pytest.mark.slow
 @needs_spacy
 def test_a_missing_pipeline_is_answered_with_the_known_ones(
     parser: SpacyParser, monkeypatch: pytest.MonkeyPatch

@@ -27,6 +27,8 @@ from tests.helpers.small_models import LABELS, lively
 from tests.helpers.tree_shapes import reductions
 from tests.reproduction.encoders.cases import gumbel_tree
 
+pytestmark = pytest.mark.reproduce
+
 RECIPE = """
 [reader]
 name = "table"

@@ -33,7 +33,7 @@ from genpool.model import SentenceEncoder
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.saving.storage import WEIGHTS as WEIGHTS_FILE
 from genpool.saving.weights_file import WeightsFile
-from genpool.tensors.meta import on_meta_device
+from genpool.tensors.initialization import on_meta_device
 from genpool.tensors.packing import Packing
 from genpool.text import Batch
 from genpool.text.validation import require_texts

@@ -34,7 +34,7 @@ from genpool.jobs.encode_file import finish_vectors
 from genpool.saving.checksums import stream_checksum
 from genpool.search.index_folder import require_finite
 from genpool.sentence_encoder import SentenceEncoder
-from genpool.tensors.int8_rows import quantize_rows
+from genpool.tensors.quantized_rows import quantize_rows
 
 #: the key of the metadata of the file, a JSON object
 METADATA = "genpool"

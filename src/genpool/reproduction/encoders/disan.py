@@ -1,32 +1,163 @@
-"""Directional self-attention (DiSAN, Shen et al. 2017)."""
+"""Directional self-attention (DiSAN, Shen et al. 2017).
+
+    s_i = sum_j softmax_j(5 tanh((key_j + query_i) / 5)) * source_j      over the pairs (i, j)
+
+This attention has a value for every dimension of every pair of tokens. In a batch padded to its
+longest sentence most of them are wasted, and in training those of real pairs would fill the memory.
+So only listed pairs are computed, a block at a time, and computed again in the backward pass
+(`attend_pairs`). `attend_plainly` is the equation with all pairs in memory, `attend` the same on
+padded tensors, for exported graphs.
+
+On a CPU tanh takes six times as long as sigmoid, and exp three times as long as exp2. A factor that
+all weights have in common cancels out, so that with z = sigmoid(0.4 (key_j + query_i))
+
+    5 tanh(x / 5) = 10 sigmoid(0.4 x) - 5      weights 2 ** (10 log2(e) z), slope 4 z (1 - z)
+"""
 
 from __future__ import annotations
+
+from math import e, log2
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.encoder.base import Encoder
-from genpool.reproduction.encoders.pair_attention import Pairs, attend_pairs, directed_pairs
 from genpool.tensors.checks import require_positive
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
 
-#: values in one (batch, queries, time, dim) block: longer sentences are computed in several blocks
-MAX_BLOCK_VALUES = 1 << 24
+#: values of all dimensions that are computed at a time: few enough for the cache of a processor
+MAX_BLOCK_VALUES = 1 << 16
+#: log2 of a weight for z = 1; for z = 0 it is 0
+LOG2_RANGE = 10 * log2(e)
+
+
+class Pairs(NamedTuple):
+    """Row query[p] attends to row source[p]; both (pairs,)."""
+
+    query: Tensor
+    source: Tensor
+
+    def blocks(self, dim: int) -> list[Pairs]:
+        """Returns the pairs in blocks of at most MAX_BLOCK_VALUES values of dim dimensions."""
+        size = max(1, MAX_BLOCK_VALUES // dim)
+        queries, sources = torch.split(self.query, size), torch.split(self.source, size)
+        return [Pairs(*block) for block in zip(queries, sources, strict=True)]
+
+
+def directed_pairs(
+    packing: Packing, reverse: bool, heads: Tensor | None = None, dependents: Tensor | None = None
+) -> Pairs:
+    """Returns all pairs of a token and one before it (after it, if reverse) in its sentence.
+
+    heads, dependents (rows,): the rows that attend, and those attended to. Default: None, all.
+    """
+    batch, longest = packing.shape[0], len(packing.sizes)
+    device = packing.index.device
+    place = packing.aligned_index()  # (rows,)
+    row_at = place.new_zeros(batch * longest).index_copy(
+        0, place, torch.arange(len(place), device=device)
+    )  # (batch * longest,)
+    here, there = _at(place, heads, batch, longest), _at(place, dependents, batch, longest)
+    position = torch.arange(longest, device=device)  # (longest,)
+    own = position.unsqueeze(1)  # (longest, 1)
+    in_direction = position > own if reverse else position < own  # (longest, longest)
+    allowed = here.unsqueeze(2) & there.unsqueeze(1) & in_direction  # (batch, longest, longest)
+    sentence, query, source = allowed.nonzero(as_tuple=True)  # 3 x (pairs,)
+    return Pairs(row_at[sentence * longest + query], row_at[sentence * longest + source])
+
+
+def _at(place: Tensor, chosen: Tensor | None, batch: int, longest: int) -> Tensor:
+    """Returns (batch, longest): True at the places (rows,) of chosen rows (rows,), or of all."""
+    chosen = torch.ones_like(place, dtype=torch.bool) if chosen is None else chosen
+    return chosen.new_zeros(batch * longest).index_copy(0, place, chosen).view(batch, longest)
+
+
+def attend_pairs(sources: Tensor, keys: Tensor, queries: Tensor, pairs: Pairs) -> Tensor:
+    """Returns s (rows, dim); zeros for a row that attends to none.
+
+    sources, keys, queries (rows, dim). Computed in single precision or better.
+    """
+    wide = torch.promote_types(sources.dtype, torch.float32)
+    with torch.autocast(sources.device.type, enabled=False):
+        rows = sources.to(wide), keys.to(wide), queries.to(wide)
+        if fast():
+            seen: Tensor = _PairAttention.apply(pairs, *rows)  # type: ignore[no-untyped-call]
+        else:
+            seen = attend_plainly(pairs, *rows)
+    return seen.to(sources.dtype)
+
+
+def attend_plainly(pairs: Pairs, sources: Tensor, keys: Tensor, queries: Tensor) -> Tensor:
+    """The equation as it is written, with all pairs in memory."""
+    logits = 5 * torch.tanh((keys[pairs.source] + queries[pairs.query]) / 5)  # (pairs, dim)
+    powers, zeros = logits.exp(), torch.zeros_like(sources)
+    weight = zeros.index_add(0, pairs.query, powers)  # (rows, dim)
+    total = zeros.index_add(0, pairs.query, powers * sources[pairs.source])  # (rows, dim)
+    return total / weight.masked_fill(weight == 0, 1)
+
+
+def _activations(keys: Tensor, queries: Tensor, block: Pairs) -> tuple[Tensor, Tensor]:
+    """Returns z and the weights before their division by the sum, both (pairs, dim).
+
+    keys and queries (rows, dim) are multiplied by 0.4 before.
+    """
+    z = keys.index_select(0, block.source)
+    z.add_(queries.index_select(0, block.query)).sigmoid_()
+    # Between 1 and exp(10): no maximum has to be subtracted.
+    return z, (LOG2_RANGE * z).exp2_()
+
+
+class _PairAttention(torch.autograd.Function):
+    """All pairs as one node of the graph, which keeps rows and not pairs for the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, pairs: Pairs, sources: Tensor, keys: Tensor, queries: Tensor) -> Tensor:
+        keys, queries = 0.4 * keys, 0.4 * queries  # 2 x (rows, dim)
+        total, weight = torch.zeros_like(sources), torch.zeros_like(sources)  # 2 x (rows, dim)
+        for block in pairs.blocks(sources.shape[1]):
+            _, powers = _activations(keys, queries, block)
+            weight.index_add_(0, block.query, powers)
+            powers.mul_(sources.index_select(0, block.source))
+            total.index_add_(0, block.query, powers)
+        # A row without pairs has no weight: 0 / 1.
+        weight.masked_fill_(weight == 0, 1)
+        seen = total.div_(weight)  # (rows, dim): s
+        ctx.save_for_backward(sources, keys, queries, weight, seen)
+        ctx.pairs = pairs
+        return seen
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        sources, keys, queries, weight, seen = ctx.saved_tensors
+        share = grads[0] / weight  # (rows, dim): the gradient of s_i for each unit of weight
+        grad_sources, grad_keys, grad_queries = (torch.zeros_like(sources) for _ in range(3))
+        for block in ctx.pairs.blocks(sources.shape[1]):
+            z, powers = _activations(keys, queries, block)
+            powers.mul_(share.index_select(0, block.query))  # weights * gradient of s_i
+            grad_sources.index_add_(0, block.source, powers)
+            centred = sources.index_select(0, block.source)
+            centred.sub_(seen.index_select(0, block.query))  # m_j - s_i
+            # z (1 - z); the factor 4 of the slope is multiplied once for each row.
+            grad = powers.mul_(centred).mul_(z.addcmul_(z, z, value=-1))  # (pairs, dim)
+            grad_keys.index_add_(0, block.source, grad)
+            grad_queries.index_add_(0, block.query, grad)
+        return None, grad_sources, grad_keys.mul_(4), grad_queries.mul_(4)
 
 
 def attend(sources: Tensor, keys: Tensor, queries: Tensor, allowed: Tensor) -> Tensor:
     """Returns s_i = sum_j softmax_j(5 tanh((key_j + query_i) / 5)) * source_j, per dimension.
 
-    sources, keys (batch, time, dim); queries (batch, block, dim); allowed (batch, block, time): the
-    j that each i may attend to. An i that may attend to none gets zeros. -> (batch, block, dim)
+    sources, keys, queries (batch, time, dim); allowed (batch, time, time): the j that each i may
+    attend to. An i that may attend to none gets zeros. -> (batch, time, dim)
     """
     logits = 5 * torch.tanh((keys.unsqueeze(1) + queries.unsqueeze(2)) / 5)
     # tanh keeps the logits within 5, so that -1e4 has weight 0 in every floating-point type.
-    logits = logits.masked_fill(~allowed.unsqueeze(-1), -1e4)  # (batch, block, time, dim)
+    logits = logits.masked_fill(~allowed.unsqueeze(-1), -1e4)  # (batch, time, time, dim)
     weights = logits.softmax(dim=2).masked_fill(~allowed.unsqueeze(-1), 0)
-    return (weights * sources.unsqueeze(1)).sum(dim=2)  # (batch, block, dim)
+    return (weights * sources.unsqueeze(1)).sum(dim=2)  # (batch, time, dim)
 
 
 class DirectionalAttention(nn.Module):
@@ -47,37 +178,20 @@ class DirectionalAttention(nn.Module):
         for layer in (self.inputs, self.key, self.query, self.gate_own, self.gate_seen):
             nn.init.xavier_uniform_(layer.weight)
 
-    def forward(self, tokens: Tensor, mask: Tensor, blockwise: bool = True) -> Tensor:
-        """Returns (batch, time, hidden) for tokens (batch, time, input_dim), mask (batch, time).
-
-        blockwise: limit the memory by computing a block of queries at a time. An exported graph
-        cannot choose a block by its size, and computes all of them at once.
-        """
-        hidden = self.hidden(tokens)  # (batch, time, hidden)
-        return self.fuse(hidden, self.context(hidden, mask, blockwise))
-
     def hidden(self, tokens: Tensor) -> Tensor:
         """Returns m (..., hidden) of token vectors (..., input_dim)."""
         return functional.elu(self.inputs(tokens))
 
-    def context(self, hidden: Tensor, mask: Tensor, blockwise: bool = True) -> Tensor:
-        """Returns s (batch, time, hidden) of m (batch, time, hidden).
+    def context(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Returns s (batch, time, hidden) of padded m (batch, time, hidden), for exported graphs.
 
         mask (batch, time): True at the tokens that may be attended to.
         """
-        keys, queries = self.key(hidden), self.query(hidden)
         position = torch.arange(hidden.shape[1], device=hidden.device)  # (time,)
-
-        def context_of(block: Tensor, block_queries: Tensor) -> Tensor:
-            here = block.unsqueeze(1)  # (block, 1)
-            in_direction = position > here if self.reverse else position < here  # (block, time)
-            return attend(hidden, keys, block_queries, in_direction & mask.unsqueeze(1))
-
-        if not blockwise:
-            return context_of(position, queries)
-        size = max(1, MAX_BLOCK_VALUES // max(1, hidden.numel()))
-        blocks = zip(torch.split(position, size), torch.split(queries, size, dim=1), strict=True)
-        return torch.cat([context_of(*block) for block in blocks], dim=1)
+        own = position.unsqueeze(1)  # (time, 1)
+        in_direction = position > own if self.reverse else position < own  # (time, time)
+        allowed = in_direction & mask.unsqueeze(1)  # (batch, time, time)
+        return attend(hidden, self.key(hidden), self.query(hidden), allowed)
 
     def context_of_pairs(self, hidden: Tensor, pairs: Pairs) -> Tensor:
         """Returns s (rows, hidden) of packed m (rows, hidden): the same without padding."""
@@ -97,14 +211,7 @@ class DiSANEncoder(Encoder):
     values, which are computed block by block and never kept (`pair_attention`).
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of each direction. Default: 300.
-
-    Raises:
-        InputError: a size is less than 1.
-
-    Example:
-        >>> states, _ = DiSANEncoder(300)(vectors, mask)   # (batch, time, 2 * 300)
     """
 
     bidirectional = True
@@ -115,33 +222,21 @@ class DiSANEncoder(Encoder):
         self.forwards = DirectionalAttention(input_dim, hidden_dim, reverse=False)
         self.backwards = DirectionalAttention(input_dim, hidden_dim, reverse=True)
 
-    def attend_both_ways(self, tokens: Tensor, mask: Tensor, blockwise: bool = True) -> Tensor:
-        """Returns the states (batch, time, 2 hidden) of tokens (batch, time, input_dim)."""
-        return torch.cat([part(tokens, mask, blockwise) for part in self._parts], dim=2)
-
-    @property
-    def _parts(self) -> tuple[DirectionalAttention, DirectionalAttention]:
-        return self.forwards, self.backwards
-
-    @staticmethod
-    def _attend(rows: Tensor, packing: Packing, part: DirectionalAttention) -> Tensor:
-        """Returns the states (rows, hidden) of one direction."""
-        hidden = part.hidden(rows)  # (rows, hidden): m
-        pairs = directed_pairs(packing, part.reverse)
-        return part.fuse(hidden, part.context_of_pairs(hidden, pairs))
-
     def encode_rows(
         self, rows: Tensor, packing: Packing, gates: bool
     ) -> tuple[Tensor, Tensor | None]:
         if not packing.sizes:
             return rows.new_zeros(0, self.output_dim), None
-        if fast():
-            return torch.cat([self._attend(rows, packing, part) for part in self._parts], 1), None
-        tokens = packing.align(rows)  # (batch, longest, input_dim)
-        mask = packing.aligned_mask()  # (batch, longest)
-        states = self.attend_both_ways(tokens, mask).flatten(0, 1)  # (batch * longest, 2 hidden)
-        return states.index_select(0, packing.aligned_index()), None
+        halves = []
+        for part in (self.forwards, self.backwards):
+            hidden = part.hidden(rows)  # (rows, hidden): m
+            context = part.context_of_pairs(hidden, directed_pairs(packing, part.reverse))
+            halves.append(part.fuse(hidden, context))
+        return torch.cat(halves, dim=1), None  # (rows, 2 hidden)
 
     def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
-        # A graph cannot choose blocks by their size.
-        return self.attend_both_ways(tokens, mask, blockwise=False)
+        halves = []
+        for part in (self.forwards, self.backwards):
+            hidden = part.hidden(tokens)  # (batch, time, hidden)
+            halves.append(part.fuse(hidden, part.context(hidden, mask)))
+        return torch.cat(halves, dim=2)  # (batch, time, 2 hidden)

@@ -12,13 +12,13 @@ from torch.nn import functional
 from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
 from genpool.errors import InputError, unknown_name
-from genpool.reproduction.encoders.tree_lstm import composition_layer, leaf_layer, lstm_leaves
 from genpool.reproduction.encoders.tree_neighbours import (
     Composition,
     Projections,
     join_neighbours,
     keep_one,
 )
+from genpool.reproduction.encoders.tree_nodes import composition_layer, leaf_layer, lstm_leaves
 from genpool.reproduction.trees import to_brackets
 from genpool.tensors.checks import require_positive
 from genpool.tensors.dropout import dropout_is_disabled
@@ -70,20 +70,10 @@ class GumbelTreeEncoder(Encoder):
     Published are hidden_dim 300 and 600 with leaves of a one-way LSTM.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a node. Default: 300.
         leaves: "lstm": states and cells of an LSTM; "bilstm": of two directions with half of the
             dimensions each; "linear": [h ; c] = W x + b. Default: "lstm".
         temperature: of the Gumbel-softmax; lower values are nearer to a hard choice. Default: 1.0.
-
-    Raises:
-        InputError: a size is less than 1, leaves is unknown, hidden_dim is odd with "bilstm", or
-            temperature is not positive.
-
-    Example:
-        >>> encoder = GumbelTreeEncoder(300).eval()
-        >>> states, _ = encoder(vectors, mask)                  # (batch, time, 300)
-        >>> encoder.chosen_trees(vectors, mask).shape           # (batch, time, 1), binary trees
     """
 
     stochastic = True
@@ -121,15 +111,9 @@ class GumbelTreeEncoder(Encoder):
         return self._grow(rows, packing, self.training and not dropout_is_disabled())[0], None
 
     def chosen_trees(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """Returns the trees that the encoder chooses, without noise.
+        """Returns the binary trees (batch, time, 1) that the encoder chooses, without noise.
 
-        Args:
-            inputs: token vectors (batch, time, input_dim).
-            mask: boolean (batch, time), True at real tokens.
-
-        Returns:
-            Binary trees (batch, time, 1) as reductions per token, zeros at padding;
-            `genpool.reproduction.trees.to_brackets` prints one.
+        Reductions per token, zeros at padding; `genpool.reproduction.trees.to_brackets` prints one.
         """
         packing = Packing.from_mask(mask)
         with torch.no_grad():
@@ -175,7 +159,7 @@ class GumbelTreeEncoder(Encoder):
         progress = _Progress(sentences, longest, leaves.device)
         gates = self.composition
         composition = Composition(gates.weight.to(leaves), gates.bias.to(leaves))
-        known = _KnownNodes(composition, nodes, 2 * rows - sentences) if fast() else None
+        known = Projections(composition, nodes, 2 * rows - sentences) if fast() else None
         for layer in range(1, longest):
             active = packing.sizes[layer]
             pairs = _Pairs.of_layer(lengths[:active] - layer, longest - layer)
@@ -245,26 +229,6 @@ class _Pairs(NamedTuple):
     def packed(self, padded: Tensor) -> Tensor:
         """Returns the values (pairs, ...) of padded ones (active, most, ...)."""
         return padded.flatten(0, 1).index_select(0, self.place)
-
-
-class _KnownNodes:
-    """The numbers that the nodes of a layer have in `Projections`."""
-
-    def __init__(self, composition: Composition, leaves: Tensor, nodes: int) -> None:
-        self.projections = Projections(composition, nodes)
-        self.numbers = self.projections.add(leaves)  # (n,)
-
-    def of_pairs(self, left: Tensor) -> Tensor:
-        """Returns the parts (2 pairs, 5 hidden) of the pairs with these left nodes (pairs,)."""
-        return self.projections.read(self.numbers[left], self.numbers[left + 1])
-
-    def keep(self, source: Tensor, chosen: Tensor, nodes: Tensor) -> None:
-        """Goes to the next layer: the nodes at source (pairs,), and new ones at chosen (active,).
-
-        nodes (pairs, 2 hidden): those of the next layer.
-        """
-        new = self.projections.add(nodes.index_select(0, chosen))
-        self.numbers = self.numbers[source].index_copy(0, chosen, new)
 
 
 class _Progress:

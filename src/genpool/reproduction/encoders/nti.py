@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
-from genpool.reproduction.encoders.tree_lstm import initialize_parts, lstm_leaves
+from genpool.reproduction.encoders.tree_nodes import initialize_parts, lstm_leaves
 from genpool.tensors.checks import require_positive
 from genpool.tensors.packing import Packing
 
@@ -31,14 +31,7 @@ class NTIEncoder(Encoder):
     hidden_dim 300.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a leaf and of a node. Default: 300.
-
-    Raises:
-        InputError: a size is less than 1.
-
-    Example:
-        >>> states, _ = NTIEncoder(300)(vectors, mask)   # (batch, time, 300)
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 300) -> None:

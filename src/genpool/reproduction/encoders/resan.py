@@ -28,8 +28,7 @@ from torch.nn import functional
 
 from genpool.encoder.base import Encoder
 from genpool.errors import InputError
-from genpool.reproduction.encoders.disan import DirectionalAttention
-from genpool.reproduction.encoders.pair_attention import directed_pairs
+from genpool.reproduction.encoders.disan import DirectionalAttention, directed_pairs
 from genpool.tensors.checks import require_positive
 from genpool.tensors.dropout import dropout_is_disabled
 from genpool.tensors.packing import Packing
@@ -82,15 +81,10 @@ def selector_log_odds(
 
 
 class Decisions(NamedTuple):
-    """The sampled choices of a training step, by sentence.
+    """The sampled choices of a training step."""
 
-    Attributes:
-        log_probability: (sentences,), of all choices of a sentence together.
-        share: (sentences,), share of heads * share of dependents.
-    """
-
-    log_probability: Tensor
-    share: Tensor
+    log_probability: Tensor  # (sentences,): of all choices of a sentence together
+    share: Tensor  # (sentences,): share of heads * share of dependents
 
 
 def sentence_means(rows: Tensor, packing: Packing) -> Tensor:
@@ -114,13 +108,7 @@ def reinforce_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
 
     The mean reward of the other examples is subtracted from every reward. It does not depend on the
     choices that it is subtracted for, so that the expectation stays and the variance shrinks.
-
-    Args:
-        log_probabilities: (sides, examples), of the choices; the rewards have no gradient.
-        rewards: (sides, examples).
-
-    Returns:
-        A scalar: summed over the sides, averaged over the examples.
+    log_probabilities of the choices and rewards (sides, examples) -> scalar.
     """
     examples = rewards.shape[1]
     baseline = (rewards.sum(dim=1, keepdim=True) - rewards) / max(examples - 1, 1)
@@ -140,17 +128,10 @@ class ReSANEncoder(Encoder):
     second phase, and choices are not sampled outside training.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of each direction, and of the samplers' hidden layer. Default: 300.
         price: what a reward loses if all words are chosen as heads and as dependents. Default:
             0.02.
         pretraining_epochs: epochs of the first phase. Default: 10.
-
-    Raises:
-        InputError: a size is less than 1, or another number negative or not finite.
-
-    Example:
-        >>> states, _ = ReSANEncoder(300)(vectors, mask)   # (batch, time, 2 * 300)
     """
 
     has_extra_loss = True
@@ -182,11 +163,7 @@ class ReSANEncoder(Encoder):
         self._in_second_phase = epoch >= self.pretraining_epochs
 
     def extra_loss(self, log_likelihoods: Tensor) -> Tensor | None:
-        """Returns the loss of the samplers for the last forward pass, or None if none was sampled.
-
-        Args:
-            log_likelihoods: log p(label) of each example, (examples,).
-        """
+        """Returns the loss of the samplers for the last forward pass, if they have sampled."""
         decisions, self._decisions = self._decisions, None
         if decisions is None:
             return None
@@ -255,7 +232,7 @@ class ReSANEncoder(Encoder):
         halves = []
         for part in (self.forwards, self.backwards):
             hidden = part.hidden(tokens).masked_fill(padding, 0)  # (batch, time, hidden)
-            seen = part.context(hidden, mask & chosen[:, :, 1], blockwise=False)
+            seen = part.context(hidden, mask & chosen[:, :, 1])
             others = mean_of_others(hidden, hidden.sum(dim=1, keepdim=True) / words, count)
             halves.append(part.fuse(hidden, torch.where(chosen[:, :, :1], seen, others)))
         return torch.cat(halves, dim=2)  # (batch, time, 2 hidden)

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.reproduction.encoders.row_memory import new_memory, read_rows, write_rows
-from genpool.reproduction.encoders.tree_lstm import join_nodes
+from genpool.reproduction.encoders.tree_nodes import join_nodes, new_memory, read_rows, write_rows
 from genpool.tensors.fast import fast
 
 
@@ -37,20 +36,33 @@ class Projections:
     gradient is one product at the end. Nodes are detached here, because their gradients differ from
     layer to layer; `join_neighbours` has them.
 
-    Args:
-        composition: from [h_l ; h_r] to the five gates.
-        nodes: how many there will be.
+    leaves (n, 2 hidden) are the first layer; nodes: how many there will be.
     """
 
-    def __init__(self, composition: Composition, nodes: int) -> None:
+    def __init__(self, composition: Composition, leaves: Tensor, nodes: int) -> None:
         of_left, of_right = composition.weight.chunk(2, dim=1)  # 2 x (5 hidden, hidden)
         self.weight = torch.cat([of_left, of_right])  # (10 hidden, hidden)
         self.bias = functional.pad(composition.bias, (0, len(of_right)))  # (10 hidden,)
         self.gates = len(of_left)
         self.memory = new_memory(2 * nodes, of_left[:, 0])  # (2 nodes, 5 hidden)
         self.count = 0
+        self.numbers = self._add(leaves)  # (n,): of the nodes of the present layer
 
-    def add(self, nodes: Tensor) -> Tensor:
+    def of_pairs(self, left: Tensor) -> Tensor:
+        """Returns the parts (2 pairs, 5 hidden) of left (pairs,) nodes, then of right ones."""
+        numbers = torch.cat([2 * self.numbers[left], 2 * self.numbers[left + 1] + 1])
+        self.memory, rows = read_rows(self.memory, numbers)
+        return rows
+
+    def keep(self, source: Tensor, chosen: Tensor, nodes: Tensor) -> None:
+        """Goes to the next layer: the nodes at source (pairs,), and new ones at chosen (active,).
+
+        nodes (pairs, 2 hidden): those of the next layer.
+        """
+        new = self._add(nodes.index_select(0, chosen))
+        self.numbers = self.numbers[source].index_copy(0, chosen, new)
+
+    def _add(self, nodes: Tensor) -> Tensor:
         """Returns the numbers (n,) of new nodes [h ; c] (n, 2 hidden)."""
         h = nodes.detach()[:, : self.weight.shape[1]]  # (n, hidden)
         rows = torch.addmm(self.bias, h, self.weight.T).view(-1, self.gates)  # (2 n, 5 hidden)
@@ -58,28 +70,21 @@ class Projections:
         self.count += len(nodes)
         return torch.arange(self.count - len(nodes), self.count, device=nodes.device)
 
-    def read(self, left: Tensor, right: Tensor) -> Tensor:
-        """Returns the parts (2 pairs, 5 hidden) of left nodes, then of right ones, by number."""
-        self.memory, rows = read_rows(self.memory, torch.cat([2 * left, 2 * right + 1]))
-        return rows
-
 
 def join_neighbours(
     nodes: Tensor, left: Tensor, composition: Composition, parts: Tensor | None = None
 ) -> Tensor:
     """Returns the candidates [h ; c] (pairs, 2 hidden) above all pairs of neighbours.
 
-    Args:
-        nodes: (n, 2 hidden).
-        left: (pairs,).
-        composition: from [h_l ; h_r] to the five gates.
-        parts: what `Projections.read` returns for the pairs. Default: None, computed here.
+    nodes (n, 2 hidden); left (pairs,); parts: of `Projections.of_pairs`, None: computed here.
     """
     if parts is not None:
         arguments = nodes, left, parts, composition.weight.detach()
         joined: Tensor = _Join.apply(*arguments)  # type: ignore[no-untyped-call]
         return joined
-    states, left_cell, right_cell = _children(nodes, left)
+    h = nodes.chunk(2, dim=1)[0]  # (n, hidden)
+    states = torch.cat([h.index_select(0, left), h.index_select(0, left + 1)], dim=1)
+    left_cell, right_cell = _cells(nodes, left)  # 2 x (pairs, hidden)
     gates = functional.linear(states, composition.weight, composition.bias)
     return torch.cat(join_nodes(gates, left_cell, right_cell), dim=1)
 
@@ -90,14 +95,9 @@ def keep_one(
     """Returns the next layer (pairs, 2 hidden), and the left nodes (sentences, 2 hidden) joined.
 
     Row p is weights[p] @ [candidate p ; left node ; right node]. One of the three weights is 1 and
-    the others are 0, so that a row is copied; the gradients are those of the sum.
-
-    Args:
-        nodes: (n, 2 hidden).
-        candidates: (pairs, 2 hidden).
-        left: (pairs,).
-        weights: (pairs, 3).
-        chosen: (sentences,), the pairs whose candidates are kept.
+    the others are 0, so that a row is copied; the gradients are those of the sum. nodes
+    (n, 2 hidden); candidates (pairs, 2 hidden); left (pairs,); weights (pairs, 3); chosen
+    (sentences,), the pairs whose candidates are kept.
     """
     if fast():
         arguments = nodes, candidates, weights, left, chosen
@@ -105,13 +105,6 @@ def keep_one(
         return layer
     parts = torch.stack([candidates, nodes[left], nodes[left + 1]], dim=1)  # (pairs, 3, 2 hidden)
     return (weights.unsqueeze(2) * parts).sum(dim=1), nodes[left[chosen]]
-
-
-def _children(nodes: Tensor, left: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns [h_l ; h_r] (pairs, 2 hidden), and both cells (pairs, hidden)."""
-    h = nodes.chunk(2, dim=1)[0]  # (n, hidden)
-    states = torch.cat([h.index_select(0, left), h.index_select(0, left + 1)], dim=1)
-    return states, *_cells(nodes, left)
 
 
 def _cells(nodes: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:

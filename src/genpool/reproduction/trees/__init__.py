@@ -7,9 +7,13 @@
 """
 
 from genpool.reproduction.trees.annotator import Tree, TreeAnnotator, tree_rows
-from genpool.reproduction.trees.binary import BinaryTrees, parse_brackets, to_brackets
-from genpool.reproduction.trees.dependency import DependencyTrees
 from genpool.reproduction.trees.head_rules import RELATIONS, relation_id
+from genpool.reproduction.trees.kinds import (
+    BinaryTrees,
+    DependencyTrees,
+    parse_brackets,
+    to_brackets,
+)
 
 __all__ = [
     "RELATIONS",

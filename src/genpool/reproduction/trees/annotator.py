@@ -40,11 +40,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {"spacy": _load_spacy}
 class TreeAnnotator(Annotator):
     """Finds a tree for every sentence: that of the data, else the parser's, else a balanced one.
 
-    Args:
-        parser: a name of `PARSERS`. Default: None, sentences without a parse get balanced trees.
-
-    Raises:
-        ConfigError: the parser is unknown.
+    parser: a name of `PARSERS`; None: sentences without a parse get balanced trees.
     """
 
     name = "syntax trees"
@@ -107,11 +103,6 @@ class TreeAnnotator(Annotator):
     def annotate(
         self, sentences: Sentences, max_length: int | None = None, sentence_ends: bool = False
     ) -> list[Tree]:
-        """Returns the tree (tokens, columns) of every sentence, as `Annotator.annotate` says.
-
-        Raises:
-            MissingExtraError: the parser is needed and not installed.
-        """
         trees: list[Tree | None] = [
             self._fitting(self.known(words), len(words), max_length) for words in sentences
         ]
@@ -161,11 +152,7 @@ class TreeAnnotator(Annotator):
 
 
 def tree_rows(packing: Packing, kind: type[TreeAnnotator]) -> Tensor:
-    """Returns the trees (rows, columns) of a packing; balanced ones where it has none.
-
-    Raises:
-        InputError: the integers are not trees of this kind.
-    """
+    """Returns the trees (rows, columns) of a packing; balanced ones where it has none."""
     rows = packing.annotations
     if rows is None:
         lengths = packing.lengths().tolist()

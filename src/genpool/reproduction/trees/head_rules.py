@@ -96,11 +96,7 @@ class _Phrase:
 
 
 def constituency_dependencies(parse: str) -> tuple[list[str], Tree]:
-    """Returns the words of a constituency parse and their dependency tree (tokens, 2).
-
-    Raises:
-        InputError: the brackets do not match, or there is no word.
-    """
+    """Returns the words of a constituency parse and their dependency tree (tokens, 2)."""
     words: list[str] = []
     root = _read(parse, words)
     heads = np.full((len(words), 2), -1, dtype=np.int32)

@@ -12,8 +12,8 @@ import numpy as np
 
 from genpool.errors import ConfigError, require_extra
 from genpool.reproduction.trees.annotator import Tree
-from genpool.reproduction.trees.dependency import DependencyTrees
 from genpool.reproduction.trees.head_rules import relation_id
+from genpool.reproduction.trees.kinds import DependencyTrees
 
 #: sentences that spaCy parses together
 BATCH_SENTENCES = 256
@@ -29,11 +29,7 @@ UNUSED = ["tagger", "senter", "ner", "attribute_ruler", "lemmatizer"]
 
 
 class SpacyParser:
-    """An English pipeline of spaCy, which a package of the extra `parse` brings with it.
-
-    Raises:
-        MissingExtraError: the extra is not installed.
-    """
+    """An English pipeline of spaCy, which a package of the extra `parse` brings with it."""
 
     def __init__(self) -> None:
         with require_extra('parsing (encoder.parser = "spacy")', "parse"):
@@ -52,11 +48,7 @@ class SpacyParser:
 
 
 def load_pipeline() -> Any:
-    """Returns the first English pipeline that is installed, with its parser alone.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Returns the first English pipeline that is installed, with its parser alone."""
     import spacy
 
     for name, is_wrapped in PIPELINES.items():

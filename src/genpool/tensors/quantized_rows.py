@@ -1,17 +1,25 @@
-"""Rows of 4-bit integers, two in a byte: from -7 to 7, with one scale for each row."""
+"""Rows of 8-bit and of 4-bit integers, each row with one scale to multiply it by."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
+MAX_INT8 = 127
 MAX_INT4 = 7
-#: parts of a row's largest value that are tried as the end of its scale: clipping the largest
+#: parts of a row's largest value that are tried as the end of its 4-bit scale: clipping the largest
 #: values leaves smaller steps for the others
 _CLIPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+#: a row of zeros needs a scale to be divided by
 _SMALLEST = 1e-30
 #: rows that are unpacked together, within a processor's cache
 _UNPACK_ROWS = 2048
+
+
+def quantize_rows(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns 8-bit integers (..., rows, dim) and the scales (..., rows, 1) to multiply them by."""
+    scales = values.abs().amax(dim=-1, keepdim=True).clamp_(min=_SMALLEST).div_(MAX_INT8)
+    return (values / scales).round_().to(torch.int8), scales
 
 
 def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
