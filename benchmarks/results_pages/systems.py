@@ -126,7 +126,7 @@ def backward(
     """Computes the gradients of the training loop's loss."""
     output = Classified(model.mlp(model.features(pooled.vector)), pooled)
     share = BatchShare(np.arange(len(labels)), len(labels), len(labels), 1)
-    step_loss(model, output, labels, share, extra_losses).total.backward()
+    step_loss(model, output, labels, share, extra_losses)[0].backward()
 
 
 def train_step(model: PairClassifier, sentences: Sentences) -> Callable[[], None]:

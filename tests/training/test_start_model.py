@@ -16,7 +16,7 @@ from genpool.recipes import recipe_text
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN, CharacterNgrams
 from genpool.training import RunSettings, read_settings, train
-from genpool.training.preparation import Prepared, prepare_run
+from genpool.training.preparation import Prepared, prepare
 from genpool.training.run import Run
 from genpool.training.start_model import start_encoder, start_settings
 from tests.helpers.small_models import LABELS
@@ -41,6 +41,11 @@ def table(tmp_path: Path) -> Path:
 
 def settings_of(model: Path | str, *overrides: str) -> RunSettings:
     return read_settings(recipe_text("texts"), [f"start.model={model}", *QUICK, *overrides])
+
+
+def prepared_from(model: Path, table: Path, *overrides: str) -> Prepared:
+    settings, start = start_settings(settings_of(model, *overrides))
+    return prepare(settings, table, start)
 
 
 def test_the_vectors_of_the_start_model_do_not_change_before_training(
@@ -101,7 +106,7 @@ def test_training_all_words_at_once_gives_the_same_model(
     sentence_encoder: SentenceEncoder, model: Path, table: Path, tmp_path: Path
 ) -> None:
     """The step of a table with all words, computed with a plain loop of PyTorch."""
-    settings, prepared = prepare_run(settings_of(model, "start.dropout=0.0"), table)
+    prepared = prepared_from(model, table, "start.dropout=0.0")
     words = prepared.words
     assert words is not None
     complete = words.complete(prepared.model).requires_grad_(True)
@@ -122,7 +127,6 @@ def test_training_all_words_at_once_gives_the_same_model(
     again = words.complete(prepared.model)
     for name, weight in again.state_dict().items():
         torch.testing.assert_close(weight, complete.state_dict()[name], atol=1e-5, rtol=1e-4)
-    assert settings.start.dropout == 0.0
     assert sentence_encoder.output_dim == complete.encoder.output_dim
 
 
@@ -157,7 +161,7 @@ def test_the_classifier_is_new_and_the_encoder_may_be_that_of_a_classifier(
     pair_classifier: PairClassifier, table: Path, tmp_path: Path
 ) -> None:
     pair_classifier.save_pretrained(tmp_path / "pairs")
-    _, prepared = prepare_run(settings_of(tmp_path / "pairs"), table)
+    prepared = prepared_from(tmp_path / "pairs", table)
     assert type(prepared.model) is TextClassifier
     assert prepared.model.labels == ("bad", "good")
     before = pair_classifier.encoder.pooling.state_dict()
@@ -183,7 +187,7 @@ def test_a_setting_that_contradicts_the_model_is_refused(
 
 
 def test_the_maximum_length_can_be_changed(model: Path, table: Path) -> None:
-    _, prepared = prepare_run(settings_of(model, "text.max_length=3"), table)
+    prepared = prepared_from(model, table, "text.max_length=3")
     assert prepared.train.lengths.max() == 3
     assert prepared.complete_model().text.max_length == 3
 

@@ -20,8 +20,6 @@ Ints = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 #: sentences that are annotated together
 ANNOTATED_SENTENCES = 4096
-#: (sentence, whether it is tokenized already) -> its words
-SplitWords = Callable[[str, bool], list[str]]
 
 
 class WordIds:
@@ -47,30 +45,19 @@ class WordIds:
 
 @dataclass
 class Split:
-    """The examples of one split.
+    """The examples of one split; sentence s of example e is number e * sides + s."""
 
-    Attributes:
-        tokens: (tokens,), the word ids of all sentences, one sentence after the other.
-        starts: (sentences + 1,), the index of the first token of each sentence.
-        labels: (examples,), the label ids; -1 where there is none.
-        sides: Sentences per example: sentence s of example e is number e * sides + s.
-        ids: The id of each example.
-        genres: The genre of each example, if any.
-        scores: (examples,), the score of each example, NaN where it has none; empty if no example
-            has one.
-        known: The annotations that the data has for each sentence; empty if the encoder reads none.
-        annotations: (tokens, columns), those of all sentences, once `with_table` has made them.
-    """
-
-    tokens: Ints
-    starts: Int64s
-    labels: Int64s
-    sides: int
+    tokens: Ints  # (tokens,), the word ids of all sentences, one sentence after the other
+    starts: Int64s  # (sentences + 1,), the index of the first token of each sentence
+    labels: Int64s  # (examples,), the label ids; -1 where there is none
+    sides: int  # sentences per example
     ids: list[str] = field(default_factory=list)
     genres: list[str | None] = field(default_factory=list)
+    # (examples,), NaN where an example has none; empty if no example has one
     scores: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    # the annotations that the data has for each sentence; empty if the encoder reads none
     known: list[Annotation | None] = field(default_factory=list)
-    annotations: Annotation | None = None
+    annotations: Annotation | None = None  # (tokens, columns), made by `with_table`
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -144,19 +131,20 @@ class Split:
 def read_split(
     examples: Iterable[Example],
     word_ids: WordIds,
-    split_words: SplitWords,
+    split_words: Callable[[str, bool], list[str]],
     label_id: Callable[[str | None], int],
 ) -> Split:
-    """Returns a stream of examples as a split; new words are added to `word_ids`."""
+    """Returns a stream of examples as a split; new words are added to `word_ids`.
+
+    `split_words` gets a sentence and whether it is tokenized already.
+    """
     tokens, starts, labels, scores = array("i"), array("q", [0]), array("q"), array("d")
     ids: list[str] = []
     genres: list[str | None] = []
     known: list[Annotation | None] = []
     sides = 1
     for row, example in enumerate(examples):
-        sentences = [example.first]
-        if example.second is not None:
-            sentences.append(example.second)
+        sentences = [text for text in (example.first, example.second) if text is not None]
         sides = len(sentences)
         for sentence in sentences:
             tokens.extend(map(word_ids.add, split_words(sentence, example.tokenized)))
@@ -180,13 +168,6 @@ def read_split(
 
 # --- The order of training: batches of similar length, shuffled by seed and epoch ---------------
 
-#: lengths (rows, sides) -> the keys that rows are sorted by, as in `np.lexsort`: the last is first
-SORT_KEYS: dict[str, Callable[[Int64s], tuple[Int64s, ...]]] = {
-    # The longest side decides how long a batch takes, the rest how much padding it has.
-    "longest": lambda lengths: (lengths.sum(axis=1), lengths.max(axis=1)),
-    "second": lambda lengths: (lengths[:, -1],),
-}
-
 
 def epoch_batches(lengths: Int64s, settings: TrainingSettings, epoch: int) -> list[Int64s]:
     """Returns the batches of an epoch, which hold every row once.
@@ -200,10 +181,15 @@ def epoch_batches(lengths: Int64s, settings: TrainingSettings, epoch: int) -> li
     shuffles_rows = settings.shuffle == "rows"
     order = random.permutation(len(lengths)) if shuffles_rows else np.arange(len(lengths))
     size, buffer_size = settings.batch_size, settings.buffer_batches * settings.batch_size
+    # As in `np.lexsort`, the last key is the first. The longest side decides how long a batch
+    # takes, the rest how much padding it has.
+    keys = [lengths.sum(axis=1), lengths.max(axis=1)]  # (rows,) each
+    if settings.sort_by == "second":
+        keys = [lengths[:, -1]]
     batches: list[Int64s] = []
     for start in range(0, len(order), buffer_size):
         buffer = order[start : start + buffer_size]
-        ranked = buffer[np.lexsort(SORT_KEYS[settings.sort_by](lengths[buffer]))]
+        ranked = buffer[np.lexsort([key[buffer] for key in keys])]
         buffered = [ranked[at : at + size] for at in range(0, len(ranked), size)]
         batches += buffered if shuffles_rows else _shuffled(buffered, random)
     return _shuffled(batches, random) if shuffles_rows else batches

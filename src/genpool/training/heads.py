@@ -236,12 +236,12 @@ def heads_report(
             for name in ("parameter", "attention", "embedding")
         )
         return HeadsReport(
-            heads=encoder.pooling.heads,
-            sentences=len(batch.mask),
-            threshold=threshold,
-            parameters=_summary(parameters) if parameters else None,
-            attention=_summary(attention) if attention else None,
-            embeddings=_summary(embeddings),
+            encoder.pooling.heads,
+            len(batch.mask),
+            threshold,
+            _summary(parameters) if parameters else None,
+            _summary(attention) if attention else None,
+            _summary(embeddings),
         )
 
 
@@ -261,12 +261,12 @@ def penalty_gradient_share(
         needs_weights = any(extra_loss.needs_weights for extra_loss in extra_losses)
         output: Classified = model(batch.to(model.device), weights=needs_weights)
         share = BatchShare(rows, len(rows), len(rows), processes=1)
-        loss = step_loss(model, output, targets.to(model.device), share, extra_losses)
-        penalties = [term.value for term in loss.terms if term.penalty is not None]
+        loss, _, terms = step_loss(model, output, targets.to(model.device), share, extra_losses)
+        penalties = [term.value for term in terms if term.penalty is not None]
         if not penalties or not parameters:
             return None
         penalty_norm = _gradient_norm(torch.stack(penalties).sum(), parameters)
-        loss_norm = _gradient_norm(loss.total, parameters)
+        loss_norm = _gradient_norm(loss, parameters)
     return penalty_norm / loss_norm if loss_norm else 0.0
 
 

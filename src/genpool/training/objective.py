@@ -319,26 +319,20 @@ class BatchShare:
         return self.processes * self.count / self.batch_size if is_mean else 1.0 / self.parts
 
 
-@dataclass(frozen=True)
-class StepLoss:
-    """The loss of one step and its parts."""
-
-    total: Tensor  # scalar, what is differentiated
-    entropy: Tensor  # scalar, the cross-entropy summed over the examples that count
-    terms: list[LossTerm]  # unscaled
-
-
 def step_loss(
     model: Classifier,
     output: Classified,
     targets: Tensor,
     share: BatchShare,
     extra_losses: Sequence[ExtraLoss],
-) -> StepLoss:
-    """Returns the loss whose gradient, averaged over the processes, is that of the whole batch."""
+) -> tuple[Tensor, Tensor, list[LossTerm]]:
+    """Returns the loss whose gradient, averaged over the processes, is that of the whole batch.
+
+    With it come the cross-entropy, summed over the examples that count, and the unscaled terms.
+    """
     logits = output.logits.float()  # (examples, labels)
     losses = functional.cross_entropy(logits, targets, reduction="none")  # (examples,)
     entropy = losses.sum() * min(share.count, 1)  # ()
     terms = [term for extra in extra_losses for term in extra(model, output, losses, targets)]
     added = sum((share.factor(term) * term.value for term in terms), entropy.new_zeros(()))
-    return StepLoss(share.processes / share.batch_size * entropy + added, entropy, terms)
+    return share.processes / share.batch_size * entropy + added, entropy, terms

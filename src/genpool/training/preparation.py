@@ -27,7 +27,6 @@ from genpool.training.start_model import (
     build_encoder,
     freeze_encoder,
     start_encoder,
-    start_settings,
 )
 
 #: tokens that `text.sentence_ends` adds to a sentence
@@ -112,14 +111,6 @@ def choose_splits(
     return train, dev, tests, dev_share or 0.0
 
 
-def prepare_run(
-    settings: RunSettings, data: str | Path | Reader | None
-) -> tuple[RunSettings, Prepared]:
-    """Returns the settings with those of the start model, and what `prepare` returns for them."""
-    settings, start = start_settings(settings)
-    return settings, prepare(settings, data, start)
-
-
 def prepare(
     settings: RunSettings,
     data: str | Path | Reader | None,
@@ -138,14 +129,9 @@ def prepare(
     train_name, dev_name, test_names, dev_share = choose_splits(reader, settings.data)
     word_ids, notes = WordIds(), dict[str, str]()
     # The pipeline of the model does not exist yet; until then this one truncates and counts.
-    pipeline = TextPipeline(
-        start.text.tokenizer
-        if start
-        else WordTokenizer(settings.text.rules, settings.text.folding),
-        Vocabulary.build({}),
-        Characters(""),
-        max_length=settings.text.max_length,
-    )
+    new = WordTokenizer(settings.text.rules, settings.text.folding)
+    tokenizer, limit = start.text.tokenizer if start else new, settings.text.max_length
+    pipeline = TextPipeline(tokenizer, Vocabulary.build({}), Characters(""), max_length=limit)
 
     def read(name: str, label_id: Callable[[str | None], int]) -> Split:
         return read_split(reader.read(name), word_ids, pipeline.words, label_id)
@@ -156,7 +142,10 @@ def prepare(
     if not len(train):
         raise DataError("data.drop_length leaves no training row; give a larger one", reader.place)
     if dev_name is None:
-        train, dev = _hold_out(train, labels, dev_share, settings.training.seed, notes)
+        names = [labels[label] for label in train.labels]
+        held = stratified_share(names, dev_share, settings.training.seed)
+        notes["dev set"] = f"{len(held):,} rows held out of the training set"
+        train, dev = train.take(np.setdiff1d(np.arange(len(train)), held)), train.take(held)
     else:
         dev = objective.read_scored(reader, read, dev_name)
     tests = {name: objective.read_scored(reader, read, name) for name in test_names}
@@ -171,23 +160,15 @@ def prepare(
     model = cls.from_encoder(encoder, labels, settings.classifier)
     table = model.text.table()
     # In the order of the splits: the first to use a word adds it to the table.
-    ready = [
+    train, dev, *others = (
         split.with_table(table, word_ids, model.text) for split in (train, dev, *tests.values())
-    ]
+    )
+    tests = dict(zip(tests, others, strict=True))
     if model.text.annotator is not None:
         notes[model.text.annotator.name] = model.text.annotator.report()
         model.text.annotator.counts.clear()
-    return Prepared(
-        model,
-        table,
-        ready[0],
-        ready[1],
-        dict(zip(tests, ready[2:], strict=True)),
-        notes,
-        objective,
-        words,
-        reader.columns(train_name),
-    )
+    columns = reader.columns(train_name)
+    return Prepared(model, table, train, dev, tests, notes, objective, words, columns)
 
 
 def _make_encoder(
@@ -204,14 +185,8 @@ def _make_encoder(
         return build_encoder(settings.model, vocabulary, vectors, seed, counts, notes), None
     freeze = settings.start.freeze
     new_counts = counts if freeze == "nothing" else Counter[str]()
-    encoder, words = start_encoder(
-        start,
-        settings.model,
-        word_ids.ids,
-        new_counts,
-        settings.vocabulary.minimum_count,
-        notes,
-    )
+    minimum = settings.vocabulary.minimum_count
+    encoder, words = start_encoder(start, settings.model, word_ids.ids, new_counts, minimum, notes)
     freeze_encoder(encoder, freeze)
     torch.manual_seed(seed)  # of the classifier on top, which comes next
     return encoder, words
@@ -219,12 +194,11 @@ def _make_encoder(
 
 def _choose_rows(train: Split, settings: RunSettings, notes: dict[str, str]) -> Split:
     """Returns the training rows that `data.train_rows` and `data.drop_length` leave."""
-    rows, wanted, limit = range(len(train)), settings.data.train_rows, settings.data.drop_length
-    kept = list(rows)
-    if wanted is not None and wanted < len(rows):
-        kept = sorted(seeded_order(len(rows), settings.training.seed)[:wanted].tolist())
+    kept, wanted = list(range(len(train))), settings.data.train_rows
+    if wanted is not None and wanted < len(train):
+        kept = sorted(seeded_order(len(train), settings.training.seed)[:wanted].tolist())
         notes["training rows"] = f"{len(kept):,} of {len(train):,}, chosen by seed"
-    if limit is not None:
+    if (limit := settings.data.drop_length) is not None:
         ends = END_TOKENS if settings.data.drop_counts_ends else 0
         longest = train.lengths.max(axis=1) + ends  # (rows,)
         short = [row for row in kept if longest[row] < limit]
@@ -234,16 +208,6 @@ def _choose_rows(train: Split, settings: RunSettings, notes: dict[str, str]) -> 
         )
         kept = short
     return train if len(kept) == len(train) else train.take(kept)
-
-
-def _hold_out(
-    train: Split, labels: tuple[str, ...], share: float, seed: int, notes: dict[str, str]
-) -> tuple[Split, Split]:
-    """Returns the training rows without a share of them, and that share as the dev set."""
-    names = [labels[label] for label in train.labels]
-    held = stratified_share(names, share, seed)
-    notes["dev set"] = f"{len(held):,} rows held out of the training set"
-    return train.take(np.setdiff1d(np.arange(len(train)), held)), train.take(held)
 
 
 def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> None:
@@ -260,8 +224,7 @@ def _check_scored(reader: Reader, train: Split, scored: dict[str, Split]) -> Non
         if len(split) and split.sides != train.sides:
             raise DataError(
                 f"{name!r} has {counted(split.sides, 'sentence')} per row, the training set "
-                f"{train.sides}; "
-                "name the columns: --first NAME --second NAME",
+                f"{train.sides}; name the columns: --first NAME --second NAME",
                 reader.place,
             )
 
@@ -275,22 +238,17 @@ def data_notes(train: Split, labels: tuple[str, ...], from_scratch: bool) -> dic
         named = ", ".join(map(repr, single[:MAX_NAMED_LABELS]))
         dots = ", ..." if len(single) > MAX_NAMED_LABELS else ""
         notes["labels with one row"] = f"{named}{dots}: too few to learn, and none is held out"
-    texts, rows = _contradictions(train)
-    if texts:
-        notes["duplicate texts"] = f"{texts:,} with different labels ({rows:,} rows)"
+    labels_of: dict[tuple[bytes, ...], Counter[int]] = defaultdict(Counter)  # by text
+    for row, label in enumerate(train.labels.tolist()):
+        sides = range(row * train.sides, (row + 1) * train.sides)
+        labels_of[tuple(train.sentence(side).tobytes() for side in sides)][label] += 1
+    several = [counts for counts in labels_of.values() if len(counts) > 1]
+    if several:
+        rows = sum(counts.total() for counts in several)
+        notes["duplicate texts"] = f"{len(several):,} with different labels ({rows:,} rows)"
     if from_scratch and len(train) < FEW_ROWS_FOR_SCRATCH:
         notes["warning"] = (
             f"{len(train):,} training rows are few for new weights; start from a model that knows "
             "words already: --start embedded (recipes texts and pairs)"
         )
     return notes
-
-
-def _contradictions(train: Split) -> tuple[int, int]:
-    """Returns how many texts occur with different labels, and in how many rows."""
-    labels_of: dict[tuple[bytes, ...], Counter[int]] = defaultdict(Counter)
-    for row, label in enumerate(train.labels.tolist()):
-        sides = range(row * train.sides, (row + 1) * train.sides)
-        labels_of[tuple(train.sentence(side).tobytes() for side in sides)][label] += 1
-    several = [counts for counts in labels_of.values() if len(counts) > 1]
-    return len(several), sum(counts.total() for counts in several)

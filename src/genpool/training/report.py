@@ -159,30 +159,24 @@ def _write_files(
             confusion_picture(split.report, folder.confusion(name))
     about = json.loads(folder.about.read_text(encoding="utf-8"))
     folder.write(folder.report, run_report(settings, folder, scored, lines, prepared, about))
-    summary = _run_summary(settings, prepared, lines[-1], list(scored)) | about
-    results = scores_by_split(scored) | {RUN_ENTRY: summary}
-    folder.write(folder.results, json.dumps(results, indent=2) + "\n")
-    shutil.rmtree(folder.checkpoints, ignore_errors=True)
-
-
-def _run_summary(
-    settings: RunSettings, prepared: Prepared, last: Mapping[str, Any], scored: list[str]
-) -> dict[str, Any]:
-    """Returns what a table of results needs to know about the run, besides its scores."""
     counts = {True: 0, False: 0}  # of parameters that are trained, or not
     for parameter in prepared.model.parameters():
         counts[parameter.requires_grad] += parameter.numel()
-    return {
+    # What a table of results needs to know about the run, besides its scores.
+    summary = {
         "seed": settings.training.seed,
-        "steps": last["step"],
-        "epochs": last["epoch"],
-        "seconds": last["seconds"],
+        "steps": lines[-1]["step"],
+        "epochs": lines[-1]["epoch"],
+        "seconds": lines[-1]["seconds"],
         "train_examples": len(prepared.train),
         "trained_parameters": counts[True],
         "frozen_parameters": counts[False],
         "tests_scored": bool(set(scored) & set(prepared.tests)) or not prepared.tests,
         "predictions": {name: f"predictions/{name}.tsv" for name in scored},
     }
+    results = scores_by_split(scored) | {RUN_ENTRY: summary | about}
+    folder.write(folder.results, json.dumps(results, indent=2) + "\n")
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)
 
 
 # --- What is recorded about every run ------------------------------------------------------------

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from genpool.errors import Interrupted, TrainingError, require_extra
 from genpool.model import Classified, Classifier
-from genpool.text import Batch
 from genpool.training.dataset import count_epochs, count_steps
 from genpool.training.heads import (
     HeadPenalty,
@@ -31,7 +30,6 @@ from genpool.training.objective import (
     ContrastiveLoss,
     EncoderLoss,
     ExtraLoss,
-    StepLoss,
     step_loss,
 )
 from genpool.training.preparation import Prepared
@@ -39,7 +37,6 @@ from genpool.training.report import ScoredSplit, finish, peak_memory_mb, probabi
 from genpool.training.run_folder import RunFolder
 from genpool.training.settings import RunSettings, TrainingSettings
 from genpool.training.state import (
-    Decision,
     ResumableRun,
     RunState,
     Schedule,
@@ -72,19 +69,17 @@ class Run(ResumableRun[Classifier, RunState]):
         extra_losses: Sequence[ExtraLoss] = (),
     ) -> None:
         self.settings, self.prepared, self.accelerator = settings, prepared, accelerator
-        model = prepared.model.to(accelerator.device)
-        rate = settings.training.learning_rate
-        groups = parameter_groups(model, settings.training)
-        optimizer = torch.optim.AdamW(groups, lr=rate, fused=True)
+        training, train = settings.training, prepared.train
+        model, rate = prepared.model.to(accelerator.device), training.learning_rate
+        optimizer = torch.optim.AdamW(parameter_groups(model, training), lr=rate, fused=True)
         self.wrapped, optimizer = accelerator.prepare(model, optimizer)
         state = RunState(Schedule(rate), data=prepared.fingerprint())
         super().__init__(
             model, optimizer, state, folder, accelerator.is_main_process, show_progress
         )
         self.objective = prepared.objective
-        train = prepared.train
-        self.epochs = count_epochs(train.lengths, settings.training)
-        self.steps = self.epochs * count_steps(len(train), settings.training)
+        self.epochs = count_epochs(train.lengths, training)
+        self.steps = self.epochs * count_steps(len(train), training)
         self.scored: dict[str, ScoredSplit] = {}
         self.is_partial = False
         self.extra_losses = list(extra_losses)
@@ -92,12 +87,15 @@ class Run(ResumableRun[Classifier, RunState]):
             self.extra_losses.insert(0, HeadPenalty(settings.penalty))
         if model.encoder.encoder.has_extra_loss:
             self.extra_losses.append(EncoderLoss())
-        training = settings.training
         if training.contrastive_weight and self.objective.has_classes:
             weight, temperature = training.contrastive_weight, training.contrastive_temperature
             self.extra_losses.append(ContrastiveLoss(weight, temperature))
         self.needs_weights = any(extra_loss.needs_weights for extra_loss in self.extra_losses)
-        self._board = _tensorboard(folder) if training.tensorboard and self.main else None
+        self._board: Any = None
+        if training.tensorboard and self.main:
+            with require_extra("TensorBoard", "tensorboard"):
+                from torch.utils.tensorboard import SummaryWriter
+            self._board = SummaryWriter(str(folder.path / "tensorboard"))
         self._best_is_written, self._best_written_at = True, -math.inf
 
     def announce(self) -> None:
@@ -145,13 +143,6 @@ class Run(ResumableRun[Classifier, RunState]):
         train, device = self.prepared.train, self.model.device
         batch = train.batch(share.rows, self.prepared.table).to(device)
         targets = self.objective.targets(train, share.rows).to(device)  # (examples, ...)
-        output = self._forward(batch, part)
-        loss = step_loss(self.model, output, targets, share, self.extra_losses)
-        self._require_finite(loss.total, "the loss", examples)
-        self.accelerator.backward(loss.total)
-        self._record(share, batch, output, loss, is_new_step=part == 0)
-
-    def _forward(self, batch: Batch, part: int) -> Classified:
         # Dropout is decided by seed, step, process and part: nothing about it has to be saved.
         source: tuple[int, ...] = (self.settings.training.seed, self.state.step)
         source += (self.accelerator.process_index, *((part,) if part else ()))
@@ -161,7 +152,16 @@ class Run(ResumableRun[Classifier, RunState]):
             self.model.encoder.encoder.set_epoch(self.state.epoch)
         with self.accelerator.autocast():
             output: Classified = self.wrapped(batch, weights=self.needs_weights)
-        return output
+        loss, entropy, terms = step_loss(self.model, output, targets, share, self.extra_losses)
+        self._require_finite(loss, "the loss", examples)
+        self.accelerator.backward(loss)
+        penalized = [term for term in terms if term.penalty is not None]
+        if penalized:
+            penalties = [term.penalty for term in penalized if term.penalty is not None]
+            weight = share.factor(penalized[0]) / share.processes
+            self.state.monitor.update(penalties, weight, is_new_step=part == 0)
+        if share.count:
+            self._count(share, batch.mask, output, float(entropy.detach()))
 
     def _update(self, examples: NDArray[np.int64]) -> None:
         """Clips the gradients and changes the weights."""
@@ -174,30 +174,17 @@ class Run(ResumableRun[Classifier, RunState]):
             group["lr"] = rate * group["rate"]
         self.optimizer.step()
 
-    def _record(
-        self,
-        share: BatchShare,
-        batch: Batch,
-        output: Classified,
-        loss: StepLoss,
-        is_new_step: bool,
-    ) -> None:
+    def _count(self, share: BatchShare, mask: Tensor, output: Classified, entropy: float) -> None:
         """Adds a part of the step to the sums since the last evaluation."""
-        state, sums = self.state, self.state.sums
-        penalized = [term for term in loss.terms if term.penalty is not None]
-        if penalized:
-            penalties = [term.penalty for term in penalized if term.penalty is not None]
-            weight = share.factor(penalized[0]) / share.processes
-            state.monitor.update(penalties, weight, is_new_step)
-        if share.count:
-            sums.loss += float(loss.entropy.detach())
-            predicted = output.logits.argmax(dim=1).cpu().numpy()  # (examples,)
-            sums.correct += int((predicted == self.prepared.train.labels[share.rows]).sum())
-            sums.examples += share.count
-            sums.tokens += int(batch.mask.sum())
-            # Padding is computed only where a pooling needs the padded tensor or weights are used.
-            is_packed = self.model.encoder.pooling.is_packed and not self.needs_weights
-            sums.computed += int(batch.mask.sum()) if is_packed else batch.mask.numel()
+        sums = self.state.sums
+        predicted = output.logits.argmax(dim=1).cpu().numpy()  # (examples,)
+        sums.loss += entropy
+        sums.correct += int((predicted == self.prepared.train.labels[share.rows]).sum())
+        sums.examples += share.count
+        sums.tokens += int(mask.sum())
+        # Padding is computed only where a pooling needs the padded tensor or weights are used.
+        is_packed = self.model.encoder.pooling.is_packed and not self.needs_weights
+        sums.computed += int(mask.sum()) if is_packed else mask.numel()
 
     def _require_finite(self, value: Tensor, what: str, examples: NDArray[np.int64]) -> None:
         if bool(torch.isfinite(value)):
@@ -225,7 +212,14 @@ class Run(ResumableRun[Classifier, RunState]):
         error = self.objective.standard_error(score, len(self.prepared.dev))
         decision = state.schedule.after(score, self.settings.training, error)
         line["is_best"] = decision.is_best
-        self._apply(decision)
+        if decision.is_best:
+            self.best = trained_weights(self.model)
+            # With few rows, writing the model would take longer than training it.
+            self._best_is_written = False
+            if time.monotonic() - self._best_written_at >= BEST_MODEL_SECONDS:
+                self._write_best_now()
+        elif decision.restore:
+            restore_weights(self.model, self.best)
         self.log(line)
         if monitor.is_inactive:
             distance = line["penalty_distance_mean"]
@@ -238,16 +232,6 @@ class Run(ResumableRun[Classifier, RunState]):
             )
         state.stopped = decision.stop
         state.sums, state.monitor = Sums(), PenaltyMonitor()
-
-    def _apply(self, decision: Decision) -> None:
-        if decision.is_best:
-            self.best = trained_weights(self.model)
-            # With few rows, writing the model would take longer than training it.
-            self._best_is_written = False
-            if time.monotonic() - self._best_written_at >= BEST_MODEL_SECONDS:
-                self._write_best_now()
-        elif decision.restore:
-            restore_weights(self.model, self.best)
 
     def _write_best_now(self) -> None:
         """Writes the best model if the folder does not have it; the model has its weights then."""
@@ -390,9 +374,3 @@ def parameter_groups(model: Classifier, settings: TrainingSettings) -> list[dict
         {"params": parameters, "rate": rate, "weight_decay": decay}
         for (rate, decay), parameters in groups.items()
     ]
-
-
-def _tensorboard(folder: RunFolder) -> Any:
-    with require_extra("TensorBoard", "tensorboard"):
-        from torch.utils.tensorboard import SummaryWriter
-    return SummaryWriter(str(folder.path / "tensorboard"))

@@ -52,23 +52,10 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _differences(text: str, settings: Any) -> list[str] | None:
-    """Returns the settings in which a TOML text differs; None if they cannot be read from it."""
-    try:
-        there = _dotted(tomllib.loads(text))
-    except tomllib.TOMLDecodeError:  # somebody has edited it
-        return None
-    here = _dotted(tomllib.loads(settings_toml(settings)))
-    return [
-        f"{name} is {there.get(name)!r} there, {here.get(name)!r} here"
-        for name in {**there, **here}
-        if there.get(name) != here.get(name)
-    ]
-
-
-def _dotted(tables: dict[str, Any]) -> dict[str, Any]:
+def _dotted(text: str) -> dict[str, Any]:
+    """Returns the settings of a TOML text by "section.key"."""
     dotted: dict[str, Any] = {}
-    for section, table in tables.items():
+    for section, table in tomllib.loads(text).items():
         entries = table if isinstance(table, dict) else {"": table}
         dotted |= {f"{section}.{key}".rstrip("."): value for key, value in entries.items()}
     return dotted
@@ -162,15 +149,26 @@ class RunFolder:
 
     def check_settings(self, settings: Any) -> None:
         """Raises TrainingError unless the run in this folder has these settings."""
-        changes = _differences(self.config.read_text(encoding="utf-8"), settings)
-        if changes is None or changes:
-            rest = len(changes or ()) - MAX_DIFFERENCES
+        here, named = _dotted(settings_toml(settings)), ""
+        try:
+            there = _dotted(self.config.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError:  # somebody has edited it
+            there = {}
+        else:
+            if there == here:
+                return
+            changes = [
+                f"{name} is {there.get(name)!r} there, {here.get(name)!r} here"
+                for name in {**there, **here}
+                if there.get(name) != here.get(name)
+            ]
+            rest = len(changes) - MAX_DIFFERENCES
             more = f"; and {rest} more" if rest > 0 else ""
-            named = f" ({'; '.join(changes[:MAX_DIFFERENCES])}{more})" if changes else ""
-            raise TrainingError(
-                f"{self.path} holds another run: its settings in config.toml differ{named}. Give "
-                "another folder (--out), or train with that config.toml to continue it."
-            )
+            named = f" ({'; '.join(changes[:MAX_DIFFERENCES])}{more})"
+        raise TrainingError(
+            f"{self.path} holds another run: its settings in config.toml differ{named}. Give "
+            "another folder (--out), or train with that config.toml to continue it."
+        )
 
     @contextmanager
     def held(self, settings: Any, resume: bool, about: dict[str, Any]) -> Iterator[None]:
@@ -188,7 +186,13 @@ class RunFolder:
             ) from error
         with run_lock(self.path):
             self._check_contents(settings, resume)
-            self._remove_temporaries()
+            # What a killed run left of the files that are written whole or not at all.
+            targets = (self.config, self.about, self.results, self.report, self.learning_curve)
+            own = (*(f".{target.name}" for target in targets), ".confusion-")
+            leftovers = [path for path in self.path.glob(".*.tmp") if path.name.startswith(own)]
+            for path in [*leftovers, *self.predictions.glob(".*.tmp")]:
+                with suppress(OSError):
+                    path.unlink()
             if not self.config.is_file():
                 self.begin(settings, about)
             yield
@@ -200,17 +204,6 @@ class RunFolder:
         self.predictions.mkdir(parents=True, exist_ok=True)
         self.write(self.about, json.dumps(about, indent=2) + "\n")
         self.write(self.config, settings_toml(settings))
-
-    def _remove_temporaries(self) -> None:
-        """Removes the temporary files that a killed run left here. The lock must be held."""
-        targets = (self.config, self.about, self.results, self.report, self.learning_curve)
-        own = (*(target.name for target in targets), "confusion-")
-        leftovers = [
-            path for path in self.path.glob(".*.tmp") if path.name.removeprefix(".").startswith(own)
-        ]
-        for path in [*leftovers, *self.predictions.glob(".*.tmp")]:
-            with suppress(OSError):
-                path.unlink()
 
     def write(self, path: Path, text: str) -> None:
         """Writes a text file of the run, whole or not at all."""

@@ -21,7 +21,7 @@ from genpool.disk.markdown import markdown_table, percent
 from genpool.errors import ConfigError, TrainingError
 from genpool.saving import storage
 from genpool.training.loop import train
-from genpool.training.preparation import RUN_ENTRY, prepare_run
+from genpool.training.preparation import RUN_ENTRY, prepare
 from genpool.training.report import finish, score_text, scores_by_split
 from genpool.training.run_folder import RunFolder
 from genpool.training.settings import RunSettings, read_settings, require_trainable
@@ -103,10 +103,11 @@ def select(
     trained: list[Candidate] = []
     for number, candidate in enumerate(candidates):
         finished = resume and candidate.folder.results.is_file()
-        if not finished and (reason := _repeats(candidate, trained)):
-            candidates[number] = replace(candidate, not_run=f"not run: {reason}")
+        reasons = (_repeats(candidate.settings, other) for other in trained)
+        if not finished and (reason := next(filter(None, reasons), None)):
+            candidates[number] = replace(candidate, not_run=reason)
             if is_main:
-                print(f"{candidate.title}: not run: {reason}", file=sys.stderr, flush=True)
+                print(f"{candidate.title}: {reason}", file=sys.stderr, flush=True)
             continue
         if show_progress and is_main:
             print(candidate.title, file=sys.stderr, flush=True)
@@ -119,7 +120,12 @@ def select(
     best = max(trained, key=Candidate.dev_score)
     if not is_main:
         return Choice(best.values, best.folder.best, {})
-    scores = _score_tests(best, data) if score_tests else best.scores()
+    scores = best.scores()
+    if score_tests:
+        settings, start = start_settings(best.settings)
+        prepared = prepare(settings, data, start)
+        prepared.load_weights(load_file(best.folder.best / storage.WEIGHTS))
+        scores = scores_by_split(finish(settings, prepared, best.folder, score_tests=True))
     page = _report(axes, candidates, best, scores, score_tests)
     best.folder.write(Path(out) / "selection.md", page)
     return Choice(best.values, best.folder.best, scores)
@@ -131,7 +137,10 @@ def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
     problems = []
     for text in texts:
         key, equals, values = text.partition("=")
-        name, listed = key.strip(), list(dict.fromkeys(value_texts(values)))
+        # Commas within brackets or quotes do not separate: "[1,3], [5]" -> "[1,3]", "[5]".
+        pieces = re.findall(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,])+""", values)
+        listed = list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
+        name = key.strip()
         if not equals or len(name.split(".")) != 2 or not all(name.split(".")) or len(listed) < 2:
             problems.append(
                 f"--select {text!r}; expected section.key=value,value,... with two values or more."
@@ -143,15 +152,6 @@ def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
     if problems:
         raise ConfigError(problems)
     return axes
-
-
-def value_texts(values: str) -> list[str]:
-    """Returns the values of a list; commas within brackets or quotes do not separate.
-
-    "1, 0.1" -> ["1", "0.1"]; "[1,3], [5]" -> ["[1,3]", "[5]"]
-    """
-    pieces = re.findall(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,])+""", values)
-    return [piece.strip() for piece in pieces if piece.strip()]
 
 
 def folder_name(values: Mapping[str, str]) -> str:
@@ -215,15 +215,7 @@ def _require_own_runs(out: Path, candidates: Iterable[Candidate]) -> None:
         )
 
 
-def _repeats(candidate: Candidate, trained: Iterable[Candidate]) -> str | None:
-    """Returns why a candidate would be the same model as one that is trained, if so."""
-    for other in trained:
-        if reason := _same_model_reason(candidate.settings, other):
-            return f"{reason}, same model as {other.title}"
-    return None
-
-
-def _same_model_reason(settings: RunSettings, other: Candidate) -> str | None:
+def _repeats(settings: RunSettings, other: Candidate) -> str | None:
     """Returns why a run would end with the weights of another, bit for bit; or None.
 
     With every hinge inactive in every step the penalty and its gradient are exactly zero, so that
@@ -234,7 +226,7 @@ def _same_model_reason(settings: RunSettings, other: Candidate) -> str | None:
     if replace(settings, penalty=there) != other.settings or changed != there:
         return None
     if here.name == "none":
-        return "penalty.name is none"
+        return f"not run: penalty.name is none, same model as {other.title}"
     # A weight of 0 leaves the term out: that is another computation, if only in its rounding.
     if not all(0 < penalty.weight < math.inf for penalty in (there, here)):
         return None
@@ -242,14 +234,9 @@ def _same_model_reason(settings: RunSettings, other: Candidate) -> str | None:
     if not lines or any(line.get("penalty_active") != 0 for line in lines):
         return None
     closest = min(line.get("penalty_distance_min", -math.inf) for line in lines)
-    is_without_effect = here.threshold <= max(there.threshold, closest)
-    return f"inactive at threshold {here.threshold:g}" if is_without_effect else None
-
-
-def _score_tests(best: Candidate, data: str | Path | None) -> dict[str, Any]:
-    settings, prepared = prepare_run(best.settings, data)
-    prepared.load_weights(load_file(best.folder.best / storage.WEIGHTS))
-    return scores_by_split(finish(settings, prepared, best.folder, score_tests=True))
+    if here.threshold > max(there.threshold, closest):
+        return None
+    return f"not run: inactive at threshold {here.threshold:g}, same model as {other.title}"
 
 
 def _report(

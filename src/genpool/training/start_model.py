@@ -24,7 +24,6 @@ from genpool.text import (
     TextPipeline,
     Vocabulary,
     WordTokenizer,
-    WordVectors,
     canonical,
     read_vectors,
     vector_table,
@@ -95,34 +94,22 @@ def build_encoder(
             "sizes, or fewer words: --set vocabulary.minimum_count=2"
         ) from error
     if vector_settings.path:
+        fallback = vector_settings.lower_case_fallback
         if vectors is None:
-            fallback = vector_settings.lower_case_fallback
             vectors = read_vectors(vector_settings.path, only=wanted_words(vocabulary, fallback))
-        notes["coverage"] = _fill_word_table(encoder, vectors, vector_settings, counts, seed)
+        dim = settings.embedding.word_dim
+        if vectors.dim != dim:
+            raise DataError(
+                f"the vectors have {vectors.dim} dimensions, but embedding.word_dim is {dim}: "
+                f"--set embedding.word_dim={vectors.dim}",
+                vector_settings.path,
+            )
+        std = vector_settings.std
+        table, coverage = vector_table(vocabulary, vectors, counts, seed, std, fallback)
+        with torch.no_grad():
+            encoder.embedding.words.copy_(torch.from_numpy(table))  # (vocabulary, dim)
+        notes["coverage"] = str(coverage)
     return encoder
-
-
-def _fill_word_table(
-    encoder: SentenceEncoder,
-    vectors: WordVectors,
-    settings: VectorSettings,
-    counts: Counter[str],
-    seed: int,
-) -> str:
-    """Copies the vectors into the word table; returns what they cover, in words."""
-    dim = encoder.settings.embedding.word_dim
-    if vectors.dim != dim:
-        raise DataError(
-            f"the vectors have {vectors.dim} dimensions, but embedding.word_dim is {dim}: "
-            f"--set embedding.word_dim={vectors.dim}",
-            settings.path,
-        )
-    table, coverage = vector_table(
-        encoder.text.vocabulary, vectors, counts, seed, settings.std, settings.lower_case_fallback
-    )
-    with torch.no_grad():
-        encoder.embedding.words.copy_(torch.from_numpy(table))  # (vocabulary, dim)
-    return str(coverage)
 
 
 def start_settings(
@@ -262,15 +249,10 @@ def _new_words(old: Vocabulary, counts: Counter[str], minimum_count: int) -> lis
     """Returns the words to add, most frequent first."""
     new: Counter[str] = Counter()
     for word, count in counts.items():
-        entry = _entry(old, word)
+        entry = folded(word) if old.folding else canonical(word)
+        if old.lower_case_fallback and not old.folding:
+            entry = entry.lower()
         if old.id(word) == UNKNOWN and entry not in SPECIAL_WORDS:
             new[entry] += count
     frequent = [word for word, count in new.items() if count >= minimum_count]
     return sorted(frequent, key=lambda word: (-new[word], word))
-
-
-def _entry(vocabulary: Vocabulary, word: str) -> str:
-    """Returns the form in which a new word is entered."""
-    if vocabulary.folding:
-        return folded(word)
-    return canonical(word).lower() if vocabulary.lower_case_fallback else canonical(word)

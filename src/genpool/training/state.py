@@ -122,12 +122,8 @@ class RunState(SavedState):
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
-        parts = {
-            "schedule": Schedule(**saved["schedule"]),
-            "sums": Sums(**saved["sums"]),
-            "monitor": PenaltyMonitor(**saved["monitor"]),
-        }
-        return cls(**{**saved, **parts})
+        parts = {"schedule": Schedule, "sums": Sums, "monitor": PenaltyMonitor}
+        return cls(**{**saved, **{name: part(**saved[name]) for name, part in parts.items()}})
 
 
 # --- Weights -------------------------------------------------------------------------------------
@@ -156,14 +152,6 @@ def restore_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
 
 
 # --- Checkpoints ---------------------------------------------------------------------------------
-
-
-class Checkpoint(NamedTuple):
-    """What was saved, and a warning for every newer checkpoint that could not be read."""
-
-    state: dict[str, Any]
-    tensors: dict[str, Tensor]
-    warnings: list[str]
 
 
 def save_checkpoint(
@@ -198,8 +186,11 @@ def save_checkpoint(
         shutil.rmtree(old, ignore_errors=True)
 
 
-def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """Returns the newest checkpoint that is intact; None where there is none at all."""
+def load_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor], list[str]] | None:
+    """Returns the state and the tensors of the newest intact checkpoint; None if there is none.
+
+    There is a warning for every newer one that could not be read.
+    """
     warnings: list[str] = []
     for path in _newest_first(folder):
         try:
@@ -208,7 +199,7 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
                 raise ValueError(f"{TENSORS} is truncated or damaged")
             if _state_crc(saved["state"]) != saved["state_crc32"]:
                 raise ValueError(f"{STATE} is damaged")
-            return Checkpoint(saved["state"], load_file(path / TENSORS), warnings)
+            return saved["state"], load_file(path / TENSORS), warnings
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
             warnings.append(f"{path.name} cannot be used ({error}); using the previous one")
     if warnings:
@@ -273,17 +264,18 @@ class ResumableRun(Generic[Model, State]):
         if checkpoint is None:
             self.say(f"{self.folder.path}: no checkpoint yet, starting from the beginning")
         else:
-            for warning in checkpoint.warnings:
+            state, tensors, warnings = checkpoint
+            for warning in warnings:
                 self.say(f"warning: {warning}")
-            self.state = self._saved_state(checkpoint)
-            self._load_tensors(checkpoint.tensors)
+            self.state = self._checked(state)
+            self._load_tensors(tensors)
             self.say(f"{self.folder.path}: continuing after step {self.state.step}")
         if self.main:
             self.folder.cut_metrics(self.state.metrics_length)
 
-    def _saved_state(self, checkpoint: Checkpoint) -> State:
+    def _checked(self, state: dict[str, Any]) -> State:
         try:
-            saved = self.state.from_dict(checkpoint.state)
+            saved = self.state.from_dict(state)
         except (KeyError, TypeError) as error:
             raise TrainingError(
                 f"{self.folder.checkpoints}: the checkpoint is of another version of genpool "
@@ -299,15 +291,16 @@ class ResumableRun(Generic[Model, State]):
 
     def _load_tensors(self, tensors: dict[str, Tensor]) -> None:
         """Loads what `save` wrote: the weights, Adam's moments and the best weights."""
-        groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}}
+        groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}}
+        moments: dict[int, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
             group, _, rest = name.partition(".")
-            groups[group][rest] = tensor
+            if group == "adam":
+                number, _, key = rest.partition(".")
+                moments.setdefault(int(number), {})[key] = tensor
+            else:
+                groups[group][rest] = tensor
         self.model.load_state_dict(groups["model"])
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in groups["adam"].items():
-            number, _, key = name.partition(".")
-            moments.setdefault(int(number), {})[key] = tensor
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         devices = {name: parameter.device for name, parameter in self.model.named_parameters()}
         self.best = {name: tensor.to(devices[name]) for name, tensor in groups["best"].items()}
