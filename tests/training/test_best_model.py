@@ -22,6 +22,7 @@ from tests.helpers.training_runs import outcome, run
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 STEPS_PER_EPOCH = 6  # 48 rows in batches of 8
+Evaluated = list[dict[str, torch.Tensor]]
 FIRST_STEP_OF_EPOCH_4 = 3 * STEPS_PER_EPOCH + 1
 
 
@@ -32,9 +33,9 @@ def quick_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> Evaluated:
     """The weights at every evaluation, each of which is better than the one before."""
-    seen: list[dict[str, torch.Tensor]] = []
+    seen: Evaluated = []
 
     def better(self: Run) -> dict[str, float]:
         seen.append(trained_weights(self.model))
@@ -42,20 +43,6 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
 
     monkeypatch.setattr(Run, "_dev_metrics", better)
     return seen
-
-
-@pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The models that are written during a run, by the names of their folders."""
-    names: list[str] = []
-    save = SavedModel.save_pretrained
-
-    def counted(self: SavedModel, path: Path) -> None:
-        names.append(path.name)
-        save(self, path)
-
-    monkeypatch.setattr(SavedModel, "save_pretrained", counted)
-    return names
 
 
 def before_step(patch: pytest.MonkeyPatch, number: int, act: Callable[[Run], None]) -> None:
@@ -89,14 +76,16 @@ def has_weights(out: Path, expected: dict[str, torch.Tensor]) -> bool:
 
 @pytest.mark.parametrize(("seconds", "count"), [(math.inf, 1), (0.0, 4)])
 def test_it_is_written_once_in_a_while_and_at_the_end(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    evaluated: list[dict[str, torch.Tensor]],
-    written: list[str],
-    seconds: float,
-    count: int,
+    tables: Path, tmp_path: Path, monkeypatch: Any, evaluated: Evaluated, seconds: float, count: int
 ) -> None:
+    written: list[str] = []  # the models, by the names of their folders
+    save = SavedModel.save_pretrained
+
+    def counted(self: SavedModel, path: Path) -> None:
+        written.append(path.name)
+        save(self, path)
+
+    monkeypatch.setattr(SavedModel, "save_pretrained", counted)
     monkeypatch.setattr("genpool.training.run.BEST_MODEL_SECONDS", seconds)
     run(tables, tmp_path / "run", "training.epochs=4")
     assert written == ["best"] * count + ["last", "best"]
@@ -104,10 +93,7 @@ def test_it_is_written_once_in_a_while_and_at_the_end(
 
 
 def test_ctrl_c_leaves_the_best_model_and_the_run_continues_to_the_same_end(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    evaluated: list[dict[str, torch.Tensor]],
+    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evaluated: Evaluated
 ) -> None:
     run(tables, tmp_path / "whole", "training.epochs=5")
     with monkeypatch.context() as patch:
@@ -120,10 +106,7 @@ def test_ctrl_c_leaves_the_best_model_and_the_run_continues_to_the_same_end(
 
 
 def test_what_a_kill_left_unwritten_is_written_by_the_next_stop(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    evaluated: list[dict[str, torch.Tensor]],
+    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evaluated: Evaluated
 ) -> None:
     out = tmp_path / "run"
     with monkeypatch.context() as patch:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from genpool import TextClassifier
-from genpool.errors import Interrupted, Stopped, TrainingError
+from genpool.errors import GenpoolError, Interrupted, Stopped, TrainingError
 from genpool.saving import storage
+from genpool.training import loop, state
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
 from genpool.training.state import save_checkpoint, trained_weights
@@ -99,15 +102,7 @@ def test_a_step_is_adam_on_the_clipped_gradient_of_the_mean_loss(
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Dev accuracies set in advance; what the weights and moments were at each evaluation."""
 
-    class Script:
-        def __init__(self) -> None:
-            self.accuracies: list[float] = []
-            self.seen: list[dict[str, torch.Tensor]] = []
-            self.after: list[dict[str, torch.Tensor]] = []
-            self.moments: list[list[torch.Tensor]] = []
-            self.rates: list[float] = []
-
-    script = Script()
+    script: Any = SimpleNamespace(accuracies=[], seen=[], after=[], moments=[], rates=[])
     evaluate = Run.evaluate
 
     def moments(run: Run) -> list[torch.Tensor]:
@@ -252,11 +247,12 @@ def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model
     batches = poison(monkeypatch, at=8)
     with pytest.raises(TrainingError) as error:
         run(tables, tmp_path / "run", "training.epochs=3")
-    message = str(error.value)
-    assert "the loss is nan at step 8 (epoch 2," in message
-    assert f"training rows {', '.join(map(str, batches[-1]))})" in message
-    assert f"kept in {tmp_path / 'run' / 'best'}" in message
-    assert "training.learning_rate" in message
+    rows = ", ".join(map(str, batches[-1]))
+    assert str(error.value) == (
+        f"the loss is nan at step 8 (epoch 2, training rows {rows}); the run stops. The best model "
+        f"so far is kept in {tmp_path / 'run' / 'best'}. Try a lower training.learning_rate or "
+        "training.clip."
+    )
     assert len(batches) == 8
     assert weights(tmp_path / "run") == weights(tmp_path / "one")
     TextClassifier.from_pretrained(tmp_path / "run" / "best")
@@ -265,10 +261,8 @@ def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model
 def test_a_gradient_that_is_not_finite_stops_the_run(
     tables: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    def infinite(self, *arguments: Any) -> torch.Tensor:
-        return torch.tensor(float("inf"))
-
-    monkeypatch.setattr("accelerate.Accelerator.clip_grad_norm_", infinite)
+    clip = "accelerate.Accelerator.clip_grad_norm_"
+    monkeypatch.setattr(clip, lambda *arguments: torch.tensor(float("inf")))
     with pytest.raises(TrainingError, match="the gradient is inf at step 1"):
         run(tables, tmp_path / "run")
 
@@ -280,7 +274,9 @@ class Killed(BaseException):
     """As good as a kill: nothing in the package catches it."""
 
 
-def killing(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int) -> None:
+def killing(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int, error: Any = Killed
+) -> None:
     """The call of that number never returns."""
     calls = 0
     original = getattr(module, name)
@@ -289,7 +285,7 @@ def killing(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int) ->
         nonlocal calls
         calls += 1
         if calls == at:
-            raise Killed
+            raise error
         return original(*arguments, **options)
 
     monkeypatch.setattr(module, name, call)
@@ -314,6 +310,22 @@ def test_killed_at_any_write_it_goes_on_to_the_same_end(
     assert outcome(out) == outcome(finished)
 
 
+@pytest.mark.parametrize("module", [state, storage])
+def test_a_full_disk_while_a_checkpoint_or_a_model_is_written_loses_nothing(
+    tables: Path, finished: Path, tmp_path: Path, monkeypatch, module: Any
+) -> None:
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr("genpool.training.run.BEST_MODEL_SECONDS", 0.0)
+        full = OSError(errno.ENOSPC, "No space left on device")
+        killing(patch, module, "save_file", 2, full)
+        with pytest.raises(GenpoolError, match=r"could not be written.*No space left"):
+            run(tables, out)
+    TextClassifier.from_pretrained(out / "best")
+    run(tables, out, resume=True)
+    assert outcome(out) == outcome(finished)
+
+
 def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monkeypatch) -> None:
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
@@ -328,6 +340,7 @@ def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monk
     expected = r"not the data that the run was trained on.*run\.json.*--data"
     with pytest.raises(TrainingError, match=expected):
         run(other, out, "training.save_minutes=0", resume=True)
+    # Of another version, with checksums that are right.
     save_checkpoint(out / "checkpoints", 9, {"invented": 1}, {})
     with pytest.raises(TrainingError, match=r"of another version of genpool.*--out"):
         run(tables, out, "training.save_minutes=0", resume=True)
@@ -343,27 +356,17 @@ def test_two_precisions_in_one_process_are_refused_in_words(tables: Path, tmp_pa
     assert not (tmp_path / "second").exists()
 
 
-def test_ctrl_c_while_the_model_is_scored_says_how_to_continue(
+def test_ctrl_c_while_data_is_read_leaves_nothing_and_while_scoring_can_be_continued(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "finish", interrupted)
+        killing(patch, loop, "prepare", 1, KeyboardInterrupt)
+        with pytest.raises(Stopped, match="nothing was written"):
+            run(tables, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with monkeypatch.context() as patch:
+        killing(patch, Run, "finish", 1, KeyboardInterrupt)
         with pytest.raises(Interrupted, match=r"stopped after step \d+; continue with .* --resume"):
             run(tables, tmp_path / "run")
     run(tables, tmp_path / "run", resume=True)
     assert outcome(tmp_path / "run") == outcome(finished)
-
-
-def test_ctrl_c_while_the_data_is_read_leaves_nothing(
-    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("genpool.training.loop.prepare", interrupted)
-    with pytest.raises(Stopped, match="nothing was written"):
-        run(tables, tmp_path / "run")
-    assert not (tmp_path / "run").exists()

@@ -93,8 +93,7 @@ def test_parts_of_a_plugin_are_trained_saved_and_loaded(module: None, tmp_path: 
     assert read_settings(config) == settings  # a run is resumed with them
     model = TextClassifier.from_pretrained(tmp_path / "run" / "best")
     assert type(model.encoder.pooling).__name__ == "FirstPooling"
-    first_word, other = "joy", "waste"
-    same = model.encoder.encode([first_word, f"{first_word} {other}"])
+    same = model.encoder.encode(["joy", "joy waste"])
     np.testing.assert_allclose(same[0], same[1], atol=1e-6)
 
 
@@ -106,16 +105,10 @@ def test_plugins_of_the_command_are_added_to_those_of_the_recipe(module: None) -
     assert read_settings(RECIPE, plugins=["own_parts", "json"]).plugins == ("own_parts", "json")
 
 
-def test_a_plugin_that_cannot_be_used_is_an_error_before_any_work(
-    module: None, tmp_path: Path
-) -> None:
+def test_a_plugin_that_cannot_be_used_is_an_error_before_any_work(module: None) -> None:
     with pytest.raises(ConfigError, match="the plugin 'missing' cannot be imported"):
         read_settings(RECIPE, plugins=["missing"])
     with pytest.raises(ConfigError, match=r"unknown encoder 'lineal'.*own_parts is imported and"):
         read_settings(RECIPE, ["encoder.name=lineal"])
-    taken = "import genpool.pooling as p\np.register('max', type('Max', (p.MeanPooling,), {}))"
-    (tmp_path / "taken.py").write_text(taken)
-    with pytest.raises(ConfigError, match=r"plugin taken: .*the name of .*MaxPooling"):
-        read_settings("", plugins=["taken"])
     with pytest.raises(ConfigError, match="plugins is 3; expected a list"):
         read_settings("plugins = 3")

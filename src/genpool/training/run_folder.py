@@ -149,19 +149,19 @@ class RunFolder:
 
     def check_settings(self, settings: Any) -> None:
         """Raises TrainingError unless the run in this folder has these settings."""
-        here, named = _dotted(settings_toml(settings)), ""
+        here = _dotted(settings_toml(settings))
         try:
             there = _dotted(self.config.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError:  # somebody has edited it
-            there = {}
+            named = ""
         else:
-            if there == here:
-                return
             changes = [
                 f"{name} is {there.get(name)!r} there, {here.get(name)!r} here"
                 for name in {**there, **here}
                 if there.get(name) != here.get(name)
             ]
+            if not changes:
+                return
             rest = len(changes) - MAX_DIFFERENCES
             more = f"; and {rest} more" if rest > 0 else ""
             named = f" ({'; '.join(changes[:MAX_DIFFERENCES])}{more})"
