@@ -46,11 +46,7 @@ SLOW_FILES = (
 
 
 #: folders whose tests all belong to one tier
-FOLDER_MARKERS = {
-    "tests/service/browser/": "browser",
-    "tests/faults/": "faults",
-    "tests/benchmarks/": "slow",  # the scripts are not part of the package
-}
+FOLDER_MARKERS = {"tests/service/browser/": "browser", "tests/faults/": "faults"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

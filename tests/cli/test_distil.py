@@ -59,6 +59,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_both_recipes_of_the_embedded_encoder(genpool: Command, place: Path) -> None:
     said = genpool("distil", "embedded", "--data", "data", *sets(SMALL))
     assert said.code == 0, said.err

@@ -40,9 +40,9 @@ def is_of_torch(path: Path) -> bool:
     return any(path.glob("_remote_module*.py"))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("output", "number"), [("v.npy", signal.SIGINT), ("index/", signal.SIGTERM)]
+    ("output", "number", "workers"), [("v.npy", signal.SIGINT, 2), ("index/", signal.SIGTERM, 1)]
 )
 def test_a_stopped_run_says_how_far_it_was_and_leaves_nothing(
     sentence_encoder: SentenceEncoder, tmp_path: Path, output: str, number: int, workers: int

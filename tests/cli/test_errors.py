@@ -48,8 +48,6 @@ MISTAKES: list[tuple[list[str], str]] = [
     (words("evaluate --compare pairs.tsv pairs.tsv"), "expected a tab-separated header"),
     (words(f"encode {MODEL} sentences.txt -o out.txt"), "expected .npy, .parquet, .jsonl"),
     (words(f"encode {MODEL} latin.txt -o out.npy"), "latin.txt, line 2: is not UTF-8"),
-    (words(f"encode {MODEL} latin.txt -o out.parquet"), "latin.txt, line 2: is not UTF-8"),
-    (words(f"encode {MODEL} latin.txt -o out.jsonl"), "latin.txt, line 2: is not UTF-8"),
     (words(f"encode {MODEL} nowhere.txt -o out.npy"), "there is no such file"),
     (["encode", MODEL, "A dog runs.", "-o", "out.npy"], "one per line: genpool encode - -o"),
     (words(f"encode {MODEL} sentences.txt --column x -o out.npy"), "have no columns to name"),
@@ -60,6 +58,10 @@ MISTAKES: list[tuple[list[str], str]] = [
     (words("similarity a b --model nowhere"), "there is no such folder"),
     (words(f"explain a --model {MODEL} --html no/out.html"), "no/out.html: cannot be written"),
     (words("recipes show snil"), "Did you mean 'snli'?"),
+    (words("recipes copy snli no/mine.toml"), "cannot be written"),
+    (words(f"similarity sentences.txt films.tsv --model {MODEL}"), "different numbers of lines"),
+    (["similarity", "sentences.txt", "A dog."], "is a file and the other is not"),
+    (words("similarity a b --plugin no_such_module"), "plugin 'no_such_module' cannot be imported"),
 ]
 
 

@@ -66,7 +66,7 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command:
 @pytest.mark.parametrize(
     "command",
     [
-        command
+        pytest.param(command, marks=[pytest.mark.slow] if command in ("probe", "export") else [])
         for command in COMMANDS
         if command not in ("train", "distil", "reproduce", "serve", "demo")
         and command not in ("index delete", "index build")  # the index of other tests
@@ -121,15 +121,6 @@ def test_a_shell_completes_commands_and_options() -> None:
         command = str(Path(sys.executable).with_name("genpool"))
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert done.stdout.split() == [expected], done.stderr
-
-
-def test_the_demo_shows_the_models_inside(genpool: Command) -> None:
-    said = genpool("demo")
-    assert said.code == 0, said.err
-    for heading in ("1. Encode", "2. Compare", "3. Explain", "4. Classify", "Next:"):
-        assert heading in said.out
-    assert "3 sentences -> (3, 384)" in said.out
-    assert "head 2" in said.out
 
 
 def test_no_command_gives_the_list_of_them(genpool: Command) -> None:

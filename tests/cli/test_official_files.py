@@ -219,20 +219,6 @@ def test_yelp_is_scored_on_the_split_that_training_draws(genpool: Command, place
     assert "of 7;" in said.out
 
 
-def test_age_is_scored(genpool: Command, place: Path) -> None:
-    model = save_text_classifier(place, ("18-24", "25-34", "35-49", "50-64", "65+"))
-    (place / "pan").mkdir()
-    for author in "abcd":
-        text = "<author><document>A dog runs .</document></author>"
-        (place / "pan" / f"{author}.xml").write_text(text)
-    ages = ["a:::F:::18-24", "b:::M:::50-XX", "c:::M:::XX-XX", "d:::F:::65-xx"]
-    (place / "pan" / "truth.txt").write_text("\n".join(ages))
-    said = genpool("evaluate", model, "pan", "--reader", "age", "--set", "reader.sizes=[1, 1, 1]")
-    assert said.code == 0, said.err
-    assert "of 1;" in said.out
-    assert said.err == "rows left out: 1 unknown age\n"
-
-
 # --- Tables --------------------------------------------------------------------------------------
 
 
@@ -283,13 +269,6 @@ def test_every_reader_of_files_can_be_named() -> None:
     names = get_args(options.ReaderName)[1].metavar.split("|")
     assert set(names) == {name for name, kind in READERS.items() if kind.needs_path}
     assert tuple(get_args(options.BadRows)[1].metavar.split("|")) == BAD_ROWS
-
-
-@pytest.mark.parametrize("command", ["evaluate", "predict"])
-def test_the_help_lists_the_choices(genpool: Command, command: str) -> None:
-    shown = genpool(command, "--help").out
-    assert "table|snli|multinli|yelp|age|hub" in "".join(shown.split())
-    assert "error|skip" in "".join(shown.split())
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def test_a_table_of_a_spreadsheet_program_is_trained_on_and_evaluated(
     assert "of 20;" in said.out
 
 
+@pytest.mark.slow
 def test_an_excel_file_is_trained_on(genpool: Command, folder: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

@@ -102,37 +102,6 @@ def test_models_without_notes_of_columns_predict_as_before(genpool: Command, pla
 # --- Formats and empty rows ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "parquet"])
-def test_empty_rows_stay_in_their_place_in_every_format(
-    genpool: Command, place: Path, model: TextClassifier, suffix: str
-) -> None:
-    write_films(place / "films.csv")
-    said = genpool("predict", "films", "films.csv", "-o", f"labels.{suffix}")
-    assert said.code == 0, said.err
-    assert said.out == f"3 rows: labels.{suffix}\n"
-    assert said.err == "rows without text, labelled by a blind guess: 1\n"
-    from genpool.data import TableReader
-
-    read = TableReader(
-        place / f"labels.{suffix}", first="text", label="predicted", empty_texts=True
-    ).read("all")
-    assert [(row.label, row.first, row.id) for row in read] == [
-        (label, text, str(at))
-        for at, (label, text) in enumerate(zip(model.predict(TEXTS), TEXTS, strict=True))
-    ]
-
-
-def test_an_excel_file_is_predicted(genpool: Command, place: Path, model: TextClassifier) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for row in [("body", "stars"), ("A dog runs.", "good"), (None, "bad")]:
-        book.active.append(row)
-    book.save(place / "films.xlsx")
-    said = genpool("predict", "films", "films.xlsx")
-    rows = [line.split("\t") for line in said.out.splitlines()[1:]]
-    assert [row[2] for row in rows] == model.predict(["A dog runs.", ""])
-
-
 def test_an_encoding_is_named_or_guessed(
     genpool: Command, place: Path, model: TextClassifier
 ) -> None:

@@ -31,6 +31,7 @@ def write_table(path: Path, texts: list[str], labels: list[str]) -> None:
     path.write_text(f"label\ttext\n{rows}")
 
 
+@pytest.mark.slow
 def test_poolings_are_compared_and_kept(folder: Path, genpool: Command) -> None:
     said = genpool("probe", "--data", "texts.tsv", "--encoder", "encoder", "--out", "probes")
     assert said.code == 0, said.err

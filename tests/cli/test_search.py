@@ -12,7 +12,7 @@ import pytest
 
 from genpool import PairClassifier
 from genpool.inference.quick_encoder import QuickEncoder
-from genpool.search import SearchIndex, index_writer
+from genpool.search import index_writer
 from genpool.search.index_card import ModelReference
 from tests.helpers.commands import Command
 
@@ -113,24 +113,7 @@ def test_a_sentence_of_several_lines_is_one_line(genpool: Command, place: Path) 
     ] == text.replace("\ud83d", "?")
 
 
-def test_encode_again_takes_the_place_of_the_index(genpool: Command, place: Path) -> None:
-    for lines in ("a\nb\n", "c\n"):
-        (place / "more.txt").write_text(lines)
-        assert genpool("encode", MODEL, "more.txt", "-o", "out").code == 0
-    assert len(SearchIndex.open("out")) == 1
-
-
 # --- mistakes ------------------------------------------------------------------------------------
-
-
-def test_another_model_is_refused(genpool: Command, place: Path) -> None:
-    model = PairClassifier.from_pretrained(place / MODEL)
-    next(model.encoder.pooling.parameters()).data += 1
-    model.save_pretrained(place / "other")
-    said = genpool("search", "index", "a", "--model", "other")
-    assert said.code == 2
-    assert said.err.startswith("error: index was made with another model: ")
-    assert said.out == ""
 
 
 def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
@@ -170,23 +153,6 @@ def test_a_mistake_is_told_and_leaves_nothing(
     assert said.err.startswith("error: ")
     assert message in said.err
     assert sorted(place.rglob("*")) == before
-
-
-def test_top_below_one_is_refused_with_the_usage(genpool: Command, place: Path) -> None:
-    said = genpool("search", "index", "a", "--top", 0)
-    assert said.code == 2
-    assert "--top" in said.err
-
-
-def test_an_index_of_cut_vectors_is_searched_with_cut_queries(
-    genpool: Command, place: Path
-) -> None:
-    assert genpool(
-        "encode", MODEL, "sentences.txt", "-o", "cut/", "--truncate-dim", "3"
-    ).out.startswith("3 vectors of 3 dimensions")
-    said = genpool("search", "cut", "A dog runs.", "--top", 1)
-    assert said.code == 0, said.err
-    assert said.out == "1.0000\t0\tA dog runs.\n"
 
 
 def test_piped_queries_share_one_quick_encoder(

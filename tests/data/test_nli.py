@@ -67,6 +67,7 @@ def test_tokens_are_the_leaves_of_the_binary_parse(tmp_path, write):
 
 
 def test_raw_text_is_given_as_it_was_written(tmp_path):
+    assert leaves("( ( A -LRB- ( b -RRB- ) ) -LSB- )") == ["A", "(", "b", ")", "["]
     values = {**row(), "sentence1": 'A "man"\tsleeps. \n'}
     write_jsonl(tmp_path / "snli_1.0_dev.jsonl", [values])
     (example,) = SnliReader(tmp_path, tokens="raw").read("dev")
@@ -78,16 +79,8 @@ def test_pairs_without_a_gold_label_are_dropped_and_counted_even_where_bad_rows_
 ):
     write_jsonl(tmp_path / "snli_1.0_train.jsonl", [row("-"), row("entailment"), row("-")])
     reader = SnliReader(tmp_path, bad_rows="error")
-    assert [example.label for example in reader.read("train")] == ["entailment"]
-    assert reader.skipped == {"no gold label": 2}
-
-
-def test_a_second_reading_does_not_count_the_same_rows_again(tmp_path):
-    write_jsonl(tmp_path / "snli_1.0_train.jsonl", [row("-"), row()])
-    write_jsonl(tmp_path / "snli_1.0_dev.jsonl", [row("-"), row()])
-    reader = SnliReader(tmp_path)
-    for split in ("train", "train", "dev"):
-        list(reader.read(split))
+    for _ in range(2):  # a second reading does not count the same rows again
+        assert [example.label for example in reader.read("train")] == ["entailment"]
     assert reader.skipped == {"no gold label": 2}
 
 
@@ -124,10 +117,6 @@ def test_a_row_that_ends_before_its_sentences_has_the_wrong_number_of_fields(tmp
         list(SnliReader(tmp_path).read("dev"))
 
 
-def test_brackets_of_the_sentence_are_given_back():
-    assert leaves("( ( A -LRB- ( b -RRB- ) ) -LSB- )") == ["A", "(", "b", ")", "["]
-
-
 def test_an_unknown_label_is_located_with_the_nearest_right_one(tmp_path):
     path = write_jsonl(tmp_path / "snli_1.0_dev.jsonl", [row(), row("entailmnt")])
     with pytest.raises(DataError, match=r"'entailmnt'\. Did you mean 'entailment'") as caught:
@@ -138,7 +127,9 @@ def test_an_unknown_label_is_located_with_the_nearest_right_one(tmp_path):
 def test_bad_rows_are_counted_by_reason_when_they_are_skipped(tmp_path):
     rows = [row("maybe"), row(first="( )"), row(second=""), row(), row("-")]
     path = write_jsonl(tmp_path / "snli_1.0_dev.jsonl", rows)
-    path.write_bytes(path.read_bytes() + b'{"gold_label": \n\xff\n[1]\n{"gold_label": "neutral"}\n')
+    path.write_bytes(
+        path.read_bytes() + b'{"gold_label": nope}\n\xff\n[1]\n{"gold_label": "neutral"}\n'
+    )
     reader = SnliReader(tmp_path, bad_rows="skip")
     assert len(list(reader.read("dev"))) == 1
     assert reader.skipped == {
@@ -149,11 +140,8 @@ def test_bad_rows_are_counted_by_reason_when_they_are_skipped(tmp_path):
         "bad UTF-8": 1,
         "missing field": 1,
     }
-
-
-def test_broken_json_is_located_by_line_and_column(tmp_path):
-    (tmp_path / "snli_1.0_dev.jsonl").write_text(json.dumps(row()) + '\n{"gold_label": nope}\n')
-    with pytest.raises(DataError, match=r"line 2: is not JSON: Expecting value at column 16"):
+    path.write_bytes(b'{"gold_label": nope}\n')
+    with pytest.raises(DataError, match=r"line 1: is not JSON: Expecting value at column 16"):
         list(SnliReader(tmp_path).read("dev"))
 
 

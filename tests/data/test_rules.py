@@ -36,12 +36,6 @@ def unseen() -> list[Pair]:
 # --- The stream ----------------------------------------------------------------------------------
 
 
-def test_same_seed_gives_the_same_pairs_and_another_seed_others() -> None:
-    assert list(generate(50, seed=3)) == list(generate(50, seed=3))
-    assert list(generate(50, seed=3)) != list(generate(50, seed=4))
-    assert list(generate(50, seed=3)) != list(generate(50, seed=-3))
-
-
 def test_the_first_pairs_never_change() -> None:
     """Numbers in reports depend on the corpus: whoever changes it has to say so."""
     first = next(generate(1))
@@ -59,6 +53,8 @@ def test_the_first_pairs_never_change() -> None:
 def test_any_size_and_any_seed(size: int, seed: int) -> None:
     pairs = list(generate(size, seed))
     assert len(pairs) == size
+    assert pairs == list(generate(size, seed))
+    assert size < 5 or pairs != list(generate(size, -seed - 1))
     counts = Counter(pair.label for pair in pairs)
     assert max(counts[label] for label in LABELS) - min(counts[label] for label in LABELS) <= 1
 
@@ -69,6 +65,7 @@ def test_pairs_are_made_lazily_and_a_negative_size_is_refused_at_once() -> None:
         generate(-1)
 
 
+@pytest.mark.slow
 def test_pairs_of_two_seeds_hardly_overlap(corpus: list[Pair], unseen: list[Pair]) -> None:
     train, dev, test = (
         {(pair.premise, pair.hypothesis) for pair in pairs}
@@ -251,6 +248,7 @@ def guessed(train: list[Pair], test: list[Pair], features: Callable[[list[Pair]]
     return float(guesser.score(unseen, [pair.label for pair in test]))
 
 
+@pytest.mark.slow
 def test_the_hypothesis_alone_says_nothing(corpus: list[Pair], unseen: list[Pair]) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     bags = text.CountVectorizer().fit([pair.hypothesis for pair in corpus])
@@ -411,7 +409,7 @@ def test_each_split_is_the_corpus_of_its_own_seed_with_the_rule_as_genre() -> No
         reader.read("validation")
 
 
-@pytest.mark.parametrize("sizes", [(1, 2), (1, 2, 3, 4), (10, 0, 5), (-1, 2, 3)])
-def test_sizes_that_make_no_sense_are_reported(sizes: tuple[int, ...]) -> None:
-    with pytest.raises(ConfigError, match="expected three numbers of 1 or more"):
-        RulesReader(sizes=sizes)
+def test_sizes_that_make_no_sense_are_reported() -> None:
+    for sizes in [(1, 2), (1, 2, 3, 4), (10, 0, 5), (-1, 2, 3)]:
+        with pytest.raises(ConfigError, match="expected three numbers of 1 or more"):
+            RulesReader(sizes=sizes)

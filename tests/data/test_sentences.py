@@ -8,9 +8,7 @@ import json
 import os
 import sys
 import tracemalloc
-from collections.abc import Generator
 from pathlib import Path
-from typing import cast
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
@@ -111,7 +109,7 @@ def test_a_damaged_parquet_file_is_reported_in_words(tmp_path: Path) -> None:
         count_sentences(column_reader(tmp_path / "a.parquet", "text"))
 
 
-ROWS = 60_000
+ROWS = 40_000
 TEXT = "a sentence of some length that would fill the memory if all of them were kept"
 MEGABYTE = 1 << 20
 
@@ -149,7 +147,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path, write):
     path = write(tmp_path)
     count, peak = count_and_peak(TableReader(path).read("all"))
     assert count == ROWS
-    assert peak < 3 * MEGABYTE  # the texts alone are 5 MB
+    assert peak < 2 * MEGABYTE  # the texts alone are 3.4 MB
 
 
 def test_a_split_of_yelp_is_drawn_without_keeping_the_texts(tmp_path):
@@ -160,13 +158,4 @@ def test_a_split_of_yelp_is_drawn_without_keeping_the_texts(tmp_path):
     reader = YelpReader(path, sizes=(1_000, 100, 100))
     count, peak = count_and_peak(reader.read("dev"))
     assert count == 100
-    assert peak < 3 * MEGABYTE  # a few bytes a row for the draw; the file is 6 MB
-
-
-def test_the_first_rows_do_not_wait_for_the_last(tmp_path):
-    path = write_tsv(tmp_path)
-    with path.open("ab") as file:
-        file.write(b"this row is bad\n")
-    rows = cast(Generator[Example, None, None], TableReader(path).read("all"))
-    assert [next(rows).label for _ in range(10)] == list("0120120120")
-    rows.close()
+    assert peak < 2 * MEGABYTE  # a few bytes a row for the draw; the file is 4 MB

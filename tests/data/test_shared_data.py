@@ -31,6 +31,7 @@ PAIRS = {"snli", "mnli", "sick", "stsb"}
 SCORED = {"sick", "stsb"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_every_row_of_a_real_table_is_read(name: str) -> None:
     reader = TableReader(shared_data(name), labels=LABELS.get(name))

@@ -45,11 +45,9 @@ def test_every_row_is_in_one_part_and_the_parts_have_their_sizes(count, dev, tes
         return
     parts = draw_parts(count, (train, dev, test), seed)
     assert np.bincount(parts, minlength=4).tolist() == [train, dev, test, 0]
-
-
-def test_rows_that_are_not_asked_for_are_in_no_part():
-    assert np.bincount(draw_parts(10, (3, 2, 1), 0)).tolist() == [3, 2, 1, 4]
-    assert np.bincount(draw_parts(10, ("rest", 2, 1), 0)).tolist() == [7, 2, 1]
+    assert (draw_parts(count, ("rest", dev, test), seed) == parts).all()
+    fewer = draw_parts(count + 2, (train, dev, test), seed)
+    assert np.bincount(fewer, minlength=4).tolist() == [train, dev, test, 2]
 
 
 @pytest.mark.parametrize("sizes", [(8, 2, 1), ("rest", 5, 5), ("rest", 9, 9)])
@@ -89,11 +87,8 @@ def test_too_few_rows_for_a_share_are_refused_with_the_remedy(labels):
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 10, float("nan")])
-def test_a_share_lies_between_nothing_and_all(share):
+def test_a_share_lies_between_nothing_and_all_and_a_seed_is_not_negative(share):
+    with pytest.raises(ConfigError, match="seed is -1; expected 0 or more"):
+        stratified_share(["a"] * 10, 0.5, seed=-1)
     with pytest.raises(ConfigError, match="expected a number between 0 and 1"):
         stratified_share(["a"] * 10, share, seed=0)
-
-
-def test_a_negative_seed_is_refused():
-    with pytest.raises(ConfigError, match="seed is -1; expected 0 or more"):
-        seeded_order(5, -1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from genpool import TextClassifier
 from genpool.data import Example, TableReader
+from genpool.data.columns import COLUMNS_NOTE, read_trained_columns, trained_columns
 from genpool.errors import ConfigError, DataError
 
 
@@ -43,6 +45,8 @@ def test_columns_are_chosen_by_name(tmp_path):
     assert read(path, **names, genre="topic", id="n") == [
         Example("good", "x", "y", genre="law", id="7", score=2.5)
     ]
+    path = write(tmp_path / "s.tsv", "score\tsentence1\tsentence2\n5.000\ta\tb\n")
+    assert read(path) == [Example(None, "a", "b", score=5.0)]
 
 
 def test_a_chosen_first_column_alone_makes_single_sentences(tmp_path):
@@ -55,11 +59,6 @@ def test_a_chosen_first_column_alone_makes_single_sentences(tmp_path):
 def test_a_column_without_a_name_has_no_use(tmp_path):
     path = write(tmp_path / "t.csv", ",label,text\n17,yes,a\n")  # as pandas writes its index
     assert read(path) == [Example("yes", "a")]
-
-
-def test_a_similarity_table_has_scores_and_no_labels(tmp_path):
-    path = write(tmp_path / "t.tsv", "score\tsentence1\tsentence2\n5.000\ta\tb\n")
-    assert read(path) == [Example(None, "a", "b", score=5.0)]
 
 
 def test_a_missing_column_gives_the_nearest_and_all_columns(tmp_path):
@@ -115,6 +114,8 @@ def test_preferred_columns_are_taken_where_the_table_has_them(tmp_path):
     assert pairs(read(path, preferred=preferred)) == [("5", "one")]
     assert pairs(read(path, preferred=preferred, first="text")) == [("5", "x")]
     assert pairs(read(path, preferred={"first": "review", "label": "stars"})) == [("5", "x")]
+    # A preferred column that has another use now is left to it.
+    assert pairs(read(path, preferred={"first": "body"}, label="body")) == [("one", "x")]
 
 
 def test_the_preferred_sentences_of_a_pair_are_taken_both_or_not_at_all(tmp_path):
@@ -127,15 +128,12 @@ def test_the_preferred_sentences_of_a_pair_are_taken_both_or_not_at_all(tmp_path
     assert not reader.is_pair
 
 
-def test_a_preferred_column_that_has_another_use_now_is_left_to_it(tmp_path):
-    path = write(tmp_path / "t.csv", "body,text\nyes,one\n")
-    assert pairs(read(path, preferred={"first": "body"}, label="body")) == [("yes", "one")]
-
-
-def test_an_unknown_use_of_a_column_is_told(tmp_path):
+def test_columns_that_cannot_be_meant_are_refused(tmp_path):
     path = write(tmp_path / "t.csv", "label,text\n")
     with pytest.raises(ConfigError, match=r"unknown use of a column 'text'.*first"):
         TableReader(path, preferred={"text": "body"})
+    with pytest.raises(ConfigError, match="second='b' needs first="):
+        TableReader(path, second="b")
 
 
 def test_a_reader_says_which_columns_it_reads(tmp_path):
@@ -146,26 +144,11 @@ def test_a_reader_says_which_columns_it_reads(tmp_path):
         TableReader(path).columns("all")
 
 
-def test_the_columns_of_all_tables_can_be_checked_before_a_row_is_read(tmp_path):
-    write(tmp_path / "train.tsv", "label\ttext\nyes\tone\n")
-    write(tmp_path / "test.tsv", "label\tbody\nyes\tone\n")
-    reader = TableReader(tmp_path)
-    reader.check("train")
-    with pytest.raises(DataError, match=r"test\.tsv, line 1: no column of text"):
-        reader.check()
-
-
 def test_a_table_without_labels_is_read_when_none_are_needed(tmp_path):
     path = write(tmp_path / "t.tsv", "text\none\n")
     assert read(path, labelled=False) == [Example(None, "one")]
     path = write(tmp_path / "u.tsv", "label\ttext\n\tone\nyes\ttwo\n")
     assert pairs(read(path, labelled=False)) == [(None, "one"), ("yes", "two")]
-
-
-def test_a_second_column_needs_a_first(tmp_path):
-    path = write(tmp_path / "t.tsv", "label\ta\tb\n")
-    with pytest.raises(ConfigError, match="second='b' needs first="):
-        TableReader(path, second="b")
 
 
 @pytest.mark.parametrize(
@@ -194,6 +177,7 @@ def test_a_bad_row_is_located_or_counted(tmp_path, row, message, reason):
 
 def test_labels_keep_the_order_in_which_they_are_given(tmp_path):
     path = write(tmp_path / "t.tsv", "label\ttext\nb\tone\n")
+    assert read(path, tokenized=True)[0].tokenized
     assert TableReader(path, labels=["c", "b", "a"]).labels == ("c", "b", "a")
     assert TableReader(path).labels is None
 
@@ -205,23 +189,19 @@ def test_a_folder_has_a_split_for_each_table(tmp_path):
     assert TableReader(tmp_path).splits() == ["train", "dev", "test", "Train", "all"]
 
 
-def test_two_tables_for_one_split_are_refused(tmp_path):
-    write(tmp_path / "dev.tsv", "")
-    write(tmp_path / "valid.csv", "")
-    with pytest.raises(DataError, match=r"dev\.tsv and valid\.csv are both 'dev'"):
-        TableReader(tmp_path)
-
-
-def test_a_folder_without_tables_says_what_it_holds(tmp_path):
-    write(tmp_path / "notes.md", "")
-    with pytest.raises(DataError, match=r"looked for.*train\.tsv.*it holds: notes\.md"):
-        TableReader(tmp_path)
-
-
-def test_a_file_of_another_kind_is_refused_by_its_name(tmp_path):
-    path = write(tmp_path / "t.docx", "")
-    with pytest.raises(DataError, match=r"expected \.tsv, \.csv"):
-        TableReader(path)
+@pytest.mark.parametrize(
+    ("names", "path", "message"),
+    [
+        (["dev.tsv", "valid.csv"], "", r"dev\.tsv and valid\.csv are both 'dev'"),
+        (["notes.md"], "", r"looked for.*train\.tsv.*it holds: notes\.md"),
+        (["t.docx"], "t.docx", r"expected \.tsv, \.csv"),
+    ],
+)
+def test_a_folder_or_file_that_holds_no_table_is_refused(tmp_path, names, path, message):
+    for name in names:
+        write(tmp_path / name, "")
+    with pytest.raises(DataError, match=message):
+        TableReader(tmp_path / path)
 
 
 def test_splits_can_be_given_as_files_by_name(tmp_path):
@@ -240,6 +220,37 @@ def test_each_split_has_its_own_columns(tmp_path):
     assert list(reader.read("test")) == [Example(None, "two", id="5")]
 
 
-def test_tokenized_tables_are_marked(tmp_path):
-    path = write(tmp_path / "t.tsv", "label\ttext\nyes\tone , two\n")
-    assert read(path, tokenized=True)[0].tokenized
+# --- The columns that a model was trained on ------------------------------------------------------
+
+COLUMNS = {"label": "stars", "first": "body"}
+
+
+def test_a_saved_model_keeps_the_columns_in_its_notes(text_classifier, tmp_path):
+    text_classifier.notes = {COLUMNS_NOTE: COLUMNS, "seed": 1}
+    text_classifier.save_pretrained(tmp_path / "model")
+    assert read_trained_columns(tmp_path / "model") == COLUMNS
+    assert trained_columns(TextClassifier.from_pretrained(tmp_path / "model").notes) == COLUMNS
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "| columns | label = stars, first = body |" in card
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {},
+        {COLUMNS_NOTE: "stars"},
+        {COLUMNS_NOTE: {"label": 5}},
+        {COLUMNS_NOTE: {"second": "b"}},
+        {COLUMNS_NOTE: {"words": "b"}},
+    ],
+)
+def test_notes_without_columns_that_can_be_used_have_none(notes):
+    assert trained_columns(notes) == {}
+
+
+@pytest.mark.parametrize("config", [None, "{", "[]", '{"notes": 3}', '{"notes": {"columns": 3}}'])
+def test_a_folder_that_cannot_be_read_has_none(tmp_path, config):
+    if config is not None:
+        (tmp_path / "config.json").write_text(config)
+    assert read_trained_columns(tmp_path) == {}
+    assert read_trained_columns(None) == {}

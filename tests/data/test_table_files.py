@@ -88,6 +88,9 @@ def test_the_first_sheet_is_a_table_with_a_header(tmp_path):
         Example("gut", "Ein schöner Film\n(neu)", score=2.5),
         Example("5", "2020", score=1.0),
     ]
+    # Cells at the end of a row may never have been filled.
+    path = save(tmp_path / "t.xlsx", [("text", "label", "id"), ("one", "yes", 7), ("two",)])
+    assert read(path, labelled=False) == [Example("yes", "one", id="7"), Example(None, "two")]
 
 
 def test_another_sheet_is_named(tmp_path):
@@ -109,11 +112,6 @@ def test_rows_above_the_header_and_below_the_data_may_be_empty(tmp_path):
     ]
     with pytest.raises(DataError, match="line 4: column 'label' is empty"):
         read(path)
-
-
-def test_cells_at_the_end_of_a_row_may_never_have_been_filled(tmp_path):
-    path = save(tmp_path / "t.xlsx", [("text", "label", "id"), ("one", "yes", 7), ("two",)])
-    assert read(path, labelled=False) == [Example("yes", "one", id="7"), Example(None, "two")]
 
 
 def test_a_cell_that_is_not_text_is_a_bad_row(tmp_path):
@@ -287,6 +285,8 @@ def test_a_missing_column_is_told_with_those_that_are_there(tmp_path: Path) -> N
 
 
 def test_what_cannot_be_gone_to_is_read_from_the_start(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    assert RowFile(tmp_path / "a.txt", ["text"]).scan(5).starts == []
     path = tmp_path / "rows.csv"
     path.write_bytes("text,n\na,1\nb,2\nc,3\n".encode("utf-16"))
     file = RowFile(path, ["text"], "utf-16")
@@ -295,8 +295,3 @@ def test_what_cannot_be_gone_to_is_read_from_the_start(tmp_path: Path) -> None:
     assert [row.values for row in file.read(scan.starts[1], 1, scan.head_lines)] == [
         {"text": "c", "n": "3"}
     ]
-
-
-def test_an_empty_file_has_no_slices(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").touch()
-    assert RowFile(tmp_path / "a.txt", ["text"]).scan(5).starts == []

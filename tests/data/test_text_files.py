@@ -150,12 +150,6 @@ def test_lines_of_encodings_with_several_bytes_per_character_are_found(tmp_path,
     assert rows(path, encoding=encoding) == [*GERMAN, ("gut", "\u0a0d a\u2028b")]
 
 
-def test_a_compressed_table_has_an_encoding_too(tmp_path):
-    path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(GERMAN_TABLE.encode("utf-16")))
-    assert rows(path, encoding="utf-16") == GERMAN
-
-
 def test_lines_are_found_across_the_blocks_that_are_read(tmp_path):
     path = tmp_path / "t.csv"
     texts = [("gut", "\u00e4\U0001f600" * length) for length in range(1, 400)]
@@ -203,18 +197,11 @@ def test_rows_that_are_left_out_lead_to_the_encoding_too(tmp_path):
     assert reader.skipped_advice is None
 
 
-def test_a_row_that_is_not_in_the_named_encoding_is_a_bad_row(tmp_path):
+def test_text_that_is_not_in_the_named_encoding_is_located(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"label,text\nyes,one\nno,caf\xe9\n")
     with pytest.raises(DataError, match=r"line 3: is not ascii: byte 0xe9.*name another encoding"):
         rows(path, encoding="ascii")
-    reader = TableReader(path, encoding="ascii", bad_rows="skip")
-    assert len(list(reader.read("all"))) == 1
-    assert reader.skipped == {"bad ascii": 1}
-
-
-def test_damaged_utf16_is_told_with_its_line(tmp_path):
-    path = tmp_path / "t.csv"
     path.write_bytes("label,text\nyes,one\n".encode("utf-16") + b"\x00\xd8\x20")
     with pytest.raises(DataError, match="line 3: is not utf-16"):
         rows(path, encoding="utf-16")

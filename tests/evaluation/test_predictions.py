@@ -85,7 +85,7 @@ def test_mistake_in_a_file_is_told_with_its_line(tmp_path, text, line, message):
 
 
 def test_missing_file_is_a_data_error(tmp_path):
-    with pytest.raises(DataError, match=r"none\.tsv: cannot be read: No such file"):
+    with pytest.raises(DataError, match=r"none\.tsv: there is no such file"):
         read_predictions(tmp_path / "none.tsv")
 
 

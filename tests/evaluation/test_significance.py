@@ -112,6 +112,7 @@ def test_one_model_right_everywhere_and_the_other_nowhere_gives_the_limits_of_th
     assert better.mcnemar_p_value == pytest.approx(2 / 64)
 
 
+@pytest.mark.slow
 def test_interval_covers_the_true_difference_about_95_times_in_100():
     random = np.random.default_rng(0)
     covered = 0

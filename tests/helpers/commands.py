@@ -85,4 +85,5 @@ def place(
     )
     (tmp_path / "sentences.txt").write_text("A dog runs.\n\nAn animal sleeps.\n")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GENPOOL_CACHE", str(rules_run.parent / "cache"))
     return tmp_path

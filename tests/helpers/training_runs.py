@@ -7,9 +7,12 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from genpool.training import RunSettings, read_settings, train
 
@@ -59,6 +62,15 @@ ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 TIME_AND_MEMORY = ("seconds", "tokens_per_second", "peak_memory_mb")
 DECISIVE = {"good": ("joy", "love", "best"), "bad": ("waste", "hate", "worst")}
 OTHERS = ("the", "film", "was", "a", "plot", "and", "this", "music", ",", "scene")
+
+
+@contextmanager
+def without_pictures() -> Iterator[None]:
+    """Drawing the pictures of a run takes longer than the training."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("confusion_picture", "learning_curve_picture"):
+            patch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
+        yield
 
 
 def settings(*overrides: str) -> RunSettings:

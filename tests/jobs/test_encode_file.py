@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import lzma
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -184,12 +183,6 @@ def test_an_impossible_truncate_dim_is_refused(
     assert not (tmp_path / "v.npy").exists()
 
 
-def test_compressed_files_bom_and_windows_line_ends_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "sentences.txt.xz"
-    path.write_bytes(lzma.compress("\ufeffa dog\r\n\r\nthe man\u2028sleeps".encode()))
-    assert list(read_sentences(path)) == ["a dog", "", "the man\u2028sleeps"]
-
-
 def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes, encoding: str = "utf-8") -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding=encoding))
 
@@ -198,22 +191,6 @@ def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> 
     text = "\ufeffnaïve\r\n\na\rb\u2028c\n"
     stdin(monkeypatch, text.encode(), encoding="ascii")
     assert list(read_sentences("-")) == ["naïve", "", "a\rb\u2028c"]
-
-
-def test_bytes_that_are_not_utf8_are_told_with_their_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "latin.txt").write_bytes(b"a dog\ncaf\xe9\n")
-    with pytest.raises(DataError, match=r"latin\.txt, line 2: is not UTF-8"):
-        list(read_sentences(tmp_path / "latin.txt"))
-    stdin(monkeypatch, b"a dog\ncaf\xe9\n")
-    with pytest.raises(DataError, match=r"standard input, line 2: is not UTF-8"):
-        list(read_sentences("-"))
-
-
-def test_a_column_of_standard_input_is_refused() -> None:
-    with pytest.raises(InputError, match="a column needs a file"):
-        list(read_sentences("-", column="body"))
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -231,21 +208,6 @@ def test_an_error_on_the_way_leaves_the_output_as_it_was(
         encode_file(sentence_encoder, bad, out, ONE_BY_ONE)
     assert out.read_bytes() == b"an earlier result"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latin.txt", out.name]
-
-
-def test_another_kind_of_output_is_refused_before_anything_is_read(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=r"'\.txt'; expected \.npy, \.parquet, \.jsonl"):
-        encode_file(sentence_encoder, tmp_path / "none", tmp_path / "vectors.txt")
-
-
-def test_an_output_folder_that_is_not_there_is_told(
-    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path
-) -> None:
-    for suffix in FORMATS:
-        with pytest.raises(DataError, match="cannot be written"):
-            encode_file(sentence_encoder, sentences, tmp_path / "no" / f"v{suffix}")
 
 
 def test_a_table_is_not_encoded_line_by_line(

@@ -75,14 +75,6 @@ def test_tsv_is_a_prediction_file_whose_texts_are_on_one_line(tmp_path: Path) ->
     assert read_predictions(tmp_path / "p.tsv") == PREDICTIONS
 
 
-def test_pairs_have_two_columns_of_text(tmp_path: Path) -> None:
-    texts = {"first": ["a", "b"], "second": ["c", "d"]}
-    write_prediction_table(tmp_path / "p.tsv", PREDICTIONS, texts)
-    header = (tmp_path / "p.tsv").read_text().splitlines()[0]
-    assert header.split("\t") == ["id", "gold", "predicted", "first", "second", "p:bad", "p:good"]
-    assert read_predictions(tmp_path / "p.tsv") == PREDICTIONS
-
-
 def test_no_rows_are_a_table_with_a_header(tmp_path: Path) -> None:
     empty = Predictions((), (), (), ("bad", "good"), ())
     write_prediction_table(tmp_path / "p.csv", empty, {"text": []})

@@ -13,7 +13,7 @@ from scipy.stats import pearsonr, spearmanr
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import TextSettings
 from genpool.data import TableReader
-from genpool.errors import DataError, FolderError, InputError
+from genpool.errors import DataError, InputError
 from genpool.evaluation import read_predictions
 from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
 from genpool.jobs.tables import load_classifier, predict_table
@@ -172,17 +172,6 @@ def test_labels_that_the_model_does_not_know_are_told(
         predict_table(pair_classifier, table)
 
 
-def test_a_folder_of_several_tables_is_told(
-    pair_classifier: PairClassifier, tmp_path: Path
-) -> None:
-    for name in ("train", "dev"):
-        write(tmp_path / f"{name}.tsv", PAIRS, "label premise hypothesis")
-    with pytest.raises(
-        DataError, match=r"has several splits: train, dev; choose one: .*--split NAME"
-    ):
-        predict_table(pair_classifier, tmp_path)
-
-
 def test_rows_without_text_are_predicted_in_their_place(
     text_classifier: TextClassifier, tmp_path: Path
 ) -> None:
@@ -293,12 +282,6 @@ def test_an_encoder_is_loaded_from_a_classifier_too(
     assert isinstance(load_classifier(tmp_path / "classifier"), PairClassifier)
 
 
-def test_an_encoder_is_no_classifier(sentence_encoder: SentenceEncoder, tmp_path: Path) -> None:
-    sentence_encoder.save_pretrained(tmp_path / "encoder")
-    with pytest.raises(FolderError, match=r"expected a classifier\..* the folder of one, or None"):
-        load_classifier(tmp_path / "encoder")
-
-
 # --- Similarity ----------------------------------------------------------------------------------
 
 
@@ -397,16 +380,6 @@ def test_a_folder_is_probed_on_its_test_table(
     assert report.accuracy.accuracy == 1.0
 
 
-def test_a_folder_is_probed_on_the_split_that_is_named(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    for seed, (name, count) in enumerate({"train": 24, "dev": 8, "test": 6}.items()):
-        write(tmp_path / f"{name}.tsv", dog_or_man(count, seed), "label text")
-    assert evaluate_probe(sentence_encoder, tmp_path, split="dev").accuracy.total == 8
-    alone = evaluate_probe(sentence_encoder, tmp_path, folds=4, split="train")
-    assert (alone.accuracy.total, len(alone.chosen_c)) == (24, 4)  # cross-validated
-
-
 def test_pairs_are_probed_on_the_features_of_both_sides(
     sentence_encoder: SentenceEncoder, tmp_path: Path
 ) -> None:
@@ -426,11 +399,3 @@ def test_a_probe_needs_labels(sentence_encoder: SentenceEncoder, tmp_path: Path)
     table = write(tmp_path / "t.tsv", [("1", "a dog")], "score text")
     with pytest.raises(DataError, match=r"rows without a label; .* label= "):
         evaluate_probe(sentence_encoder, table)
-
-
-def test_the_folds_of_a_probe_can_be_chosen(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    table = write(tmp_path / "few.tsv", dog_or_man(8, 0), "label text")
-    report = evaluate_probe(sentence_encoder, table, folds=4)
-    assert (report.accuracy.total, len(report.chosen_c)) == (8, 4)

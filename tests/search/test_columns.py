@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +81,6 @@ def test_where_ranks_only_the_rows_that_fit(index: Path, block_rows: int) -> Non
     assert opened.search(query, where='id == "nobody"') == [[]]
     [all_rows] = opened.search(query, top=20)
     assert len(all_rows) == 20
-
-
-def test_an_unknown_column_is_named(index: Path) -> None:
-    with pytest.raises(InputError, match=r"unknown column 'land'\. Did you mean 'lang'"):
-        SearchIndex.open(index).search(np.ones(4), where='land == "x"')
 
 
 def test_an_extended_index_is_the_index_of_all_rows(tmp_path: Path) -> None:
@@ -196,27 +187,6 @@ def test_an_index_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> N
         add(["mine"], random_vectors(1, 4), [("mine", "", 0)])
         write(tmp_path / "index", random_vectors(1, 4), [("theirs", "", 0)])
     assert [values["id"] for _, values, _ in contents(tmp_path / "index")] == ["theirs"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
-def test_a_kill_while_rows_are_added_leaves_the_index(index: Path) -> None:
-    before = contents(index)
-    code = """
-import os, signal, sys
-import numpy as np
-from genpool.search import ModelReference, index_writer
-model = ModelReference("sha256:of-no-model")
-with index_writer(sys.argv[1], 4, model, ("id", "lang", "year"), "id", append=True) as write:
-    write(["a"] * 9, np.ones((9, 4), np.float32), [("x", "en", 1)] * 9)
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", code, index], env=environment)
-    assert done.returncode == -signal.SIGKILL
-    assert contents(index) == before
-    write(index, random_vectors(1, 4), [("after", "", 0)], append=True)
-    assert len(contents(index)) == 21
-    assert [path.name for path in index.parent.iterdir()] == ["index"]
 
 
 def test_an_index_that_a_kill_left_between_two_names_is_extended(index: Path) -> None:

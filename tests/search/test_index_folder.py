@@ -21,7 +21,6 @@ from genpool.search import (
     IndexCard,
     ModelReference,
     SearchIndex,
-    index_writer,
     is_folder_name,
     search,
 )
@@ -142,14 +141,6 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_one_version(
     assert hits[0].sentence == "new 2" and hits[0].score == pytest.approx(1)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="has no named pipes")
-def test_a_named_pipe_in_the_place_is_refused_and_stays(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "index")
-    with pytest.raises(FolderError, match="is a named pipe"):
-        write_index(tmp_path / "index", random_vectors(2, 3))
-    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
-
-
 def test_a_kill_leaves_the_old_index(tmp_path: Path) -> None:
     folder = write_index(tmp_path / "index", random_vectors(3, 4))
     before = files_of(folder)
@@ -167,38 +158,6 @@ with index_writer(sys.argv[1], 4, ModelReference("x")) as write:
     assert files_of(folder) == before
     write_index(folder, random_vectors(5, 4))
     assert len(SearchIndex.open(folder)) == 5
-
-
-def test_a_kill_between_the_renames_is_repaired_by_reading_and_by_writing(tmp_path: Path) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(3, 4))
-    folder.rename(tmp_path / ".index.previous")
-    assert len(SearchIndex.open(folder)) == 3
-    folder.rename(tmp_path / ".index.previous")
-    with pytest.raises(InputError), index_writer(folder, 4, NO_MODEL) as write:
-        write(["a"], random_vectors(2, 4))
-    assert len(SearchIndex.open(folder)) == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
-def test_a_disk_that_fails_leaves_the_old_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(3, 4))
-    before = files_of(folder)
-    calls: list[Path] = []
-    rename = Path.rename
-
-    def fails_at_the_second(self: Path, target: Path) -> Path:
-        calls.append(target)
-        if len(calls) == 2:
-            raise OSError(28, "No space left on device")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fails_at_the_second)
-    with pytest.raises(FolderError, match="No space left on device"):
-        write_index(folder, random_vectors(9, 4))
-    assert files_of(folder) == before
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 def test_something_else_in_the_place_is_refused(

@@ -15,8 +15,8 @@ from genpool.search import ModelReference, SearchIndex, index_writer
 from tests.helpers.small_indexes import by_loops, open_index, random_vectors, write_index
 
 ROWS, DIM = 101, 6
-#: one row a block, blocks that do and do not divide the rows, blocks below and above `top`
-BLOCKS = (1, 7, 50, 101, 1000)
+#: one row a block, blocks that do not divide the rows, blocks above `top`
+BLOCKS = (1, 7, 1000)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_the_hits_are_those_that_loops_find(
 
 
 @pytest.mark.parametrize("block_rows", BLOCKS)
-@pytest.mark.parametrize("dim", [1, 3, 17, 64, 300])
+@pytest.mark.parametrize("dim", [1, 17, 300])
 def test_equal_rows_come_in_their_order(tmp_path: Path, block_rows: int, dim: int) -> None:
     """Also where a matrix product would add their products in another order."""
     three = random_vectors(3, dim)
@@ -70,7 +70,7 @@ def test_zeros_have_cosine_zero_with_everything(tmp_path: Path, block_rows: int)
     assert [(hit.row, hit.score) for hit in nothing] == [(row, 0) for row in range(5)]
 
 
-@pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e-15, 1e15, 1e30, 3e37])
+@pytest.mark.parametrize("scale", [1e-42, 1e-15, 1e30, 3e37])
 def test_tiny_and_huge_vectors_have_their_cosine(tmp_path: Path, scale: float) -> None:
     vectors = random_vectors(40, DIM)
     vectors[::3] *= np.float32(scale)

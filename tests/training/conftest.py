@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from genpool.training import selection
-from tests.helpers.training_runs import reviews, run, write_table
+from tests.helpers.training_runs import reviews, run, without_pictures, write_table
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +22,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("confusion_picture", "learning_curve_picture"):
-        monkeypatch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
+def no_pictures() -> Iterator[None]:
+    with without_pictures():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from genpool.errors import Interrupted, Stopped, TrainingError
 from genpool.saving import storage
 from genpool.training.preparation import prepare
 from genpool.training.run import Run
-from genpool.training.state import trained_weights
+from genpool.training.state import save_checkpoint, trained_weights
 from tests.helpers.training_runs import metrics, outcome, run, settings, weights, write_table
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
@@ -328,6 +328,9 @@ def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monk
     expected = r"not the data that the run was trained on.*run\.json.*--data"
     with pytest.raises(TrainingError, match=expected):
         run(other, out, "training.save_minutes=0", resume=True)
+    save_checkpoint(out / "checkpoints", 9, {"invented": 1}, {})
+    with pytest.raises(TrainingError, match=r"of another version of genpool.*--out"):
+        run(tables, out, "training.save_minutes=0", resume=True)
 
 
 # --- Precision -----------------------------------------------------------------------------------

@@ -232,6 +232,20 @@ def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
     prepare(settings(f"vectors.path={vectors}", "embedding.word_dim=4"), tables)
 
 
+def test_scores_are_read_from_their_column_and_may_be_missing_in_test_alone(tmp_path: Path) -> None:
+    rows = [("1", "a b"), ("3", "c"), ("2.4", "d")]
+    data = folder_of(tmp_path / "data")
+    for name, table in {"train": rows, "dev": rows, "test": [*rows, ("", "e")]}.items():
+        write_table(data / f"{name}.tsv", table, ("score", "text"))
+    scored = ("data.task=score", "reader.labelled=false", "reader.score=score")
+    prepared = prepare(settings(*scored), data)
+    assert prepared.model.labels == ("1", "2", "3")
+    assert prepared.train.labels.tolist() == prepared.dev.labels.tolist() == [0, 2, 1]
+    assert prepared.tests["test"].labels.tolist() == [0, 2, 1, -1]
+    write_table(data / "train.tsv", [*rows, ("", "e")], ("score", "text"))
+    assert "a training row has no score; name the column" in refused(data, *scored)
+
+
 TRAIN, DEV = reviews(8, 0), reviews(4, 1)
 
 
@@ -244,6 +258,7 @@ TRAIN, DEV = reviews(8, 0), reviews(4, 1)
         ({"train": TRAIN, "dev": DEV}, "data.drop_length=2", "leaves no training row"),
         ({"train": TRAIN, "dev": []}, "", "'dev' is empty.*--set data.dev_share=0.1"),
         ({"train": TRAIN, "dev": [("", "a")]}, "reader.labelled=false", "rows without a label"),
+        ({"train": [("", "a")], "dev": DEV}, "reader.labelled=false", "no label.*--task score"),
         ({"dev": DEV, "test": DEV}, "", "expected a split named 'train', found dev, test"),
         (
             {"train": TRAIN, "dev": DEV, "test": [("mixed", "so so")]},

@@ -16,6 +16,7 @@ from genpool.training import read_settings, train
 from genpool.training.run import Run
 from tests.helpers.training_runs import SMALL_RULES, metrics, sets, start
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
 #: two processes on this machine, on no fixed port
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone")
 #: 27 rows in batches of 13: the last batch of an epoch has one row, and one process has none of it

@@ -13,7 +13,7 @@ from genpool import PairClassifier, TextClassifier
 from genpool.evaluation import read_predictions
 from genpool.training import train
 from genpool.training.report import versions
-from tests.helpers.training_runs import RECIPE, metrics, run, scores
+from tests.helpers.training_runs import RECIPE, metrics, run, scores, without_pictures
 
 KEYS = {
     *("step", "epoch", "train_loss", "train_accuracy", "dev_accuracy", "learning_rate", "is_best"),
@@ -185,7 +185,8 @@ def multinli(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     place = tmp_path_factory.mktemp("nli")
     settings = read_settings(RECIPE, ["reader.name=multinli", "training.epochs=1"])
-    train(settings, write_multinli(place / "data"), place / "run", show_progress=False)
+    with without_pictures():
+        train(settings, write_multinli(place / "data"), place / "run", show_progress=False)
     return place / "run"
 
 

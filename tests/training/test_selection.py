@@ -14,7 +14,7 @@ from genpool import TextClassifier
 from genpool.errors import ConfigError, TrainingError
 from genpool.training import selection
 from genpool.training.selection import folder_name, parse_selections, select
-from tests.helpers.training_runs import RECIPE, metrics, run, scores, weights
+from tests.helpers.training_runs import RECIPE, metrics, run, scores, weights, without_pictures
 
 KEY = "training.learning_rate"
 #: nothing is learned with the first and the last
@@ -24,7 +24,8 @@ SELECTION = f"{KEY}=1e-9,0.05,1e-8"
 @pytest.fixture(scope="module")
 def choice(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("selection") / "runs"
-    select(RECIPE, ["training.epochs=4"], SELECTION, tables, out, show_progress=False)
+    with without_pictures():
+        select(RECIPE, ["training.epochs=4"], SELECTION, tables, out, show_progress=False)
     return out
 
 
@@ -142,9 +143,7 @@ RATES, HEADS = ("1e-9", "0.05"), ("1", "2")
 def grid(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("selection") / "grid"
     selections = [f"{KEY}={','.join(RATES)}", f"pooling.heads={','.join(HEADS)}"]
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("confusion_picture", "learning_curve_picture"):
-            patch.setattr(f"genpool.training.report.{name}", lambda *arguments: None)
+    with without_pictures():
         select(RECIPE, ["training.epochs=3"], selections, tables, out, show_progress=False)
     return out
 

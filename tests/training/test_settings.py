@@ -205,11 +205,8 @@ def test_an_integer_of_thousands_of_digits_is_refused_in_words() -> None:
     ("size", "room"),
     [
         ("embedding.word_dim=1000000000000000", "encoder"),
-        ("embedding.character_maps=1000000000000", "encoder"),
-        ("encoder.hidden_dim=1000000", "encoder"),
         ("pooling.hidden_dim=1000000000000", "pooling"),
         ("projection.dim=100000000000", "classifier"),
-        ("classifier.hidden_dim=100000000", "classifier"),
     ],
 )
 def test_a_model_that_no_machine_can_hold_is_refused_with_where_it_is_large(
@@ -223,14 +220,7 @@ def test_a_model_that_no_machine_can_hold_is_refused_with_where_it_is_large(
 
 @pytest.mark.parametrize(
     "size",
-    [
-        f"embedding.word_dim={2**62}",
-        f"encoder.hidden_dim={2**62}",
-        f"pooling.heads={2**62}",
-        f"classifier.hidden_dim={2**62}",
-        f"projection.dim={2**62}",
-        f"embedding.character_widths=[{2**62}]",
-    ],
+    [f"encoder.hidden_dim={2**62}", f"pooling.heads={2**62}", f"projection.dim={2**62}"],
 )
 def test_a_width_that_no_tensor_can_have_is_refused_in_words(size: str) -> None:
     (problem,) = problems(RECIPE, size)

@@ -41,16 +41,7 @@ def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def plain_tables(markdown: str) -> str:
-    """Returns a report for people: the columns of its tables in line, and no marks of Markdown.
-
-    Its tables are those of `genpool.disk.markdown.markdown_table`.
-
-    Example:
-        >>> print(plain_tables("| label | rows |\\n|---|---:|\\n| yes | 12 |"))
-        label  rows
-        -----  ----
-        yes      12
-    """
+    """Returns a report for people: the columns of its tables in line, and no marks of Markdown."""
     parts: list[str] = []
     for is_table, group in groupby(markdown.split("\n"), lambda line: line.startswith("|")):
         lines = list(group)

@@ -95,12 +95,21 @@ def train(
     folder = out or Path("runs") / Path(recipe).stem
     if select:
         choice = select_run(
-            text, overrides, select, data, folder, resume, not quiet, not no_test, values
+            text,
+            overrides,
+            select,
+            data,
+            folder,
+            resume,
+            not quiet,
+            not no_test,
+            values,
+            plugin or (),
         )
         results, model, report = choice.results, choice.model, "selection.md"
         chosen = f" ({', '.join(f'{key} = {value}' for key, value in choice.values.items())})"
     else:
-        settings = read_settings(text, overrides, recipe, values)
+        settings = read_settings(text, overrides, recipe, values, plugin or ())
         results = train_run(settings, data, folder, resume, not quiet, not no_test)
         model, report, chosen = folder / "best", "report.md", ""
     for split, scores in results.items():

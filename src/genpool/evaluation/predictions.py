@@ -22,7 +22,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from genpool.disk.atomic import atomic_file
-from genpool.disk.files import SAVE_AS_UTF8
+from genpool.disk.files import SAVE_AS_UTF8, raw_lines
 from genpool.errors import DataError, InputError, unknown_name
 
 HEADER = ("id", "gold", "predicted")
@@ -155,18 +155,12 @@ def read_predictions(path: str | Path) -> Predictions:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    try:
-        # Read as bytes, so that a bad one can be reported with its line.
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    problem = f"not UTF-8: byte {line[error.start]:#04x}; {SAVE_AS_UTF8}"
-                    raise DataError(problem, path, number) from error
-                yield number, text.removesuffix("\n").removesuffix("\r").split("\t")
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", path) from error
+    for line in raw_lines(path):
+        try:
+            yield line.number, line.data.decode().split("\t")
+        except UnicodeDecodeError as error:
+            problem = f"not UTF-8: byte {line.data[error.start]:#04x}; {SAVE_AS_UTF8}"
+            raise DataError(problem, path, line.number) from error
 
 
 def _labels_of_header(header: Sequence[str], path: str | Path) -> tuple[str, ...]:

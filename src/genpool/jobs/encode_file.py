@@ -36,30 +36,16 @@ SENTENCE, VECTOR = "sentence", "vector"
 
 @dataclass(frozen=True)
 class EncodeOptions:
-    """How `encode_file` encodes.
-
-    Attributes:
-        batch_size: sentences per batch. Default: 64.
-        normalize: scale every vector to length 1. Default: False.
-        truncate_dim: keep only this number of leading dimensions. Default: None, all of them.
-        workers: processes that encode at the same time. Default: 1, this process alone.
-        int8: round the weights to 8 bits: faster, a little less exact. Default: False.
-        id: which of the columns that the reader keeps holds the ids of an index, by which its rows
-            can be deleted. Default: None.
-        append: add to the index at the output, instead of replacing it. Default: False.
-        model_path: where the encoder is saved, so that a search of an index finds it. Default:
-            None, the encoder inside the package.
-        show_progress: show a bar, or lines in a log, on standard error. Default: True.
-    """
+    """How `encode_file` encodes."""
 
     batch_size: int = 64
-    normalize: bool = False
-    truncate_dim: int | None = None
-    workers: int = 1
-    int8: bool = False
-    id: str | None = None
-    append: bool = False
-    model_path: str | Path | None = None
+    normalize: bool = False  # to length 1
+    truncate_dim: int | None = None  # keep only this number of leading dimensions
+    workers: int = 1  # processes that encode at the same time; 1: this process alone
+    int8: bool = False  # weights of 8 bits: faster, a little less exact
+    id: str | None = None  # the column of an index by which its rows can be deleted
+    append: bool = False  # to the index at the output, instead of replacing it
+    model_path: str | Path | None = None  # for a search of an index; None: the embedded encoder
     show_progress: bool = True
 
 
@@ -70,7 +56,7 @@ def encode_file(
     options: EncodeOptions | None = None,
     open_output: OpenOutput | None = None,
 ) -> int:
-    """Writes the vector of every sentence of a file, in order and in bounded memory.
+    """Writes the vector of every sentence of a file in order, in bounded memory; returns how many.
 
     The output appears only when it is complete; until then, and if anything goes wrong, an earlier
     one stays. A run that was stopped cannot be continued.
@@ -84,16 +70,7 @@ def encode_file(
             folder ("index/", "index"), for `genpool search`.
         options: how to encode. Default: None, the defaults of `EncodeOptions`.
         open_output: opens an output of another kind, such as a table of LanceDB
-            (`genpool.integrations.lancedb.table_writer`). Default: None, one of those above.
-
-    Returns:
-        The number of sentences.
-
-    Raises:
-        InputError: an option or the kind of output is not possible, or a vector is not finite.
-        DataError: the source cannot be read, or the output cannot be written.
-        FolderError: the output is a folder with something other than an index.
-        KeyboardInterrupt: Ctrl-C; its message says how far the run was.
+            (`genpool.integrations.lance_table.table_writer`). Default: None, one of those above.
 
     Example:
         >>> encode_file(model, "sentences.txt", "vectors.npy", EncodeOptions(normalize=True))

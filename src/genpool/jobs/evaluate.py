@@ -39,18 +39,9 @@ def evaluate_similarity(
 ) -> tuple[SimilarityReport, RelatednessReport | None]:
     """Correlates the cosine of sentence pairs with their gold scores.
 
-    Args:
-        encoder: the model.
-        data: the path of a table or a folder of tables, or a reader.
-        split: the split to score. None (default): the only one, else "test", else "dev".
-        **options: for a path, those of `TableReader`.
-
-    Returns:
-        The correlation and, if there is a training split, how well a regression on the frozen
-        vectors predicts the scores; otherwise None.
-
-    Raises:
-        DataError: the data cannot be read, or has rows without a score or a second sentence.
+    The second report, if there is a training split, says how well a regression on the frozen
+    vectors predicts the scores. `data` is a table, a folder of tables or a reader; `options` of a
+    table are those of `TableReader`. Without `split`: the only one, else "test", else "dev".
     """
     reader = open_data(data, **options)
     scored = reader.choose_split(split, SCORED_SPLITS)
@@ -71,18 +62,7 @@ def evaluate_probe(
     """Fits a logistic regression on the frozen sentence vectors and scores it.
 
     With a training split, the probe is fitted on it and scored on another one; otherwise it is
-    cross-validated.
-
-    Args:
-        encoder: the model.
-        data: the path of a table or a folder of tables, or a reader.
-        folds: folds of the cross-validation. Default 10.
-        split: the split to score. None (default): the only one, else "test", else "dev".
-        **options: for a path, those of `TableReader`.
-
-    Raises:
-        DataError: the data cannot be read, or has rows without a label.
-        InputError: there are too few rows.
+    cross-validated with `folds`. The other arguments are those of `evaluate_similarity`.
     """
     reader = open_data(data, **options)
     splits = reader.splits()

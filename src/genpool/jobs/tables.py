@@ -48,22 +48,13 @@ Columns = Mapping[str, Sequence[object]]
 
 @dataclass(frozen=True)
 class TablePredictions:
-    """Predictions for the rows of a table or split.
-
-    Args:
-        predictions: id, gold label (None if unknown) and predicted label of every row.
-        genres: the genre of every row; None where it is unknown.
-        place: the file or data set, for messages. Default None.
-        texts: the texts of the rows by column: "text", or "first" and "second". Default empty.
-        scores: the predicted score of every row, of a model of scores. Default None.
-        gold_scores: the gold score of every row; None where it is unknown. Default empty.
-    """
+    """Predictions for the rows of a table or split."""
 
     predictions: Predictions
     genres: list[str | None]
-    place: str | Path | None = None
-    texts: dict[str, list[str]] = field(default_factory=dict)
-    scores: list[float] | None = None
+    place: str | Path | None = None  # the file or data set, for messages
+    texts: dict[str, list[str]] = field(default_factory=dict)  # "text", or "first" and "second"
+    scores: list[float] | None = None  # of a model of scores
     gold_scores: list[float | None] = field(default_factory=list)
 
     @property
@@ -91,17 +82,8 @@ class TablePredictions:
     def write(self, path: str | Path) -> None:
         """Writes the predictions with their texts and probabilities, a row for every row.
 
-        Args:
-            path: a name that ends in .tsv, .csv, .jsonl or .parquet; an earlier file is replaced
-                when the new one is complete. In .tsv, tabs and line breaks of a text become spaces.
-
-        Raises:
-            InputError: the name ends in something else, or a field cannot be written.
-            DataError: the file cannot be written.
-            MissingExtraError: Parquet is asked for and the extra `parquet` is not installed.
-
-        Example:
-            >>> predict_table(model, "reviews.xlsx").write("labels.csv")
+        The name ends in .tsv, .csv, .jsonl or .parquet; an earlier file is replaced when the new
+        one is complete. In .tsv, tabs and line breaks of a text become spaces.
         """
         suffix = require_prediction_suffix(path)
         try:
@@ -123,11 +105,7 @@ class TablePredictions:
         return columns
 
     def report(self) -> AccuracyReport:
-        """Returns accuracy and calibration over the rows that have a gold label.
-
-        Raises:
-            DataError: no row has a gold label.
-        """
+        """Returns accuracy and calibration over the rows that have a gold label."""
         labelled = [row for row, label in enumerate(self.predictions.gold) if label is not None]
         if self.unlabelled and not labelled:
             total = len(self.predictions.gold)
@@ -145,12 +123,7 @@ class TablePredictions:
         )
 
     def score_report(self) -> ScoreReport:
-        """Returns how well the scores of a model of scores agree with those of the rows.
-
-        Raises:
-            DataError: no row has a score.
-            InputError: the model predicts no scores.
-        """
+        """Returns how well the scores of a model of scores agree with those of the rows."""
         if self.scores is None:
             raise InputError("the model predicts labels; expected one trained with task='score'.")
         known = [row for row, score in enumerate(self.gold_scores) if score is not None]
@@ -165,14 +138,7 @@ class TablePredictions:
 
 
 def load_classifier(path: str | Path | None) -> PairClassifier | TextClassifier:
-    """Returns the classifier saved in a folder; without a path, the embedded NLI classifier.
-
-    Args:
-        path: the folder of a PairClassifier or a TextClassifier, or None.
-
-    Raises:
-        FolderError: the folder holds no classifier.
-    """
+    """Returns the classifier saved in a folder; without a path, the embedded NLI classifier."""
     if path is None:
         return PairClassifier.from_pretrained()
     model = load_model(path)
@@ -203,14 +169,6 @@ def predict_table(
         batch_size: examples per batch. Default 64.
         split: the split to predict. None (default): the only one.
         **options: for a path, those of `TableReader`, such as first="body" or tokenized=True.
-
-    Returns:
-        The predictions, in the order of the rows.
-
-    Raises:
-        DataError: the data cannot be read, holds several splits and none was named, or does not
-            suit the model (another number of sentences, other labels).
-        InputError: `options` were passed beside a reader.
 
     Example:
         >>> predict_table(model, "pairs.tsv").predictions.predicted

@@ -88,11 +88,7 @@ class ListFiles:
 
     @classmethod
     def map(cls, folder: Path, card: IndexCard) -> ListFiles | None:
-        """Checks the lists of an index and maps them; None if FAISS is not there to read them.
-
-        Raises:
-            FolderError: the files are damaged.
-        """
+        """Checks the lists of an index and maps them; None if FAISS is not there to read them."""
         lists, rows, dim = card.lists, card.rows, card.dim
         centroids = map_array(folder / CENTROIDS, "<f4", (lists, dim), CARD)
         sizes = map_array(folder / SIZES, "<i8", (lists,), CARD)
@@ -108,11 +104,7 @@ class ListFiles:
         return cls(rows, *_open(folder / LISTS, centroids, sizes, ranges)) if has_faiss() else None
 
     def candidates(self, queries: Vectors, count: int) -> list[NDArray[np.int64]]:
-        """Returns for each query (n, dim) up to `count` rows that may be the best, in their order.
-
-        Raises:
-            FolderError: the lists name rows that do not exist.
-        """
+        """Returns for each query (n, dim) up to `count` rows that may be best, in their order."""
         faiss = _faiss()
         parameters = faiss.SearchParametersIVF(nprobe=PROBES)
         found = self.index.search(queries, count, params=parameters)[1]  # (n, count), -1 for none

@@ -90,11 +90,7 @@ class IndexCard:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Reads the index.json of a folder.
-
-        Raises:
-            FolderError: the folder is not an index, is damaged, or was written by a newer genpool.
-        """
+        """Reads the index.json of a folder; FolderError if it is damaged or not an index."""
         path = folder / CARD
         values = _require_types(_content(folder), _CARD_TYPES, path)
         model = ModelReference(**_require_types(values["model"], _MODEL_TYPES, path))
@@ -169,11 +165,7 @@ def _content(folder: Path) -> dict[str, Any]:
 
 
 def model_of(encoder: SentenceVectors) -> SentenceEncoder:
-    """Returns the model itself, also of its inference form.
-
-    Raises:
-        InputError: `encoder` is something whose weights cannot be compared, such as an ONNX graph.
-    """
+    """Returns the model itself, also of its inference form; an ONNX graph is an error."""
     model = encoder.model if isinstance(encoder, QuickEncoder) else encoder
     if not isinstance(model, SentenceEncoder):
         raise InputError(

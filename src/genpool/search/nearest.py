@@ -112,9 +112,6 @@ class BestRows:
         """Adds the rows of a block (rows, dim) that are among the best.
 
         `rough` are their rough cosines (rows,), `numbers` their row numbers (rows,), rising.
-
-        Raises:
-            ValueError: a vector contains NaN or infinity.
         """
         candidates = self._candidates(rough)
         if not len(candidates):

@@ -141,12 +141,7 @@ class SearchIndex:
 
     @property
     def encoder(self) -> SentenceVectors:
-        """The model that made the index; loaded at the first use.
-
-        Raises:
-            FolderError: it cannot be loaded from where it was.
-            InputError: what is there now is another model.
-        """
+        """The model that made the index; loaded at the first use."""
         if self._encoder is None:
             path = self.card.model.path
             try:

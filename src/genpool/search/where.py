@@ -45,18 +45,6 @@ def parse_condition(text: str, columns: Sequence[str]) -> Condition:
     """Returns a function that says whether a row, its values in the order of `columns`, is meant.
 
     A number is compared with text that is a number by its value: all cells of a CSV file are text.
-
-    Args:
-        text: the condition.
-        columns: the names of the columns.
-
-    Raises:
-        InputError: the text is not a condition, or names an unknown column.
-
-    Example:
-        >>> is_english = parse_condition('lang == "en"', ["id", "lang"])
-        >>> is_english(["a1", "en"])
-        True
     """
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"a condition has {len(text):,} characters; at most {MAX_CHARACTERS:,}.")

@@ -71,6 +71,7 @@ def test_faiss(shards: tuple[Path, np.ndarray]) -> None:
     assert np.abs(distances).max() < 1e-3 * max(1.0, float((shards[1] ** 2).sum(axis=1).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of that package and what it loads
 def test_lancedb(shards: tuple[Path, np.ndarray], tmp_path: Path) -> None:
     lancedb = pytest.importorskip("lancedb")

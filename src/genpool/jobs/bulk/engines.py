@@ -52,14 +52,7 @@ def too_many_deaths(shard: Shard) -> str:
 
 
 class LocalEngine:
-    """Encodes shards on this machine.
-
-    Args:
-        workers: processes; with 1, this process itself encodes. Default: 1.
-
-    Raises:
-        InputError: workers is below 1.
-    """
+    """Encodes shards with `workers` processes of this machine; with 1, in this process itself."""
 
     def __init__(self, workers: int = 1) -> None:
         if workers < 1:

@@ -31,38 +31,20 @@ ID, VECTOR, SCALE = "id", "vector", "scale"
 
 @dataclass(frozen=True)
 class BulkOptions:
-    """How `encode_bulk` encodes.
+    """How `encode_bulk` encodes."""
 
-    Attributes:
-        column: the column of texts, in tables. Default: None; needed only for tables.
-        id: the column of ids. Default: None, which makes them of the file's name and the row's
-            number, from 1: "news/a.csv:17".
-        columns: columns that are copied to the output. A file of lines has only "text". Default:
-            none.
-        vectors: the type of the vectors: "float32" (default), "float16", or "int8", which adds a
-            column `scale` to multiply them by.
-        shard_rows: rows per shard. Default: 50,000.
-        batch_size: sentences per batch. Default: 128.
-        normalize: scale every vector to length 1. Default: False.
-        truncate_dim: keep only this number of leading dimensions. Default: None, all of them.
-        int8: round the weights to 8 bits: faster, a little less exact. Default: False.
-        encoding: the encoding of tables and texts. Default: None, UTF-8.
-        bad_rows: "error" (default) or "skip", which counts rows that cannot be used.
-        bad_files: "error" (default) or "skip", which counts and names files that cannot be read.
-    """
-
-    column: str | None = None
-    id: str | None = None
-    columns: tuple[str, ...] = ()
-    vectors: str = "float32"
+    column: str | None = None  # of texts; needed only for tables
+    id: str | None = None  # the column of ids; None: the file's name and the row: "news/a.csv:17"
+    columns: tuple[str, ...] = ()  # that are copied; a file of lines has only "text"
+    vectors: str = "float32"  # or "float16", or "int8" with a column `scale` to multiply them by
     shard_rows: int = 50_000
     batch_size: int = 128
-    normalize: bool = False
-    truncate_dim: int | None = None
-    int8: bool = False
-    encoding: str | None = None
-    bad_rows: str = "error"
-    bad_files: str = "error"
+    normalize: bool = False  # to length 1
+    truncate_dim: int | None = None  # keep only this number of leading dimensions
+    int8: bool = False  # weights of 8 bits: faster, a little less exact
+    encoding: str | None = None  # of tables and texts; None: UTF-8
+    bad_rows: str = "error"  # or "skip", which counts rows that cannot be used
+    bad_files: str = "error"  # or "skip", which counts and names files that cannot be read
 
     def __post_init__(self) -> None:
         require_choice("vectors", self.vectors, VECTOR_TYPES)

@@ -50,22 +50,8 @@ def encode_bulk(
     The same call again encodes only what is missing. Same model, options and files: same bytes,
     whatever the engine and the number of workers (on CPUs of one kind).
 
-    Args:
-        encoder: a `SentenceEncoder`.
-        sources: files, folders and globs; see `genpool.jobs.bulk.inputs.find_inputs`.
-        output: the folder.
-        options: how to encode. Default: None, the defaults of `BulkOptions`.
-        engine: what runs the shards. Default: None, `LocalEngine()`: this process.
-        show_progress: show a bar, or lines in a log, on standard error. Default: True.
-
-    Returns:
-        What the folder contains now.
-
-    Raises:
-        InputError: an option or an input is not possible.
-        DataError: an input cannot be read, or a shard not written.
-        FolderError: the folder holds something else, or another process writes it.
-        KeyboardInterrupt: Ctrl-C; its message says how far the run was.
+    `sources` are files, folders and globs. The message of a KeyboardInterrupt says how far the run
+    was.
 
     Example:
         >>> encode_bulk(model, ["news/*.jsonl"], "shards", BulkOptions(column="body"))

@@ -159,33 +159,19 @@ def _difference(name: str, earlier: object, now: object) -> str:
 
 @dataclass
 class BulkSummary:
-    """What a folder of shards contains, and what this run added.
-
-    Attributes:
-        shards: finished shards.
-        rows: rows in them.
-        tokens: tokens that were encoded.
-        cut_sentences: sentences that were longer than the maximum length of the model.
-        cut_tokens: the tokens that were left out of them.
-        skipped: rows that were left out, by reason.
-        bytes: the size of the shards.
-        earlier_rows: rows that earlier runs had encoded.
-        bad_files: input files that could not be read, or only in part, and why.
-        unread_rows: rows of these files that are known to be missing.
-        seconds: that this run took.
-    """
+    """What a folder of shards contains, and what this run added."""
 
     shards: int = 0
     rows: int = 0
     tokens: int = 0
-    cut_sentences: int = 0
-    cut_tokens: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
+    cut_sentences: int = 0  # that were longer than the maximum length of the model
+    cut_tokens: int = 0  # that were left out of them
+    skipped: Counter[str] = field(default_factory=Counter)  # rows that were left out, by reason
     bytes: int = 0
-    earlier_rows: int = 0
-    bad_files: dict[str, str] = field(default_factory=dict)
-    unread_rows: int = 0
-    seconds: float = 0.0
+    earlier_rows: int = 0  # that earlier runs had encoded
+    bad_files: dict[str, str] = field(default_factory=dict)  # not read, or only in part: why
+    unread_rows: int = 0  # of these files, as far as known
+    seconds: float = 0.0  # that this run took
 
     def add(self, results: Iterable[ShardResult]) -> None:
         """Adds finished shards."""

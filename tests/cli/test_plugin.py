@@ -1,0 +1,45 @@
+"""--plugin: a class from a module of the user, in the commands that take a recipe or a model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from genpool import SentenceEncoder
+from genpool.pooling import POOLINGS
+from tests.helpers.commands import Command
+from tests.helpers.training_runs import SMALL_RULES, sets
+
+PLUGIN = '''
+from genpool.pooling import MeanPooling, register
+
+@register("doubled")
+class DoubledPooling(MeanPooling):
+    """Twice the mean; the other arguments are those that the recipe has."""
+    def __init__(self, input_dim: int, heads: int = 1, hidden_dim: int = 1) -> None:
+        super().__init__(input_dim)
+
+    def reduce(self, states, mask):
+        return 2 * super().reduce(states, mask)
+'''
+
+
+def test_a_pooling_of_the_user_is_trained_saved_and_encodes(genpool: Command, place: Path) -> None:
+    (place / "my_pooling.py").write_text(PLUGIN)
+    try:
+        settings = [*SMALL_RULES, "training.epochs=1", "pooling.name=doubled"]
+        said = genpool("train", "rules", "--out", "run", "--plugin", "my_pooling", *sets(settings))
+        assert said.code == 0, said.err
+        said = genpool(
+            *("encode", "run/best", "sentences.txt", "-o", "v.npy", "--plugin", "my_pooling")
+        )
+        assert said.code == 0, said.err
+        encoder = SentenceEncoder.from_pretrained(place / "run" / "best")
+        assert encoder.settings.pooling.name == "doubled"
+        expected = encoder.encode(["A dog runs.", "", "An animal sleeps."])
+        assert np.abs(np.load("v.npy") - expected).max() < 1e-6
+    finally:
+        POOLINGS.pop("doubled", None)
+        sys.modules.pop("my_pooling", None)
