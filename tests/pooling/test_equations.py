@@ -56,8 +56,8 @@ def equations(pooling, states, mask, gates=None):
                 return reference.inner(tokens, *map(to_numpy, matrices))
             case SourceToTokenPooling():
                 one, two = pooling.first, pooling.second
-                parameters = (one.weight, one.bias, two.weight, two.bias)
-                return reference.source_to_token(tokens, *map(to_numpy, parameters))
+                layers = (one.weight, one.bias, two.weight, two.bias)
+                return reference.source_to_token(tokens, *map(to_numpy, layers))
             case GatedPooling():
                 return reference.gated(tokens, real(gates, mask, row))
             case MaxPooling():

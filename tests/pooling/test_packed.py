@@ -7,8 +7,18 @@ from genpool.pooling import GeneralizedPooling
 from genpool.tensors.packing import Packing
 from tests.helpers.gradients import gradient
 
-from .cases import CASES, Case, every_mask, mask_of, pool, random_gates, random_states, with_garbage
-from .test_equations import assert_is_reference, equations
+from .cases import (
+    CASES,
+    Case,
+    assert_is_reference,
+    every_mask,
+    mask_of,
+    pool,
+    random_gates,
+    random_states,
+    with_garbage,
+)
+from .test_equations import equations
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 

@@ -70,16 +70,6 @@ def test_batch_penalties_follow_their_equations(of, heads, threshold, weight, av
     assert result.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
 
 
-@pytest.mark.parametrize("penalty", [attention_penalty, embedding_penalty])
-def test_hinge_is_per_sentence_unless_said_otherwise(penalty):
-    pooled = pooled_batch(3)
-    batch = pooled.weights if penalty is attention_penalty else pooled.heads
-    threshold = float(np.median([reference.distances(heads) for heads in to_numpy(batch)]))
-    plain = penalty(batch, threshold).term
-    assert plain == penalty(batch, threshold, 1.0, "sentence").term
-    assert plain != penalty(batch, threshold, 1.0, "batch").term
-
-
 @pytest.mark.parametrize("weight", [1.0, 0.25])
 @several_heads
 def test_penalty_of_lin_follows_its_equation(heads, weight):
@@ -176,17 +166,6 @@ def test_gradients_of_the_penalty_of_lin():
     )
 
 
-@pytest.mark.parametrize("penalty", [parameter_penalty, attention_penalty, embedding_penalty])
-def test_a_step_down_moves_near_heads_apart(penalty):
-    shape = {parameter_penalty: (2, 3, 3), attention_penalty: (2, 2, 3, 3)}
-    heads = (0.1 * random_states(*shape.get(penalty, (2, 2, 3)))).requires_grad_()
-    before = penalty(heads)
-    before.term.backward()
-    after = penalty(heads.detach() - 0.1 * gradient(heads))
-    assert (after.distances > before.distances).all()
-    assert after.term < before.term
-
-
 @either_average
 def test_equal_heads_have_a_finite_gradient(average):
     heads = torch.ones(2, 3, 4, requires_grad=True)
@@ -228,6 +207,19 @@ def test_one_head_has_no_pair_and_no_penalty(average):
         assert penalty.active.item() == 0
 
 
+def test_diagnosis_holds_no_gradient_but_the_term_does():
+    general, scalar = pooled_batch(3), pooled_batch(3, "scalar")
+    for penalty in (
+        parameter_penalty(torch.ones(3, 2, 2, requires_grad=True)),
+        attention_penalty(general.weights),
+        embedding_penalty(general.heads),
+        scalar_attention_penalty(scalar.weights),
+    ):
+        assert penalty.term.requires_grad
+        assert not penalty.distances.requires_grad
+        assert not penalty.active.requires_grad
+
+
 @either_average
 def test_sentences_with_no_token_have_equal_heads(average):
     pooled = pooled_batch(3, lengths=(2, 0))
@@ -244,30 +236,3 @@ def test_batch_of_no_sentences_has_no_penalty(average):
         scalar_attention_penalty(torch.zeros(0, 3, 2, 1)),
     ):
         assert penalty.term.item() == 0
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-def test_term_is_a_scalar_of_the_type_of_its_numbers(dtype):
-    general = pooled_batch(3, dtype=dtype)
-    penalties = [
-        parameter_penalty(random_states(3, 2, 4, dtype=dtype)),
-        attention_penalty(general.weights),
-        embedding_penalty(general.heads, average="batch"),
-        scalar_attention_penalty(pooled_batch(3, "scalar", dtype=dtype).weights),
-    ]
-    for penalty in penalties:
-        assert penalty.term.shape == penalty.active.shape == ()
-        assert {part.dtype for part in penalty} == {dtype}
-
-
-def test_diagnosis_holds_no_gradient_but_the_term_does():
-    general, scalar = pooled_batch(3), pooled_batch(3, "scalar")
-    for penalty in (
-        parameter_penalty(torch.ones(3, 2, 2, requires_grad=True)),
-        attention_penalty(general.weights),
-        embedding_penalty(general.heads),
-        scalar_attention_penalty(scalar.weights),
-    ):
-        assert penalty.term.requires_grad
-        assert not penalty.distances.requires_grad
-        assert not penalty.active.requires_grad
