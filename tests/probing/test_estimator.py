@@ -85,6 +85,7 @@ def test_it_is_cloned_without_its_training(trained: AttentiveProbe) -> None:
     assert is_classifier(copy)
 
 
+@pytest.mark.slow
 def test_it_works_in_cross_validation_grid_search_and_a_pipeline(
     encoder_folder: Path, rows: Rows, tmp_path: Path
 ) -> None:

@@ -247,6 +247,7 @@ def test_without_rows_to_hold_out_training_is_followed_to_its_end() -> None:
     assert fit_probe(make_model(), states, labels, ProbeTraining(steps=2))[1] == 1.0
 
 
+@pytest.mark.slow
 def test_random_labels_lead_back_and_a_token_that_decides_leads_on() -> None:
     training = ProbeTraining(steps=60, learning_rate=2e-2)
     _, extent = fit_probe(make_model(), random_states(60), random_labels(60), training)

@@ -71,13 +71,10 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 def raw_lines(
     path: Path, fix: str = SAVE_AS_UTF8, first: int = 1, offset: int = 0
 ) -> Iterator[RawLine]:
-    """Yields the lines of a file, with one in memory at a time.
+    """Yields the lines of a file, with one in memory at a time; DataError if it is not UTF-8 text.
 
-    Args:
-        path: the file. DataError if it cannot be read, or is not text in UTF-8.
-        fix: what the error for UTF-16 text advises. Default: to save the file as UTF-8.
-        first: the number of the line to begin with. Default: 1.
-        offset: the offset of its first byte, as an earlier pass found it. Default: 0.
+    It begins with line `first`, whose offset an earlier pass found. `fix` is what the error for
+    UTF-16 text advises.
     """
     with open_bytes(path) as stream:
         if offset:

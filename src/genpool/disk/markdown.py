@@ -6,13 +6,9 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> str:
-    """Returns a Markdown table, without a line break at its end.
+    """Returns a Markdown table; the first `text` columns are aligned to the left, others right.
 
-    Args:
-        header: the names of the columns.
-        rows: the cells of each row. A bar or a line break in them does not end the cell.
-        text: how many of the first columns are text and aligned to the left; the others, with
-            values, are aligned to the right. Default: 1.
+    A bar or a line break in a cell does not end it.
 
     Example:
         >>> print(markdown_table(["label", "rows"], [["yes", 12], ["no", 7]]))

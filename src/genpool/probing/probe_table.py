@@ -29,17 +29,8 @@ BYTES_PER_MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """What is compared, on which encoder.
-
-    Attributes:
-        encoder: "embedded", a folder, or "transformer:FOLDER"; None: embedded, or that of the
-            probe that is used.
-        poolings: names of poolings; "all" is mean, max, scalar and generalized.
-        heads: heads of the poolings that have several; None: the default of `AttentiveProbe`.
-        layers: "last", "all", or numbers of layers with commas.
-        cache: the folder of cached states; None: that of the user.
-        seed: draws batches and held-out rows.
-    """
+    """The options of `genpool probe`: None is the default of `AttentiveProbe`, of the user's cache,
+    and for the encoder the embedded one, or that of the probe that is used."""
 
     encoder: str | None = None
     poolings: tuple[str, ...] = (ALL,)
@@ -97,16 +88,8 @@ def default_cache() -> Path:
 def probe_table(reader: Reader, options: ProbeOptions, out: Path | None = None) -> str:
     """Compares poolings on a data set; returns the report as Markdown.
 
-    Args:
-        reader: the data set; with a split "train", its test or dev split is scored, else a fifth
-            of the rows.
-        options: what is compared.
-        out: a folder for the report, the predictions and the probes. Default: None, none of them
-            is written.
-
-    Raises:
-        DataError: the data cannot be read, has pairs, or rows without a label.
-        InputError: an option is not possible.
+    Of a data set with a split "train" the test or dev split is scored, else a fifth of the rows.
+    The report, the predictions and the probes are written to the folder `out`.
     """
     train, test, held_out = read_rows(reader, options.seed)
     encoder = open_token_encoder(options.encoder or EMBEDDED, options.chosen_layers)
@@ -150,13 +133,9 @@ def probe_table(reader: Reader, options: ProbeOptions, out: Path | None = None) 
 
 
 def predict_with_probe(folder: Path, reader: Reader, output: Path, options: ProbeOptions) -> int:
-    """Writes what a saved probe predicts for the rows of a table; returns their number.
+    """Writes what a saved probe predicts for the rows of a table to a .tsv; returns their number.
 
-    Args:
-        folder: the probe.
-        reader: the table; labels, if there are any, are kept as gold labels.
-        output: the .tsv to write.
-        options: `encoder`, if it is somewhere else now, and `cache`.
+    Labels, if there are any, are kept as gold labels. Of the options, `encoder` and `cache` count.
     """
     probe = AttentiveProbe.from_pretrained(folder, options.encoder)
     probe.set_params(show_progress_bar=True, cache=options.cache)

@@ -113,10 +113,7 @@ class WordTable:
         rows: Sequence[np.ndarray[tuple[int], np.dtype[np.int32]]],
         annotations: Sequence[Annotation] | None = None,
     ) -> Batch:
-        """Returns rows of this table as one batch, in the same order.
-
-        annotations: those of every row, for an encoder that reads them.
-        """
+        """Returns rows of this table, with annotations if the encoder reads any, as one batch."""
         lengths = np.array([len(row) for row in rows], dtype=np.int64)  # (batch,)
         flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)  # (tokens,)
         distinct, inverse = np.unique(flat, return_inverse=True)

@@ -118,20 +118,10 @@ class TextPipeline:
         folding: bool = False,
         ngrams: CharacterNgrams | None = None,
     ) -> TextPipeline:
-        """Returns the pipeline of a saved folder.
+        """Returns the pipeline of a saved folder, with its content of `tokenizer.json`.
 
-        Args:
-            tokenizer: the content of `tokenizer.json`: how to split, and the vocabulary.
-            characters: all known characters, in the order of their ids.
-            sentence_ends: as above. Default: False.
-            max_length: as above. Default: None.
-            lower_case_fallback: as in `Vocabulary`. Default: True.
-            folding: as in `Vocabulary`. Default: False.
-            ngrams: takes the place of the characters. Default: None.
-
-        Raises:
-            InputError: the ids of the words are not exactly 0 ... n - 1, the special entries are
-                missing, or a character occurs twice.
+        `ngrams` takes the place of the characters. InputError if the ids of the words are not
+        exactly 0 ... n - 1, the special entries are missing, or a character occurs twice.
         """
         return cls(
             WordTokenizer(tokenizer.rules, folding),
@@ -207,11 +197,7 @@ class TextPipeline:
         return words
 
     def table(self, spell_known: bool = False) -> WordTable:
-        """Returns an empty word table, for text that is batched many times.
-
-        Args:
-            spell_known: as in `WordTable`. Default: False.
-        """
+        """Returns an empty `WordTable`, for text that is batched many times."""
         return WordTable(self.vocabulary, self.characters, spell_known)
 
     def batch(self, sentences: Sequence[Sequence[str]]) -> Batch:
