@@ -166,15 +166,6 @@ def test_gradients_of_the_penalty_of_lin():
     )
 
 
-@either_average
-def test_equal_heads_have_a_finite_gradient(average):
-    heads = torch.ones(2, 3, 4, requires_grad=True)
-    penalty = embedding_penalty(heads, average=average)
-    assert penalty.term.item() == 3
-    penalty.term.backward()
-    assert gradient(heads).isfinite().all()
-
-
 def test_near_heads_keep_the_digits_of_their_distance():
     heads = torch.tensor([[[1000.0, 1000.0], [1000.0, 1000.0625]]])
     assert embedding_penalty(heads).distances.item() == 0.0625**2
@@ -205,19 +196,6 @@ def test_one_head_has_no_pair_and_no_penalty(average):
         assert penalty.term.item() == 0
         assert penalty.distances.shape[-1] == 0
         assert penalty.active.item() == 0
-
-
-def test_diagnosis_holds_no_gradient_but_the_term_does():
-    general, scalar = pooled_batch(3), pooled_batch(3, "scalar")
-    for penalty in (
-        parameter_penalty(torch.ones(3, 2, 2, requires_grad=True)),
-        attention_penalty(general.weights),
-        embedding_penalty(general.heads),
-        scalar_attention_penalty(scalar.weights),
-    ):
-        assert penalty.term.requires_grad
-        assert not penalty.distances.requires_grad
-        assert not penalty.active.requires_grad
 
 
 @either_average

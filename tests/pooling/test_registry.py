@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from genpool import pooling
-from genpool.pooling import POOLINGS, AttentionPooling, Pooled, Pooling
+from genpool.pooling import POOLINGS, AttentionPooling, Pooling
 from genpool.pooling.penalties import (
     attention_penalty,
     embedding_penalty,
@@ -48,25 +48,8 @@ def test_every_pooling_of_the_folder_has_one_name():
     assert len(set(POOLINGS.values())) == len(POOLINGS)
 
 
-def test_result_has_its_frozen_fields_in_order():
-    assert Pooled._fields == ("vector", "heads", "weights")
-
-
 def test_every_pooling_is_tried_by_the_tests_of_this_folder():
     assert {case.name for case in CASES} == set(POOLINGS)
-
-
-@pytest.mark.parametrize("name", POOLINGS)
-def test_every_pooling_is_a_module_made_from_its_width_alone(name):
-    made = POOLINGS[name](6)
-    assert made.input_dim == 6
-    states, mask = random_states(2, 3, 6), mask_of([3, 1], 3)
-    assert pool(made, states, mask, random_gates(2, 3)).vector.shape == (2, made.output_dim)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_printing_a_pooling_says_its_sizes(case):
-    assert f"input_dim=6, output_dim={6 * case.heads}" in repr(case.make(6))
 
 
 def test_the_penalties_of_every_pooling():
@@ -129,8 +112,3 @@ def test_head_parameters_belong_to_one_head_each(case):
 def test_a_pooling_that_needs_the_direction_takes_it(name):
     takes = "bidirectional" in inspect.signature(POOLINGS[name]).parameters
     assert POOLINGS[name].needs_direction is takes
-
-
-def test_a_new_pooling_promises_nothing():
-    assert not (Pooling.needs_gates or Pooling.needs_direction or Pooling.is_packed)
-    assert Pooling.penalties == () and Pooling(3).head_parameters() is None

