@@ -124,7 +124,8 @@ def load_plugins(modules: Iterable[str]) -> None:
         if module in sys.modules:
             continue
         folder = str(Path.cwd())
-        sys.path.append(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)  # it stays: worker processes import the plugin, too
         try:
             import_module(module)
         except ConfigError as error:
@@ -134,8 +135,6 @@ def load_plugins(modules: Iterable[str]) -> None:
                 f"the plugin {module!r} cannot be imported: {type(error).__name__}: {error}. "
                 f"Expected the name of a module on Python's path or in {folder}, without .py."
             ) from error
-        finally:
-            sys.path.remove(folder)
 
 
 def _origin(cls: type) -> tuple[str, str]:
