@@ -40,7 +40,7 @@ def encoder(
     text: TextPipeline, layers: int, width: int, shortcut: str, frozen: bool
 ) -> SentenceEncoder:
     """layers x width, 5 heads, attention network and MLP of that width, [300 word ; 300 char]."""
-    return SentenceEncoder(
+    return SentenceEncoder.from_settings(
         text,
         ModelSettings(
             embedding=EmbeddingSettings(word_dim=300, frozen=frozen),
@@ -121,7 +121,7 @@ def test_age_and_yelp_in_either_form(text: TextPipeline, shortcut: str) -> None:
 
 def test_defaults_are_the_papers_multinli_model(text: TextPipeline) -> None:
     with torch.device("meta"):
-        model = PairClassifier(SentenceEncoder(text), PAIR_LABELS)
+        model = PairClassifier(SentenceEncoder.from_settings(text), PAIR_LABELS)
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     paper = pair_model(text, 300, "direction")
     assert shapes == {name: parameter.shape for name, parameter in paper.named_parameters()}

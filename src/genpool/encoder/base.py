@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.registry import Configured
 from genpool.tensors.annotations import Annotator
 from genpool.tensors.checks import boolean_mask, require_positive
 from genpool.tensors.packing import Packing
@@ -35,7 +36,7 @@ class Encoded(NamedTuple):
     gates: Tensor | None = None
 
 
-class Encoder(nn.Module):
+class Encoder(Configured, nn.Module):
     """Base class: token vectors and a mask in, one state per token out.
 
     Call an encoder as `encoder(inputs, mask)`. A sentence has the same states in any batch, with
