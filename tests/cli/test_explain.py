@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from genpool import PairClassifier, SentenceEncoder
+from genpool import PairClassifier
 from genpool.cli.explain import explain_sentences
 from tests.helpers.commands import Command
 
@@ -46,14 +46,6 @@ def test_two_sentences_are_compared(genpool: Command, place: Path, model: PairCl
     assert f"similarity {expected.similarity:.3f}" in said.out
     [label] = model.predict([("A dog runs.", "An animal runs.")])
     assert f"label {label}" in said.out
-
-
-def test_two_sentences_without_a_model_are_compared_by_the_embedded_encoder(
-    genpool: Command,
-) -> None:
-    said = genpool("explain", "A dog runs.", "An animal runs.")
-    expected = SentenceEncoder.from_pretrained().similarity("A dog runs.", "An animal runs.")
-    assert f"similarity {float(expected):.3f}" in said.out and "label" not in said.out.split("(")[0]
 
 
 def test_the_embedded_classifier_names_the_word_that_decides(genpool: Command) -> None:

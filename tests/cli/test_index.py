@@ -58,14 +58,6 @@ def test_columns_can_be_named_together_or_one_by_one(genpool: Command, table: Pa
         assert SearchIndex.open(output).values(0) == {"key": "a1", "lang": "en"}
 
 
-def test_a_second_run_with_append_says_that_it_extends(genpool: Command, table: Path) -> None:
-    encode(genpool, "texts.csv", "mine/", "--append")
-    options = ("--column", "text", "--id", "key", "--columns", "lang", "--append")
-    said = genpool("encode", MODEL, "texts.csv", "-o", "mine/", *options)
-    assert "it is extended when this run is complete" in said.err
-    assert len(SearchIndex.open("mine")) == 6
-
-
 def test_lists_are_built_and_searched(genpool: Command, table: Path) -> None:
     pytest.importorskip("faiss", reason="faiss-cpu is not installed (extra faiss)")
     encode(genpool, "texts.csv", "mine/")

@@ -75,18 +75,6 @@ def test_pairs_without_a_gold_label_are_counted_and_not_scored(
     assert json.loads((place / "report.json").read_text())["accuracy"]["total"] == 3
 
 
-def test_pairs_without_a_gold_label_are_predicted(
-    genpool: Command, place: Path, snli: Path, model: PairClassifier
-) -> None:
-    asked = ("predict", MODEL, snli, "--reader", "snli", "--split", "test", "-o", "labels.tsv")
-    said = genpool(*asked)
-    assert said == (0, "4 rows: labels.tsv\n", "")
-    found = read_predictions(place / "labels.tsv")
-    assert list(found.predicted) == predicted(model)
-    assert found.gold == (*LABELS[:3], None)
-    assert found.ids[3] == "test-3"
-
-
 def test_the_test_split_is_scored_unless_another_is_named(genpool: Command, snli: Path) -> None:
     asked = ("evaluate", MODEL, snli, "--reader", "snli")
     assert "of 3;" in genpool(*asked).out
@@ -96,12 +84,6 @@ def test_the_test_split_is_scored_unless_another_is_named(genpool: Command, snli
     said = genpool(*asked, "--split", "devel")
     assert said.code == 2
     assert "unknown split 'devel'. Did you mean 'dev'? Known: dev, train." in said.err
-
-
-def test_one_official_file_needs_no_split(genpool: Command, snli: Path) -> None:
-    said = genpool("evaluate", MODEL, snli / "snli_1.0_dev.jsonl", "--reader", "snli")
-    assert said.code == 0, said.err
-    assert "of 4;" in said.out
 
 
 def test_an_official_file_read_as_a_table_leads_to_its_reader(genpool: Command, snli: Path) -> None:
@@ -153,19 +135,6 @@ def test_a_saved_model_writes_the_submission_file_of_multinli(
     assert [row["gold_label"] for row in rows] == predicted(model)
     assert genpool(*asked, "test_matched.tsv").code == 0
     assert read_predictions(place / "test_matched.tsv").gold == (None,) * 4
-
-
-def test_a_data_set_of_several_splits_asks_for_one_and_lists_them(
-    genpool: Command, multinli: Path
-) -> None:
-    for command in (("evaluate",), ("predict", "-o", "labels.tsv")):
-        said = genpool(*command, MODEL, multinli, "--reader", "multinli")
-        assert said.code == 2
-        assert "train, dev_matched, dev_mismatched, test_matched; choose one" in said.err
-        assert "--split NAME" in said.err
-    said = genpool("evaluate", MODEL, multinli, "--reader", "multinli", "--split", "dev_matched")
-    assert said.code == 0, said.err
-    assert "fiction" in [line.split()[0] for line in said.out.splitlines() if line]
 
 
 def test_hidden_labels_cannot_be_scored(genpool: Command, multinli: Path) -> None:

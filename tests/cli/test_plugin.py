@@ -36,6 +36,9 @@ def test_a_pooling_of_the_user_is_trained_saved_and_encodes(genpool: Command, pl
             *("encode", "run/best", "sentences.txt", "-o", "v.npy", "--plugin", "my_pooling")
         )
         assert said.code == 0, said.err
+        words = "encode run/best sentences.txt -o shards --engine local --workers 2 --shard-rows 1"
+        said = genpool(*words.split(), "--plugin", "my_pooling")  # in processes of their own
+        assert said.code == 0 and said.out.startswith("shards: vectors of "), said.err
         encoder = SentenceEncoder.from_pretrained(place / "run" / "best")
         assert encoder.settings.pooling.name == "doubled"
         expected = encoder.encode(["A dog runs.", "", "An animal sleeps."])

@@ -93,29 +93,7 @@ def test_a_run_saves_the_columns_of_its_table(place: Path, genpool: Command) -> 
     assert "of 24;" in said.out
 
 
-def test_models_without_notes_of_columns_predict_as_before(genpool: Command, place: Path) -> None:
-    pairs = PairClassifier.from_pretrained(place / PAIR_MODEL)
-    assert "columns" not in pairs.notes
-    assert genpool("predict", PAIR_MODEL, "pairs.tsv", "-o", "labels.tsv").code == 0
-
-
 # --- Formats and empty rows ----------------------------------------------------------------------
-
-
-def test_an_encoding_is_named_or_guessed(
-    genpool: Command, place: Path, model: TextClassifier
-) -> None:
-    (place / "films.csv").write_bytes("stars;body\ngood;Ein schöner Film\n".encode("cp1252"))
-    said = genpool("predict", "films", "films.csv")
-    assert said.code == 2
-    assert "it may be cp1252" in said.err
-    assert "--encoding cp1252" in said.err
-    said = genpool("predict", "films", "films.csv", "--encoding", "cp1252")
-    assert said.code == 0, said.err
-    assert "Ein schöner Film" in said.out
-    assert genpool("evaluate", "films", "films.csv", "--encoding", "cp1252").code == 0
-    said = genpool("predict", "films", "films.csv", "--bad-rows", "skip")
-    assert "rows left out: 1 bad UTF-8\nline 2 is not UTF-8; it may be cp1252" in said.err
 
 
 def test_all_wrong_columns_are_told_at_once_before_the_model_is_loaded(

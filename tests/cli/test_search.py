@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
-from genpool.inference.quick_encoder import QuickEncoder
 from genpool.search import index_writer
 from genpool.search.index_card import ModelReference
 from tests.helpers.commands import Command
@@ -65,14 +64,6 @@ def test_queries_of_standard_input_are_answered_in_their_order(
         "1.0000\t0\tA dog runs.",
     ]
     assert said.err == "standard input, line 2: a query without words, no hits\n"
-
-
-def test_a_query_without_words_keeps_its_place_in_json(genpool: Command, place: Path) -> None:
-    said = genpool("search", "index", "-", "--json", stdin=b" \nA dog runs.\n")
-    assert said.code == 0, said.err
-    first, second = map(json.loads, said.out.splitlines())
-    assert first == {"query": " ", "hits": []}
-    assert second["hits"][0]["sentence"] == "A dog runs."
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
@@ -153,22 +144,6 @@ def test_a_mistake_is_told_and_leaves_nothing(
     assert said.err.startswith("error: ")
     assert message in said.err
     assert sorted(place.rglob("*")) == before
-
-
-def test_piped_queries_share_one_quick_encoder(
-    genpool: Command, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, initialize = [], QuickEncoder.__init__
-
-    def counted(self: QuickEncoder, *args, **options) -> None:
-        made.append(self)
-        initialize(self, *args, **options)
-
-    monkeypatch.setattr(QuickEncoder, "__init__", counted)
-    queries = "\n".join(f"A dog runs {number}" for number in range(200))  # three groups of 64, 8
-    said = genpool("search", "index", "-", "--top", 1, stdin=queries.encode())
-    assert said.code == 0, said.err
-    assert len(said.out.splitlines()) == 400 and len(made) == 1
 
 
 @pytest.mark.parametrize("output", ["mine/", "mine.npy"])

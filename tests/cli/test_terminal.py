@@ -142,15 +142,3 @@ def test_tables_are_aligned_for_people() -> None:
         "",
         "end",
     ]
-
-
-def test_no_cycles_are_searched_for_when_a_command_ends() -> None:
-    code = (
-        "import atexit, gc, sys\n"
-        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"  # the first runs last
-        "sys.argv = ['genpool', '--version']\n"
-        "from genpool.cli import main\n"
-        "main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "True"

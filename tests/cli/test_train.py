@@ -14,7 +14,6 @@ from tests.helpers.commands import Command
 from tests.helpers.training_runs import (
     RECIPE,
     SMALL_RULES,
-    metrics,
     reviews,
     scores,
     sets,
@@ -61,13 +60,6 @@ def test_quiet_says_nothing_but_the_result(genpool: Command, films: Path) -> Non
     assert said.out.startswith("dev accuracy:")
 
 
-def test_settings_can_be_changed_by_name(genpool: Command, films: Path) -> None:
-    changes = sets(["training.epochs=3", "pooling.name=scalar"])
-    assert genpool("train", "films.toml", "--data", "data", "--out", "run", *changes).code == 0
-    assert len(metrics(films / "run")) == 3
-    assert 'name = "scalar"' in (films / "run" / "config.toml").read_text()
-
-
 def test_bad_rows_can_be_skipped_and_are_counted(genpool: Command, films: Path) -> None:
     write_table(films / "data" / "train.tsv", [*reviews(16, 0), ("good", "")])
     arguments = ("train", "films.toml", "--data", "data", "--out", "run")
@@ -98,13 +90,6 @@ def test_select_trains_each_value_and_reports_the_choice(genpool: Command, films
         "pooling.heads=3",
         "selection.md",
     }
-
-
-@pytest.mark.slow
-def test_resume_of_a_run_that_never_began_begins_it(genpool: Command, films: Path) -> None:
-    said = genpool("train", "films.toml", "--data", "data", "--out", "run", "--resume")
-    assert said.code == 0
-    assert "no checkpoint yet, starting from the beginning" in said.err
 
 
 @pytest.mark.slow
@@ -191,17 +176,6 @@ def test_frozen_parts_are_those_of_the_start_model(
     said = genpool(*arguments, "--freeze", "all", "--out", "wrong")
     assert said.code == 2
     assert "unknown start.freeze 'all'" in said.err
-
-
-@pytest.mark.slow
-def test_scratch_is_the_recipe_with_new_weights_and_warns_of_few_rows(
-    genpool: Command, films: Path
-) -> None:
-    sizes = sets(["embedding.word_dim=6", "encoder.hidden_dim=4", "pooling.hidden_dim=3"])
-    said = genpool("train", "texts", "--data", "data", "--start", "scratch", *sizes, *QUICK)
-    assert said.code == 0, said.err
-    assert "warning: 16 training rows are few for new weights" in said.err
-    assert "--start embedded" in said.err
 
 
 def test_scores_are_learned_and_correlations_reported(

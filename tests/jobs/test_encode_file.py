@@ -16,8 +16,8 @@ import torch
 from genpool import SentenceEncoder
 from genpool.data.sentences import SentenceRow, column_reader, read_sentences
 from genpool.errors import DataError, InputError
-from genpool.inference.batching import WINDOW_BATCHES
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
+from genpool.inference.sentence_vectors import WINDOW_BATCHES
 from genpool.jobs.encode_file import EncodeOptions, encode_file
 
 #: of all lengths, an empty one among them, and one twice
@@ -170,19 +170,6 @@ def test_vectors_can_be_truncated(
     assert np.abs(np.load(out) - expected).max() < 1e-6
 
 
-@pytest.mark.parametrize("given", [0, 10**6, "5", 2.0, True])
-def test_an_impossible_truncate_dim_is_refused(
-    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, given
-) -> None:
-    with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
-        encode_file(
-            sentence_encoder, sentences, tmp_path / "v.npy", EncodeOptions(truncate_dim=given)
-        )
-    with pytest.raises(InputError, match=f"truncate_dim is {given!r}; expected 1 to"):
-        sentence_encoder.encode("a dog", truncate_dim=given)
-    assert not (tmp_path / "v.npy").exists()
-
-
 def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes, encoding: str = "utf-8") -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding=encoding))
 
@@ -217,16 +204,6 @@ def test_a_table_is_not_encoded_line_by_line(
     table.write_bytes(b"")
     with pytest.raises(InputError, match="say which column holds the sentences: --column"):
         encode_file(sentence_encoder, table, tmp_path / "out.npy")
-
-
-def test_the_total_of_a_file_is_known_before_it_is_encoded(
-    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, capsys
-) -> None:
-    (tmp_path / "rows.csv").write_text('text,n\n"two\nlines",1\ndog,2\n')
-    encode_file(sentence_encoder, sentences, tmp_path / "v.npy")
-    assert "encoding: 6/6" in capsys.readouterr().err
-    encode_file(sentence_encoder, column_reader(tmp_path / "rows.csv", "text"), tmp_path / "v.npy")
-    assert "encoding: 2/2" in capsys.readouterr().err
 
 
 def with_nan_for(word: str, encoder: SentenceEncoder) -> SentenceEncoder:

@@ -11,12 +11,11 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
-from genpool.config import TextSettings
 from genpool.data import TableReader
-from genpool.errors import DataError, InputError
+from genpool.errors import DataError
 from genpool.evaluation import read_predictions
 from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
-from genpool.jobs.tables import load_classifier, predict_table
+from genpool.jobs.tables import predict_table
 
 WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two")
 PAIRS = [
@@ -81,54 +80,6 @@ def test_rows_without_a_gold_label_are_counted_and_not_scored(
     assert list(table.predictions.predicted) == right
 
 
-def test_a_reader_may_be_given_and_then_knows_what_it_left_out(
-    text_classifier: TextClassifier, sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    rows = [("neutral", "a dog"), ("neutral", ""), ("entailment", "the man")]
-    table = write(tmp_path / "texts.tsv", rows, "label text")
-    reader = TableReader(table, labelled=False, bad_rows="skip")
-    found = predict_table(text_classifier, reader).predictions
-    assert found.ids == ("0", "2")
-    assert reader.skipped == {"empty side": 1}
-    with pytest.raises(InputError, match="has its options already; pass tokenized"):
-        evaluate_probe(sentence_encoder, reader, tokenized=True)
-
-
-def test_accuracy_is_per_class_and_per_genre(
-    pair_classifier: PairClassifier, tmp_path: Path
-) -> None:
-    sides = [(first, second) for _, first, second in PAIRS]
-    right = pair_classifier.predict(sides)
-    wrong = next(label for label in pair_classifier.labels if label != right[2])
-    rows = [
-        (right[0], *sides[0], "news"),
-        (right[1], *sides[1], "fiction"),
-        (wrong, *sides[2], "news"),
-    ]
-    table = write(tmp_path / "pairs.tsv", rows, "label premise hypothesis genre")
-    report = predict_table(pair_classifier, table).report()
-    assert (report.correct, report.total) == (2, 3)
-    assert [(score.genre, score.correct, score.total) for score in report.genres] == [
-        ("fiction", 1, 1),
-        ("news", 1, 2),
-    ]
-    assert report.labels == pair_classifier.labels
-
-
-def test_the_report_says_how_sure_the_model_is_of_the_rows_with_a_label(
-    pair_classifier: PairClassifier, tmp_path: Path
-) -> None:
-    sides = [(first, second) for _, first, second in PAIRS]
-    right = pair_classifier.predict(sides)
-    rows = [(right[0], *sides[0]), ("", *sides[1]), (right[2], *sides[2])]
-    table = write(tmp_path / "pairs.tsv", rows, "label premise hypothesis")
-    report = predict_table(pair_classifier, table).report()
-    sure = pair_classifier.predict_proba(sides).max(axis=1)[[0, 2]]
-    assert report.mean_confidence == pytest.approx(sure.mean(), abs=1e-6)
-    # All rows are right: the distance of each is what it lacks to 1.
-    assert report.calibration_error == pytest.approx(1 - sure.mean(), abs=1e-6)
-
-
 def test_columns_are_chosen_by_name(text_classifier: TextClassifier, tmp_path: Path) -> None:
     table = write(tmp_path / "t.tsv", [("a dog", "x"), ("the man", "y")], "body note")
     with pytest.raises(DataError, match="no column of text"):
@@ -146,15 +97,6 @@ def test_tokenised_text_is_split_at_spaces_only(
     expected = text_classifier.predict_tokenized([[["dog.", "the-man"]]])
     assert np.abs(np.array(tokenized) - expected).max() < 1e-7
     assert np.abs(np.array(plain) - expected).max() > 1e-5
-
-
-def test_a_maximum_length_holds_for_tokenised_text_too(make_encoder, tmp_path: Path) -> None:
-    encoder = make_encoder(text=TextSettings(max_length=2))
-    model = TextClassifier(encoder, ("x", "y")).eval()
-    rows = [("a dog runs not red",), ("a dog",)]
-    table = write(tmp_path / "t.tsv", rows, "text")
-    first, second = predict_table(model, table, tokenized=True).predictions.probabilities
-    assert first == pytest.approx(second, abs=1e-7)
 
 
 def test_a_table_of_another_number_of_sentences_is_told(
@@ -195,17 +137,6 @@ def test_the_texts_of_pairs_are_kept_side_by_side(
     found.write(tmp_path / "labels.jsonl")
     read = TableReader(tmp_path / "labels.jsonl", first="first", second="second", label="predicted")
     assert [row.label for row in read.read("all")] == list(found.predictions.predicted)
-
-
-def test_columns_that_are_not_named_are_those_of_training(
-    text_classifier: TextClassifier, tmp_path: Path
-) -> None:
-    table = write(tmp_path / "t.tsv", [("neutral", "a dog", "the man")], "grade text body")
-    text_classifier.notes = {"columns": {"label": "grade", "first": "body"}}
-    found = predict_table(text_classifier, table)
-    assert found.texts == {"text": ["the man"]}
-    assert found.predictions.gold == ("neutral",)
-    assert predict_table(text_classifier, table, first="text").texts == {"text": ["a dog"]}
 
 
 # --- Loading -------------------------------------------------------------------------------------
@@ -266,20 +197,6 @@ def test_a_table_without_scores_cannot_be_correlated(
 ) -> None:
     with pytest.raises(DataError, match=r"no row has a score.*--score"):
         predict_table(score_model, pairs).score_report()
-
-
-def test_an_encoder_is_loaded_from_a_classifier_too(
-    pair_classifier: PairClassifier, sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    pair_classifier.save_pretrained(tmp_path / "classifier")
-    sentence_encoder.save_pretrained(tmp_path / "encoder")
-    for path, model in (
-        ("classifier", pair_classifier.encoder),
-        ("encoder", sentence_encoder),
-    ):
-        loaded = SentenceEncoder.from_pretrained(tmp_path / path)
-        assert np.array_equal(loaded.encode(["a dog"]), model.encode(["a dog"]))
-    assert isinstance(load_classifier(tmp_path / "classifier"), PairClassifier)
 
 
 # --- Similarity ----------------------------------------------------------------------------------

@@ -15,11 +15,9 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.disk.arrays import map_array
-from genpool.errors import DataError, FolderError, InputError
-from genpool.jobs.encode_file import EncodeOptions, encode_file
+from genpool.errors import FolderError, InputError
 from genpool.search import (
     IndexCard,
-    ModelReference,
     SearchIndex,
     is_folder_name,
     search,
@@ -67,47 +65,7 @@ def test_a_folder_is_a_name_without_a_suffix_or_with_a_slash() -> None:
     assert not any(map(is_folder_name, files))
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_encode_file_writes_an_index(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, normalize: bool
-) -> None:
-    lines = ["a dog runs .", "", "the man sleeps", "two red dogs"]
-    (tmp_path / "lines.txt").write_text("\n".join(lines))
-    out = f"{tmp_path}/my.index/"
-    model = tmp_path / "model"
-    options = EncodeOptions(normalize=normalize, show_progress=False, model_path=model)
-    count = encode_file(sentence_encoder, tmp_path / "lines.txt", out, options)
-    index = SearchIndex.open(out)
-    assert count == len(index) == 4
-    assert index.card.normalized is normalize
-    assert index.card.model == ModelReference.of(sentence_encoder, model)
-    assert index.card.model.path == str(model)
-    index.require_model(sentence_encoder)
-    for hits, line in zip(
-        index.search(sentence_encoder.encode(lines[2:]), 1), lines[2:], strict=True
-    ):
-        assert hits[0].sentence == line
-        assert hits[0].score == pytest.approx(1, abs=1e-6)
-
-
 # --- nothing half there --------------------------------------------------------------------------
-
-
-def test_an_error_on_the_way_leaves_the_old_index_or_nothing(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    bad = tmp_path / "latin.txt"
-    bad.write_bytes(b"a dog\n" * 100 + b"caf\xe9\n")
-    out = tmp_path / "index"
-    for _ in range(2):
-        before = files_of(out) if out.exists() else None
-        with pytest.raises(DataError, match="line 101"):
-            encode_file(
-                sentence_encoder, bad, out, EncodeOptions(batch_size=1, show_progress=False)
-            )
-        assert (files_of(out) if out.exists() else None) == before
-        assert {path.name for path in tmp_path.iterdir()} <= {"latin.txt", "index"}
-        write_index(out, random_vectors(3, 4))
 
 
 def test_an_index_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:

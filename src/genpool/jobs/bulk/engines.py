@@ -22,7 +22,7 @@ from genpool.errors import GenpoolError, InputError
 from genpool.inference.workers import following_parent, model_folder
 from genpool.jobs.bulk.inputs import Shard
 from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 
 #: times that a worker may die over the same shard
 MAX_DEATHS = 5
@@ -62,21 +62,16 @@ class LocalEngine:
     def __call__(
         self, encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
     ) -> Iterator[Outcome]:
-        if self.workers == 1:
-            return _run_here(encoder, settings, shards)
-        return _run_processes(encoder, settings, shards, self.workers)
-
-
-def _run_here(
-    encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
-) -> Iterator[Outcome]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in all workers: the same bytes
-    try:
-        for shard in shards:
-            yield encode_shard(encoder, shard, settings)
-    finally:
-        torch.set_num_threads(threads)
+        if self.workers > 1:
+            yield from _run_processes(encoder, settings, shards, self.workers)
+            return
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # as in all workers: the same bytes
+        try:
+            for shard in shards:
+                yield encode_shard(encoder, shard, settings)
+        finally:
+            torch.set_num_threads(threads)
 
 
 def _run_processes(
@@ -88,6 +83,8 @@ def _run_processes(
     with ExitStack() as resources:
         folder = resources.enter_context(model_folder())
         encoder.save_pretrained(folder)
+        # With a class, a process receives the module that registers it: a plugin is loaded.
+        parts = type(encoder.encoder), type(encoder.pooling)
         receiver, sender = context.Pipe(duplex=False)
         resources.callback(receiver.close)
         pools: list[ProcessPoolExecutor] = []
@@ -97,7 +94,7 @@ def _run_processes(
                 1,
                 mp_context=context,
                 initializer=_start_worker,
-                initargs=(str(folder), settings, receiver),
+                initargs=(str(folder), settings, receiver, parts),
             )
 
         def submit(worker: int, shard: Shard) -> None:
@@ -140,7 +137,9 @@ def use_one_thread() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
-def _start_worker(folder: str, settings: ShardSettings, receiver: Connection) -> None:
+def _start_worker(
+    folder: str, settings: ShardSettings, receiver: Connection, parts: tuple[type, type]
+) -> None:
     global _encoder, _settings
     use_one_thread()
     with following_parent(receiver, folder):
