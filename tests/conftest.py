@@ -11,7 +11,6 @@ import torch
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import (
-    ClassifierSettings,
     EmbeddingSettings,
     ModelSettings,
     Part,
@@ -21,6 +20,7 @@ from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from tests.helpers.small_models import (
     LABELS,
     SMALL_ENCODERS,
+    SMALL_MLP,
     SMALL_POOLINGS,
     WORDS,
     MakeEncoder,
@@ -96,7 +96,7 @@ def make_settings() -> MakeSettings:
             ),
             encoder=part(encoder, SMALL_ENCODERS),
             pooling=part(pooling, SMALL_POOLINGS),
-            classifier=ClassifierSettings(hidden_dim=5),
+            classifier=SMALL_MLP,
         )
         return replace(settings, **sections)
 
@@ -120,7 +120,7 @@ def make_encoder(make_text: MakeText, make_settings: MakeSettings) -> MakeEncode
             sentence_ends=settings.text.sentence_ends,
             max_length=settings.text.max_length,
         )
-        return lively(SentenceEncoder(text, settings), seed).eval()
+        return lively(SentenceEncoder.from_settings(text, settings), seed).eval()
 
     return make
 
@@ -139,10 +139,10 @@ def sentence_encoder(make_encoder: MakeEncoder) -> SentenceEncoder:
 @pytest.fixture
 def text_classifier(make_encoder: MakeEncoder) -> TextClassifier:
     """Labels: entailment, neutral, contradiction."""
-    return lively(TextClassifier(make_encoder(), LABELS), seed=1).eval()
+    return lively(TextClassifier.from_encoder(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()
 
 
 @pytest.fixture
 def pair_classifier(make_encoder: MakeEncoder) -> PairClassifier:
     """Labels: entailment, neutral, contradiction."""
-    return lively(PairClassifier(make_encoder(), LABELS), seed=1).eval()
+    return lively(PairClassifier.from_encoder(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import tomllib
 from dataclasses import FrozenInstanceError, dataclass, field
@@ -17,14 +18,15 @@ from genpool.config import (
     Part,
     PartKind,
     TextSettings,
-    fill_defaults,
     from_dict,
     module_kind,
     to_dict,
 )
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, GenpoolError
+from genpool.model.parts import build_module
 from genpool.pooling import POOLINGS
+from genpool.registry import Registry
 from genpool.saving.saved_model import PARTS
 
 
@@ -76,7 +78,6 @@ def test_a_part_is_its_name_and_its_options_side_by_side() -> None:
         "sentence_ends": True,
         "max_length": 40,
         "lower_case_fallback": False,
-        "parser": None,
         "folding": False,
     }
 
@@ -293,34 +294,27 @@ def test_every_part_can_be_selected_by_its_name_alone(section: str, name: str) -
     assert getattr(read({section: {"name": name}}), section) == Part(name)
 
 
-@pytest.mark.parametrize(
-    ("section", "name", "classes"),
-    [
-        *(("encoder", name, ENCODERS) for name in ENCODERS),
-        *(("pooling", name, POOLINGS) for name in POOLINGS),
-    ],
-)
-def test_a_part_with_its_defaults_can_be_read_again_and_stays_the_same(
-    section, name, classes
-) -> None:
-    filled = fill_defaults(section, Part(name), classes)
-    assert "input_dim" not in filled.options
-    assert fill_defaults(section, filled, classes) == filled
-    assert getattr(read({section: {"name": name, **filled.options}}), section) == filled
+@pytest.mark.parametrize("classes", [ENCODERS, POOLINGS], ids=["encoders", "poolings"])
+def test_a_module_remembers_its_options_with_their_defaults(classes: Registry[Any]) -> None:
+    for name in classes:
+        module = build_module(classes, Part(name), 4)
+        assert "input_dim" not in module.options
+        part = Part(name, module.options)
+        assert getattr(read({classes.kind: {"name": name, **module.options}}), classes.kind) == part
+        assert build_module(classes, part, 4).options == module.options
+        assert copy.deepcopy(module).options == module.options
 
 
 def test_defaults_are_filled_in_and_the_selected_options_kept() -> None:
-    selected = Part("stacked-bilstm", {"layers": 2})
-    expected = {"hidden_dim": 300, "layers": 2, "shortcut": "direction"}
-    assert fill_defaults("encoder", selected, ENCODERS) == Part("stacked-bilstm", expected)
-    assert selected.options == {"layers": 2}
+    module = build_module(ENCODERS, Part("stacked-bilstm", {"layers": 2, "hidden_dim": 3}), 4)
+    assert module.options == {"hidden_dim": 3, "layers": 2, "shortcut": "direction"}
 
 
-def test_filling_in_an_unknown_part_or_option_is_refused() -> None:
+def test_an_unknown_part_or_option_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"unknown encoder 'gruu'\. Did you mean 'gru'"):
-        fill_defaults("encoder", Part("gruu"), ENCODERS)
+        build_module(ENCODERS, Part("gruu"), 4)
     with pytest.raises(ConfigError) as caught:
-        fill_defaults("encoder", Part("gru", {"layer": 1, "input_dim": 5}), ENCODERS)
+        build_module(ENCODERS, Part("gru", {"layer": 1, "input_dim": 5}), 4)
     assert len(caught.value.problems) == 2
 
 

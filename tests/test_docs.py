@@ -98,10 +98,11 @@ def test_every_setting_is_in_the_reference(site: Path) -> None:
 def test_every_public_name_of_the_package_is_in_the_reference(site: Path) -> None:
     import genpool
     from genpool import encoder, pooling
+    from genpool.reproduction import encoders
 
     pages = (site / "reference").glob("*/index.html")
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    names = [*genpool.__all__, *pooling.__all__, *encoder.__all__]
+    names = [*genpool.__all__, *pooling.__all__, *encoder.__all__, *encoders.__all__]
     elsewhere = {"GenpoolError", "__version__", "pooling", "penalties", "POOLINGS", "ENCODERS"}
     headings = set(re.findall(r'id="genpool\.[\w.]*?(\w+)"', text))
     assert not [name for name in names if name not in elsewhere and name not in headings]

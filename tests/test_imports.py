@@ -28,8 +28,7 @@ LAYERS = [
     {"config"},
     {"saving"},
     {"inference"},
-    {"sentence_encoder"},
-    {"model", "quick"},
+    {"model"},
     {"__init__"},
     {"data"},
     {"evaluation"},
@@ -44,9 +43,10 @@ LAYERS = [
     {"cli"},
     {"__main__"},
 ]
-#: imports that point up, inside a function, each with its reason
+#: imports that point up, inside a function or for types only, each with its reason
 UPWARD = {
-    ("sentence_encoder", "model"): "the encoder of a classifier's folder",
+    ("inference", "model"): "types: the quick form and the workers are made of a SentenceEncoder",
+    ("model", "training"): "`fit`, which trains a classifier",
 }
 HEIGHT = {unit: height for height, units in enumerate(LAYERS) for unit in units}
 

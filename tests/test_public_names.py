@@ -93,7 +93,7 @@ def test_penalties_and_encoders_have_their_frozen_names() -> None:
 def test_every_model_loads_and_saves_by_path(
     kind: type[SentenceEncoder | TextClassifier | PairClassifier],
 ) -> None:
-    assert arguments(kind.from_pretrained) == {"path": None, "mmap": False}
+    assert arguments(kind.from_pretrained) == {"path": None, "mmap": False, "plugins": ()}
     mmap = inspect.signature(kind.from_pretrained).parameters["mmap"]
     assert mmap.kind is inspect.Parameter.KEYWORD_ONLY
     assert arguments(kind.save_pretrained) == {"path": ..., "int8": False, "int4_tables": False}

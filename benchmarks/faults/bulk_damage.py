@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 
 from benchmarks.faults.bulk_kills import Faults, Job, environment
 from genpool.jobs.bulk.shard import read_metadata
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 from tests.helpers.bulk_runs import problems, read_ids, sentence
 
 FILES, ROWS = 100, 20

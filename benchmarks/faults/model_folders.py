@@ -88,7 +88,7 @@ def make_folders(place: Path) -> list[Path]:
             Characters.build(WORDS),
             max_length=30 if number % 2 else None,
         )
-        encoder_model = SentenceEncoder(text, settings)
+        encoder_model = SentenceEncoder.from_settings(text, settings)
         model: SentenceEncoder | PairClassifier = encoder_model
         if number % 2 == 0:
             model = PairClassifier(encoder_model, LABELS)

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.faults.cases import Problem, Tally, count_argument, main, run_cases
 from genpool import SentenceEncoder
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.text import WordTokenizer
 
 COUNT, SEED = 100_000, 0

@@ -161,7 +161,7 @@ def widen(
         ),
     )
     text = widened_text(encoder, words, settings)
-    wider = SentenceEncoder(text, settings)
+    wider = SentenceEncoder.from_settings(text, settings)
     state = {
         name: tensor
         for name, tensor in encoder.state_dict().items()

@@ -15,7 +15,7 @@ def with_word_table(
 ) -> SentenceEncoder:
     """Returns the encoder with these words, whose vectors are the rows of a table (words, dim)."""
     text = encoder.text
-    changed = SentenceEncoder(
+    changed = SentenceEncoder.from_settings(
         TextPipeline(
             text.tokenizer,
             Vocabulary(list(words), folding=text.vocabulary.folding),

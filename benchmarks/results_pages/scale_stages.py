@@ -23,7 +23,7 @@ from benchmarks.speed.sentences import make_sentences
 from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.inference import QuickEncoder
-from genpool.inference.batching import map_by_length
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.jobs.bulk.inputs import VECTOR_TYPES, BulkOptions, InputFile, plan_file
 from genpool.jobs.bulk.shard import Row, ShardSettings, read_rows, shard_writer, write_rows
 

@@ -109,7 +109,9 @@ def make_system(name: str, text: TextPipeline, overrides: Sequence[str] = ()) ->
         cell = Plan("paper", Ledger(Path(folder) / "cells.jsonl")).cell("snli", name, overrides, 0)
     settings = read_settings(recipe_text(cell.recipe), cell.overrides)
     torch.manual_seed(0)
-    model = PairClassifier(SentenceEncoder(text, settings.model), ("yes", "maybe", "no")).train()
+    model = PairClassifier(
+        SentenceEncoder.from_settings(text, settings.model), ("yes", "maybe", "no")
+    ).train()
     encoder = model.encoder.encoder
     encoder.set_epoch(settings.training.epochs)  # the phase in which an encoder samples
     return model

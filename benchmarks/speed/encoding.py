@@ -13,7 +13,7 @@ from benchmarks.speed.others import minilm, st_lstm
 from benchmarks.speed.sentences import make_sentences
 from benchmarks.speed.textbook import TextbookModel, sides_of
 from genpool import PairClassifier, SentenceEncoder
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.recipes import recipe_text
 from genpool.tensors.threads import map_threaded
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
@@ -87,7 +87,9 @@ def character_classifier() -> PairClassifier:
     )
     torch.manual_seed(0)
     settings = read_settings(recipe_text("snli-small")).model
-    return PairClassifier(SentenceEncoder(text, settings), ["yes", "no", "open"]).eval()
+    return PairClassifier(
+        SentenceEncoder.from_settings(text, settings), ["yes", "no", "open"]
+    ).eval()
 
 
 def encode_textbook(rounds: int) -> list[Row]:

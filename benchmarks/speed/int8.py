@@ -11,7 +11,7 @@ from benchmarks.data import has_data
 from benchmarks.speed.harness import Row, interleaved, ratios
 from benchmarks.speed.sentences import SNLI_TEST, make_sentences, snli_test
 from genpool import PairClassifier
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.inference.workers import WorkerPool
 
 SENTENCES = 4096

@@ -71,7 +71,10 @@ def make_model(size: Size, dropout: float = 0.5) -> Classifier:
     )
     torch.manual_seed(0)
     cls = PairClassifier if size.sides == 2 else TextClassifier
-    return cls(SentenceEncoder(text, settings), [str(number) for number in range(size.classes)])
+    return cls(
+        SentenceEncoder.from_settings(text, settings),
+        [str(number) for number in range(size.classes)],
+    )
 
 
 def make_sentences(

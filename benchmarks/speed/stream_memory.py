@@ -18,7 +18,7 @@ import torch
 from benchmarks.speed.harness import Row, ratios
 from benchmarks.speed.memory import status_mb
 from genpool import SentenceEncoder
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 
 FEW, MANY = 20_000, 100_000
 TEXT_CHARACTERS = 200

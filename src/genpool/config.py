@@ -170,34 +170,6 @@ def to_dict(settings: Any) -> dict[str, Any]:
     return result
 
 
-def fill_defaults(section: str, part: Part, classes: Mapping[str, type]) -> Part:
-    """Returns the part with every option of its class, defaults included.
-
-    This is what is saved: a folder keeps its meaning when the default of a class changes.
-
-    Args:
-        section: the section of the settings, for messages: "encoder".
-        part: the part as the settings have it.
-        classes: the classes that the section may select from, by name.
-
-    Raises:
-        ConfigError: the class or one of the options does not exist.
-    """
-    if part.name not in classes:
-        raise ConfigError(unknown_name(section, part.name, classes))
-    parameters = inspect.signature(classes[part.name]).parameters
-    known = list(parameters)[1:]
-    if unknown := [key for key in part.options if key not in known]:
-        title = f"option of {section} {part.name!r}"
-        raise ConfigError([unknown_name(title, key, known) for key in unknown])
-    defaults = {
-        name: parameter.default
-        for name, parameter in parameters.items()
-        if parameter.default is not inspect.Parameter.empty
-    }
-    return Part(part.name, {**defaults, **part.options})
-
-
 @dataclass(frozen=True)
 class PartKind:
     """What a section that is a Part may contain.
@@ -297,7 +269,7 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
         for key, value in options.items():
             if key not in known:
                 problems.append(unknown_name(f"option of {section} {name!r}", key, known))
-            elif problem := _mismatch(f"{section}.{key}", value, hints[key], {}):
+            elif problem := _mismatch(f"{section}.{key}", value, hints.get(key, Any), {}):
                 problems.append(problem)
         return problems or _construction_problems(section, classes[name], options)
 
@@ -337,6 +309,8 @@ def _mismatch(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> st
 
 
 def _fits(value: Any, hint: Any) -> bool:
+    if hint is Any:  # an argument of a user's class that has no type
+        return True
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, option) for option in arguments)

@@ -11,6 +11,8 @@ folder says which plugin it needs, and is never a reason to import one.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -21,6 +23,44 @@ from genpool.errors import ConfigError, unknown_name
 
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type[Any])
+
+
+class Configured:
+    """Base class that remembers the arguments of the constructor.
+
+    Settings and saved folders contain them, so they are numbers, strings, booleans, None, or lists
+    of these. The first argument, such as `input_dim`, is left out: the rest of a model decides it.
+
+    Attributes:
+        options: the arguments by name, with their defaults, without the first.
+    """
+
+    options: dict[str, Any]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "__init__" in cls.__dict__:
+            setattr(cls, "__init__", _remembering(cls.__dict__["__init__"]))  # noqa: B010
+
+
+def _remembering(init: Callable[..., None]) -> Callable[..., None]:
+    """Returns a constructor that remembers its arguments before it runs."""
+    signature = inspect.signature(init)
+
+    @functools.wraps(init)
+    def remember(self: Any, *args: Any, **arguments: Any) -> None:
+        # Only the outermost constructor: those of base classes have other arguments.
+        if "options" not in self.__dict__:
+            try:
+                bound = signature.bind(self, *args, **arguments)
+            except TypeError:
+                init(self, *args, **arguments)  # raises the usual message
+                return
+            bound.apply_defaults()
+            object.__setattr__(self, "options", dict(list(bound.arguments.items())[2:]))
+        init(self, *args, **arguments)
+
+    return remember
 
 
 class Registry(dict[str, type[T]], Generic[T]):
@@ -97,14 +137,31 @@ class Registry(dict[str, type[T]], Generic[T]):
             raise ConfigError(self.unknown(name, plugins))
         return self[name]
 
+    def name_of(self, module: T) -> str:
+        """Returns the name that the class of a module is registered by.
+
+        Raises:
+            ConfigError: it is not registered; the message says how to do it.
+        """
+        cls = type(module)
+        for name, other in self.items():
+            if other is cls:
+                return name
+        raise ConfigError(
+            f"the {self.kind} {cls.__module__}.{cls.__qualname__} has no name, which settings and "
+            f'saved folders need: genpool.{self.kind}.register("NAME", {cls.__name__}).'
+        )
+
     def unknown(self, name: object, plugins: Iterable[str] = ()) -> str:
         """Returns the message for a name that is not registered."""
         message = unknown_name(self.kind, name, self)
         missing = [plugin for plugin in plugins if plugin not in sys.modules]
         if missing:
             message += (
-                f" It may be registered by the plugin {', '.join(missing)}, which is not imported: "
-                f"import {missing[0]} before, or name it on the command line: --plugin {missing[0]}"
+                f" It may be registered by the plugin {', '.join(missing)}, which is not imported. "
+                f"If you trust it: import {missing[0]} before, load the model with "
+                f'from_pretrained(path, plugins=["{missing[0]}"]), or on the command line: '
+                f"--plugin {missing[0]}"
             )
         elif listed := list(plugins):
             message += f" The plugin {', '.join(listed)} is imported and does not register it."

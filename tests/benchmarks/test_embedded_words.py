@@ -28,7 +28,7 @@ def encoder() -> SentenceEncoder:
         encoder=Part("bilstm", {"hidden_dim": 2, "layers": 1}),
         pooling=Part("mean"),
     )
-    return SentenceEncoder(text, settings)
+    return SentenceEncoder.from_settings(text, settings)
 
 
 def test_the_share_of_words_without_an_entry(encoder: SentenceEncoder) -> None:

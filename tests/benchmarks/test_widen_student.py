@@ -54,7 +54,7 @@ def test_known_words_keep_their_vectors(tmp_path: Path, monkeypatch: pytest.Monk
         pooling=Part("generalized", {"heads": 2}),
     )
     torch.manual_seed(0)
-    encoder = SentenceEncoder(text, settings).eval()
+    encoder = SentenceEncoder.from_settings(text, settings).eval()
     for parameter in encoder.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     words = [*known, "wug", "tove"]

@@ -13,9 +13,9 @@ from scipy.special import softmax
 
 from genpool import PairClassifier, TextClassifier
 from genpool.classifier import fit_temperature
-from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
 from genpool.errors import InputError
 from genpool.model import load_model
+from genpool.model.classifier import SCORE_TASK, TASK_NOTE
 from genpool.tensors.fast import fast_paths
 
 WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two")

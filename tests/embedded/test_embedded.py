@@ -14,7 +14,7 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.embedded import embedded_folder
 from genpool.errors import FolderError, InputError
 from genpool.evaluation import similarity_report
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.jobs.evaluate import evaluate_similarity
 from genpool.jobs.tables import predict_table
 from genpool.model import load_model

@@ -10,7 +10,7 @@ from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, ModelSettings, Part, ngrams_of
 from genpool.embedding import NgramTable, TokenEmbedding
 from genpool.errors import ConfigError, InputError
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.vocabulary import SPECIAL_WORDS, CharacterNgrams
 
@@ -93,7 +93,7 @@ def settings() -> ModelSettings:
 
 def test_different_unknown_words_differ_in_every_form_of_the_model(tmp_path) -> None:
     torch.manual_seed(0)
-    model = SentenceEncoder(TEXT, settings()).eval()
+    model = SentenceEncoder.from_settings(TEXT, settings()).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter)
     sentences = ["dog wug runs", "dog blicket runs", "wug", "", "DOG wüg runs"]
@@ -111,5 +111,5 @@ def test_different_unknown_words_differ_in_every_form_of_the_model(tmp_path) -> 
 def test_text_and_settings_must_agree() -> None:
     without = TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""))
     with pytest.raises(ConfigError, match=r"ngram_buckets is 40, but the text pipeline has 0"):
-        SentenceEncoder(without, settings())
+        SentenceEncoder.from_settings(without, settings())
     assert ngrams_of(EmbeddingSettings()) is None

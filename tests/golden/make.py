@@ -1,4 +1,4 @@
-"""Creates the golden folders: `python tests/golden/make.py FORMAT_VERSION`, 1 or 3.
+"""Creates the golden folders: `python tests/golden/make.py`.
 
 They are created once for each format version, committed, and never created again: later versions
 of genpool must load them and return the values in the files beside them. All words are invented.
@@ -21,7 +21,7 @@ from genpool.config import (
     Part,
     TextSettings,
 )
-from genpool.saving.storage import FORMAT_VERSION, INT4_VERSION
+from genpool.saving.storage import FORMAT_VERSION
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.vocabulary import CharacterNgrams
 
@@ -70,7 +70,7 @@ def make_encoder(name: str) -> None:
         encoder=Part("stacked-bilstm", {"hidden_dim": 3, "layers": 2}),
         pooling=Part("generalized", {"heads": 2}),
     )
-    model = SentenceEncoder(text(settings.text), settings)
+    model = SentenceEncoder.from_settings(text(settings.text), settings)
     with_short_weights(model, 1)
     model.notes = {"title": "A golden encoder", "seed": 1}
     model.save_pretrained(HERE / name)
@@ -93,7 +93,7 @@ def make_pair_classifier(name: str) -> None:
         classifier=ClassifierSettings(hidden_dim=4),
     )
     labels = ["entailment", "neutral", "contradiction"]
-    model = PairClassifier(SentenceEncoder(text(settings.text), settings), labels)
+    model = PairClassifier.from_settings(text(settings.text), settings, labels)
     with_short_weights(model, 103)
     model.notes = {"title": "A golden pair classifier", "seed": 103}
     model.save_pretrained(HERE / name)
@@ -124,7 +124,7 @@ def make_int4_encoder(name: str) -> None:
         CharacterNgrams(24, (3, 4)),
         max_length=settings.text.max_length,
     )
-    model = SentenceEncoder(pipeline, settings)
+    model = SentenceEncoder.from_settings(pipeline, settings)
     with_short_weights(model, 7)
     model.notes = {"title": "A golden encoder in 4 bits", "seed": 7}
     model.save_pretrained(HERE / name, int4_tables=True)
@@ -142,19 +142,15 @@ def make_int4_encoder(name: str) -> None:
 
 
 def main() -> None:
-    if sys.argv[1:] == [str(INT4_VERSION)]:
-        name = f"v{INT4_VERSION}-encoder"
-        if (HERE / name).exists():
-            sys.exit(f"{name} exists already and must not change")
-        make_int4_encoder(name)
-        return
-    if sys.argv[1:] != [str(FORMAT_VERSION)]:
-        sys.exit(f"expected a format version of this genpool: {FORMAT_VERSION} or {INT4_VERSION}")
-    names = [f"v{FORMAT_VERSION}-{kind}" for kind in ("encoder", "pair-classifier")]
-    if there := [name for name in names if (HERE / name).exists()]:
-        sys.exit(f"{', '.join(there)} exist already and must not change")
-    make_encoder(names[0])
-    make_pair_classifier(names[1])
+    makers = {
+        f"v{FORMAT_VERSION}-encoder": make_encoder,
+        f"v{FORMAT_VERSION}-encoder-int4": make_int4_encoder,
+        f"v{FORMAT_VERSION}-pair-classifier": make_pair_classifier,
+    }
+    if existing := [name for name in makers if (HERE / name).exists()]:
+        sys.exit(f"{', '.join(existing)} exist already and must not change")
+    for name, make in makers.items():
+        make(name)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as parquet
 
 from genpool.jobs.bulk.manifest import MANIFEST
-from genpool.saving.checksums import file_checksum
+from genpool.saving.weights_file import file_checksum
 from tests.helpers.small_models import WORDS
 
 

@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from genpool.inference.explanation import Explanation, LabelExplanation
-from genpool.inference.influence import LeaveOneOut
+from genpool.inference.explanation import Explanation, LabelExplanation, LeaveOneOut
 from genpool.text import Token
 
 

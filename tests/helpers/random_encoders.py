@@ -38,7 +38,7 @@ def model(encoder: str, pooling: str = "generalized", ends: bool = False, layers
         pooling=Part(pooling),
     )
     torch.manual_seed(1)
-    made = SentenceEncoder(text, settings)
+    made = SentenceEncoder.from_settings(text, settings)
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     return made

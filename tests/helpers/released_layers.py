@@ -35,7 +35,7 @@ def released_encoder(make_encoder: MakeEncoder, pooling: str = "generalized") ->
     encoder.text.vocabulary = copy.copy(encoder.text.vocabulary)
     encoder.text.vocabulary.lower_case_fallback = False
     # A new model, so that its settings say what its text does.
-    model = SentenceEncoder(encoder.text, encoder.settings)
+    model = SentenceEncoder.from_settings(encoder.text, encoder.settings)
     model.load_state_dict(encoder.state_dict())
     return model.eval()
 
@@ -43,7 +43,7 @@ def released_encoder(make_encoder: MakeEncoder, pooling: str = "generalized") ->
 def with_halved_embedding(model: SentenceEncoder) -> SentenceEncoder:
     """The same function of a sentence, without scaling at inference."""
     embedding = replace(model.settings.embedding, dropout_scaling="inverted")
-    equal = SentenceEncoder(model.text, replace(model.settings, embedding=embedding))
+    equal = SentenceEncoder.from_settings(model.text, replace(model.settings, embedding=embedding))
     equal.load_state_dict(model.state_dict())
     assert equal.embedding.spelling is not None
     with torch.no_grad():

@@ -30,7 +30,7 @@ def change_json(path: Path, keys: str, value: Any) -> None:
 
 
 def remove_checksums(folder: Path) -> None:
-    """Makes a folder one of an earlier version, whose files are not compared."""
+    """Makes a folder one that was changed by hand, whose files are not compared."""
     path = folder / "config.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     del content["checksums"]

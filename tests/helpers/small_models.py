@@ -10,11 +10,12 @@ from torch import nn
 
 import genpool.reproduction  # noqa: F401 - registers its encoders
 from genpool import SentenceEncoder
-from genpool.config import ModelSettings
+from genpool.config import ClassifierSettings, ModelSettings
 from genpool.text import TextPipeline
 
 WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two", ".", ",")
 LABELS = ("entailment", "neutral", "contradiction")
+SMALL_MLP = ClassifierSettings(hidden_dim=5)
 #: options that make each encoder and each pooling small, yet use what it can do
 SMALL_ENCODERS: dict[str, dict[str, Any]] = {
     "stacked-bilstm": {"hidden_dim": 3, "layers": 2},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from genpool.errors import InputError
-from genpool.inference.batching import (
+from genpool.inference.sentence_vectors import (
     PADDED_TOKENS_PER_SENTENCE,
     WINDOW_BATCHES,
     evaluation_mode,

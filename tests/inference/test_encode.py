@@ -16,10 +16,9 @@ from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, Part, TextSettings
 from genpool.encoder import ENCODERS
 from genpool.errors import InputError
-from genpool.inference.batching import WINDOW_BATCHES
-from genpool.inference.sentence_vectors import SentenceVectors, Vectors
+from genpool.inference.sentence_vectors import WINDOW_BATCHES, SentenceVectors, Vectors
+from genpool.model.sentence_encoder import QUICK_MIN_SENTENCES
 from genpool.pooling import POOLINGS
-from genpool.sentence_encoder import QUICK_MIN_SENTENCES
 
 SENTENCES = ["a dog runs .", "the man", "two red men rest , the dog sleeps .", "dog"]
 

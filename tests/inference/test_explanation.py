@@ -11,7 +11,7 @@ import torch
 from genpool import SentenceEncoder
 from genpool.config import ProjectionSettings, TextSettings
 from genpool.encoder import ENCODERS
-from genpool.inference.influence import cosines, degrees_between
+from genpool.inference.explanation import cosines, degrees_between
 from genpool.pooling import POOLINGS
 from genpool.text import Token
 from tests.helpers.explanations import made_up

@@ -8,7 +8,7 @@ import numpy as np
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.inference.explanation import LabelExplanation, PairExplanation
-from genpool.inference.explanation_text import SHADES
+from genpool.inference.explanation_views import SHADES
 from tests.helpers.explanations import Page, made_up
 
 SENTENCE = "The red dog, not 2 men, runs."

@@ -8,7 +8,7 @@ import torch
 
 from genpool.errors import InputError
 from genpool.inference.int8 import Int8Product
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from tests.helpers.random_encoders import SENTENCES, largest_difference, model
 
 

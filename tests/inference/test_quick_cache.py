@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from genpool import SentenceEncoder
-from genpool.inference import quick_cache
-from genpool.inference.quick_encoder import QuickEncoder
-from genpool.sentence_encoder import QUICK_MIN_SENTENCES
+from genpool.inference import quick
+from genpool.inference.quick import QuickEncoder
+from genpool.model.sentence_encoder import QUICK_MIN_SENTENCES
 
 SENTENCES = [f"a dog , number {place} , runs" for place in range(QUICK_MIN_SENTENCES)]
 
@@ -148,7 +148,7 @@ def test_the_quick_form_is_not_saved(sentence_encoder, tmp_path) -> None:
 
 def test_a_large_word_table_is_freed_after_use(sentence_encoder, made, monkeypatch) -> None:
     first = sentence_encoder.encode(SENTENCES)
-    monkeypatch.setattr(quick_cache, "MAX_KEPT_TABLE_BYTES", made[0].table_bytes - 1)
+    monkeypatch.setattr(quick, "MAX_KEPT_TABLE_BYTES", made[0].table_bytes - 1)
     for forms in (1, 2, 3):  # the first call still had the form that was kept
         assert np.array_equal(sentence_encoder.encode(SENTENCES), first)
         assert len(made) == forms

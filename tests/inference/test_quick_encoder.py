@@ -9,7 +9,7 @@ from genpool import SentenceEncoder
 from genpool.config import ModelSettings, Part
 from genpool.encoder import ENCODERS
 from genpool.errors import InputError
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.pooling import POOLINGS
 from tests.helpers.random_encoders import SENTENCES, largest_difference, model
 
@@ -34,7 +34,7 @@ def test_same_vectors_as_the_model(encoder, pooling):
 @pytest.mark.parametrize("shortcut", ["direction", "both"])
 def test_every_depth_and_form_of_the_papers_encoder(layers, shortcut):
     plain = model("stacked-bilstm", layers=layers)
-    plain = SentenceEncoder(
+    plain = SentenceEncoder.from_settings(
         plain.text,
         ModelSettings(
             embedding=plain.settings.embedding,

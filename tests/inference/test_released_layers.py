@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
 from genpool import PairClassifier
 from genpool.config import ClassifierSettings
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.tensors.fast import fast_paths
 from tests.helpers.released_layers import (
     SENTENCES,
@@ -68,10 +66,8 @@ def test_scaling_changes_the_vectors(make_encoder: MakeEncoder) -> None:
 
 def test_probabilities_are_those_of_halved_hidden_layers(make_encoder: MakeEncoder) -> None:
     encoder = released_encoder(make_encoder)
-    encoder.settings = replace(
-        encoder.settings, classifier=ClassifierSettings(5, 0.5, "gaussian", "test")
-    )
-    model = PairClassifier(encoder, LABELS)
+    settings = ClassifierSettings(5, 0.5, "gaussian", "test")
+    model = PairClassifier.from_encoder(encoder, LABELS, settings)
     assert model.mlp.initialization == "gaussian" and not model.mlp.first.bias.any()
     lively(model)
     pairs = [("the man sleeps.", "a man rests"), ("two dogs", ""), ("red", "not red")]

@@ -23,7 +23,7 @@ def encoder():
     made = model("bilstm")
     text = made.text
     cutting = TextPipeline(text.tokenizer, text.vocabulary, text.characters, max_length=4)
-    return SentenceEncoder(cutting, made.settings)
+    return SentenceEncoder.from_settings(cutting, made.settings)
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def ngram_model() -> SentenceEncoder:
         pooling=Part("generalized", {"heads": 2}),
     )
     torch.manual_seed(0)
-    encoder = SentenceEncoder(text, settings).eval()
+    encoder = SentenceEncoder.from_settings(text, settings).eval()
     for parameter in encoder.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return encoder

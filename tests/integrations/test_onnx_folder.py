@@ -59,9 +59,6 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(result.relative_to(folder)): result.read_bytes() for result in actual}
 
 
-# --- what is there -------------------------------------------------------------------------------
-
-
 def test_the_folder_holds_graph_config_tokenizer_and_page(
     exported: Path, model: SentenceEncoder
 ) -> None:

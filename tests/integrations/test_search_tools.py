@@ -81,8 +81,9 @@ def test_txtai_takes_a_function_that_encodes(sentence_encoder: SentenceEncoder) 
     assert [row for row, _ in embeddings.search(TEXTS[2], 3)] == [row for row, _ in expected]
 
 
-@pytest.mark.parametrize("kind", ["folder", "npy"])
-@pytest.mark.parametrize("factory", ["Flat", "HNSW16", "IVF2,Flat"])
+@pytest.mark.parametrize(
+    ("kind", "factory"), [("folder", "Flat"), ("npy", "HNSW16"), ("folder", "IVF2,Flat")]
+)
 def test_faiss_gets_an_index_folder_or_an_array(tmp_path: Path, kind: str, factory: str) -> None:
     faiss = pytest.importorskip("faiss", reason="faiss-cpu is not installed (extra faiss)")
     from genpool.integrations.faiss import write_faiss

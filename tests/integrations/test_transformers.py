@@ -138,27 +138,6 @@ def test_only_poolings_and_named_modules_have_the_larger_rate(folder: Path) -> N
     assert torch.optim.AdamW(groups)
 
 
-def test_a_usual_rate_leaves_the_pooling_the_mean_and_its_own_rate_does_not(folder: Path) -> None:
-    inputs, labels = encode(folder, SENTENCES), torch.tensor([0, 1, 1])
-    moved = {}
-    for rate in (2e-5, 1e-2):
-        torch.manual_seed(0)
-        model = Classifier(folder, labels=2).eval()
-        optimizer = torch.optim.AdamW(parameter_groups(model, pooling_learning_rate=rate))
-        for _ in range(20):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(inputs), labels).backward()
-            optimizer.step()
-        with torch.no_grad():
-            output, mask = model.transformer(**inputs), inputs["attention_mask"]
-            weights = pool(output, mask, model.pooling).weights
-        assert weights is not None
-        uniform = mask / mask.sum(dim=1, keepdim=True)  # (batch, time)
-        moved[rate] = float((weights - uniform[:, None, :, None]).abs().max())
-    assert moved[2e-5] < 0.01
-    assert moved[1e-2] > 10 * moved[2e-5]
-
-
 def test_frozen_parameters_are_in_no_group(folder: Path) -> None:
     model = Classifier(folder, labels=2)
     model.transformer.requires_grad_(False)

@@ -18,8 +18,8 @@ import torch
 from genpool import SentenceEncoder
 from genpool.data.sentences import SentenceRow, column_reader, read_sentences
 from genpool.errors import DataError, InputError
-from genpool.inference.batching import WINDOW_BATCHES
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
+from genpool.inference.sentence_vectors import WINDOW_BATCHES
 from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
 
 #: of all lengths, an empty one among them, and one twice

@@ -9,14 +9,16 @@ import pytest
 
 from genpool import PairClassifier
 from genpool.config import TextSettings
+from tests.helpers.small_models import SMALL_MLP
 
 
 @pytest.fixture(scope="module")
 def saved(make_encoder, tmp_path_factory) -> Path:
     """A saved pair classifier; tests change copies of it."""
     encoder = make_encoder(text=TextSettings(rules="whitespace"))
+    labels = ["yes", "no", "perhaps"]
     path = tmp_path_factory.mktemp("saved") / "model"
-    PairClassifier(encoder, ["yes", "no", "perhaps"]).save_pretrained(path)
+    PairClassifier.from_encoder(encoder, labels, SMALL_MLP).save_pretrained(path)
     return path
 
 

@@ -30,7 +30,7 @@ def write(monkeypatch) -> Callable[[Path, int], None]:
         words = {word: place for place, word in enumerate([*SPECIAL_WORDS, f"word{number}"])}
         storage.write_folder(
             path,
-            {"format": "genpool", "format_version": 1, "number": number},
+            {"format": "genpool", "format_version": 1, "precision": "float", "number": number},
             {"weights": torch.full((500,), float(number))},
             rules.to_tokenizers(words, "<unk>"),
             f"card {number}",

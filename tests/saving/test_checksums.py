@@ -13,7 +13,7 @@ import pytest
 from genpool import PairClassifier
 from genpool.errors import FolderError
 from genpool.model import load_model
-from genpool.saving.checksums import config_checksum
+from genpool.saving.storage import config_checksum
 from tests.helpers.saved_folders import change_json, refusal, remove_checksums
 
 

@@ -84,7 +84,9 @@ def test_words_and_labels_of_any_script_come_back(make_text, make_settings, tmp_
         [*SPECIAL_WORDS, "Hündin", "犬", "🐕", '"', "a\\b", "\n"]
     )
     text.characters = type(text.characters)("üé犬🐕\"\\\n\u2028'")
-    model = TextClassifier(SentenceEncoder(text, make_settings()), ["да", "no|n"]).eval()
+    model = TextClassifier(
+        SentenceEncoder.from_settings(text, make_settings()), ["да", "no|n"]
+    ).eval()
     model.save_pretrained(tmp_path / "model")
     loaded = TextClassifier.from_pretrained(tmp_path / "model")
     assert loaded.labels == ("да", "no|n")
@@ -94,7 +96,7 @@ def test_words_and_labels_of_any_script_come_back(make_text, make_settings, tmp_
 
 def test_the_encoder_of_a_classifier_is_loaded_in_a_fresh_process(folder: Path) -> None:
     code = (
-        "import sys\nfrom genpool.sentence_encoder import SentenceEncoder\n"
+        "import sys\nfrom genpool.model import SentenceEncoder\n"
         "print(SentenceEncoder.from_pretrained(sys.argv[1]).output_dim)"
     )
     command = [sys.executable, "-c", code, str(folder)]

@@ -50,10 +50,10 @@ def test_the_first_folders_are_of_format_1_and_can_be_saved_by_this_version(name
 
 
 def test_the_first_encoder_folder_in_4_bits_loads_and_gives_its_vectors() -> None:
-    expected = json.loads((GOLDEN / "v3-encoder.expected.json").read_text(encoding="utf-8"))
-    config = json.loads((GOLDEN / "v3-encoder" / "config.json").read_text(encoding="utf-8"))
-    assert config["format_version"] == 3
-    model = SentenceEncoder.from_pretrained(GOLDEN / "v3-encoder")
+    expected = json.loads((GOLDEN / "v1-encoder-int4.expected.json").read_text(encoding="utf-8"))
+    config = json.loads((GOLDEN / "v1-encoder-int4" / "config.json").read_text(encoding="utf-8"))
+    assert config["precision"] == "int4-tables"
+    model = SentenceEncoder.from_pretrained(GOLDEN / "v1-encoder-int4")
     vectors = model.encode(expected["sentences"])
     assert np.abs(vectors - np.array(expected["vectors"])).max() <= 1e-6
     assert np.ptp(vectors, axis=0).max() > 0.05

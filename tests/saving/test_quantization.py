@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError
-from genpool.saving.quantization import dequantize_weights, quantize_weights
+from genpool.saving.weights_file import dequantize_weights, quantize_weights
 from tests.helpers.random_encoders import SENTENCES, model
 
 
@@ -45,8 +45,8 @@ def test_a_model_is_smaller_and_nearly_the_same(tmp_path: Path) -> None:
     assert loaded.dtype is torch.float32
     assert np.abs(loaded.encode(SENTENCES) - first).max() < 0.05 * np.abs(first).max()
     config = json.loads((tmp_path / "small" / "config.json").read_text())
-    assert config["format_version"] == 2
-    assert json.loads((tmp_path / "full" / "config.json").read_text())["format_version"] == 1
+    assert config["precision"] == "int8"
+    assert json.loads((tmp_path / "full" / "config.json").read_text())["precision"] == "float"
 
 
 def damaged(tmp_path: Path, change: str) -> Path:
@@ -71,12 +71,13 @@ def test_a_damaged_folder_is_refused(tmp_path: Path, change: str) -> None:
         SentenceEncoder.from_pretrained(damaged(tmp_path, change))
 
 
-def test_integers_in_a_folder_of_the_first_version_are_refused(tmp_path: Path) -> None:
+def test_another_precision_than_that_of_the_weights_is_refused(tmp_path: Path) -> None:
     folder = damaged(tmp_path, "nothing")
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "format_version": 1}))
-    with pytest.raises(FolderError, match="does not agree"):
-        SentenceEncoder.from_pretrained(folder)
+    for precision, problem in (("float", "does not agree"), ("int16", "precision is 'int16'")):
+        (folder / "config.json").write_text(json.dumps({**config, "precision": precision}))
+        with pytest.raises(FolderError, match=problem):
+            SentenceEncoder.from_pretrained(folder)
 
 
 def test_word_tables_in_4_bits_take_half_of_8(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_word_tables_in_4_bits_take_half_of_8(tmp_path: Path) -> None:
     assert loaded.dtype is torch.float32
     assert np.abs(loaded.encode(SENTENCES) - first).max() < 0.3 * np.abs(first).max()
     config = json.loads((tmp_path / "small" / "config.json").read_text())
-    assert config["format_version"] == 3
+    assert config["precision"] == "int4-tables"
     stored = load_file(tmp_path / "small" / "model.safetensors")
     words, dim = plain.embedding.words.shape
     assert stored["embedding.words"].dtype is torch.uint8

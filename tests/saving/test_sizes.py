@@ -156,7 +156,7 @@ def test_more_modules_than_there_are_tensors_are_refused_before_they_are_made(
     # Below the largest side of a tensor, which for a real model is the size of its vocabulary.
     tensors = load_file(folder / "model.safetensors")
     assert len(tensors) < 40 < max(side for tensor in tensors.values() for side in tensor.shape)
-    monkeypatch.setattr(PairClassifier, "_assemble", lambda *parts: pytest.fail("it was made"))
+    monkeypatch.setattr(PairClassifier, "from_settings", lambda *parts: pytest.fail("it was made"))
     change_json(folder / "config.json", keys, value)
     assert f"but it has {len(tensors)} tensors" in refusal(folder)
 

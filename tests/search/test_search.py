@@ -10,7 +10,7 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.search import ModelReference, SearchIndex, index_writer
 from tests.helpers.small_indexes import by_loops, open_index, random_vectors, write_index
 

@@ -232,7 +232,7 @@ def test_a_new_word_starts_with_the_vector_of_its_ngrams() -> None:
         pooling=Part("mean"),
     )
     torch.manual_seed(0)
-    start = SentenceEncoder(text, settings).eval()
+    start = SentenceEncoder.from_settings(text, settings).eval()
     for parameter in start.parameters():
         torch.nn.init.normal_(parameter)
     counts = Counter({"Wúg": 3, "dog": 2, "WUG": 1, "once": 1})

@@ -1,4 +1,4 @@
-"""The top-layer classifier: two hidden layers with a shortcut (the paper's Sec. 3.3)."""
+"""The features of a pair, and the top-layer classifier: two hidden layers with a shortcut."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.registry import Configured
 from genpool.tensors.dropout import Dropout, DropoutScaling
 from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
 
 
-class MLP(nn.Module):
-    """x -> ReLU -> [x ; h1] -> ReLU -> logits; dropout after each hidden layer.
+class MLP(Configured, nn.Module):
+    """x -> ReLU -> [x ; h1] -> ReLU -> logits; dropout after each hidden layer (Sec. 3.3).
 
     Args:
         input_dim: dimension of a sentence vector, or four times that for a pair.
@@ -66,3 +67,24 @@ class MLP(nn.Module):
         second = self.dropout(self.second(joined).relu())  # (batch, hidden_dim)
         logits: Tensor = self.output(second)
         return logits
+
+
+def pair_features(first: Tensor, second: Tensor) -> Tensor:
+    """Returns [a ; b ; |a - b| ; a * b] of two sentence vectors (the paper's Eq. 10).
+
+    Args:
+        first: (batch, dim), the vectors of the first sentences.
+        second: (batch, dim), the vectors of the second sentences.
+
+    Returns:
+        (batch, 4 dim)
+
+    Raises:
+        InputError: the two shapes differ.
+    """
+    if first.shape != second.shape:
+        raise InputError(
+            f"the two sides have shapes {tuple(first.shape)} and {tuple(second.shape)}; "
+            "expected the same."
+        )
+    return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)

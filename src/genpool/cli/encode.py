@@ -195,7 +195,7 @@ def _encode_shards(
         raise InputError("--address is of a Ray cluster; add --engine ray.")
     from genpool.jobs.bulk import BulkOptions, encode_bulk
     from genpool.jobs.bulk.engines import Engine, LocalEngine
-    from genpool.sentence_encoder import SentenceEncoder
+    from genpool.model import SentenceEncoder
 
     has_model = len(paths) > 1 and (Path(paths[0]) / "config.json").is_file()
     inputs = paths[1:] if has_model else paths

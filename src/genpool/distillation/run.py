@@ -36,7 +36,7 @@ from genpool.errors import DataError, TrainingError
 from genpool.jobs.evaluate import evaluate_similarity
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
-from genpool.saving.quantization import is_table
+from genpool.saving.weights_file import is_table
 from genpool.training.loop import catch_interrupts
 from genpool.training.run_folder import RunFolder
 from genpool.training.state import (

@@ -1,7 +1,6 @@
 """From the ids of words and characters to token vectors."""
 
 from genpool.embedding.characters import CharacterCNN
-from genpool.embedding.ngrams import NgramTable
-from genpool.embedding.token import TokenEmbedding
+from genpool.embedding.token import NgramTable, TokenEmbedding
 
 __all__ = ["CharacterCNN", "NgramTable", "TokenEmbedding"]

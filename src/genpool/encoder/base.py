@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from genpool.errors import InputError
+from genpool.registry import Configured
 from genpool.tensors.annotations import Annotator
 from genpool.tensors.checks import boolean_mask, require_positive
 from genpool.tensors.packing import Packing
@@ -35,7 +36,7 @@ class Encoded(NamedTuple):
     gates: Tensor | None = None
 
 
-class Encoder(nn.Module):
+class Encoder(Configured, nn.Module):
     """Base class: token vectors and a mask in, one state per token out.
 
     Call an encoder as `encoder(inputs, mask)`. A sentence has the same states in any batch, with
@@ -67,8 +68,6 @@ class Encoder(nn.Module):
     has_gates: ClassVar[bool] = False
     #: the kind of integers per token that `encode_rows` reads from `packing.annotations`, if any
     annotator_class: ClassVar[type[Annotator] | None] = None
-    #: whether states are drawn at random in training mode, beside dropout
-    stochastic: ClassVar[bool] = False
     #: whether training adds a term of the encoder to the loss (see `extra_loss`)
     has_extra_loss: ClassVar[bool] = False
 

@@ -1,4 +1,4 @@
-"""Matrix products with 8-bit weights, for inference on a CPU.
+"""Matrix products and generalized pooling with 8-bit weights, for inference on a CPU.
 
 A weight is an integer from -127 to 127 times a scale of its output. The inputs are rounded the same
 way, every row with a scale of its own, so that a sentence has the same vector in any batch. Sums
@@ -7,9 +7,15 @@ are exact, in 32-bit integers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Protocol
+
 import torch
 from torch import Tensor
 
+from genpool.pooling import GeneralizedPooling, Pooled, Pooling
+from genpool.pooling.packed import by_sentence, pool_heads
+from genpool.tensors.packing import Packing
 from genpool.tensors.quantized_rows import MAX_INT8, quantize_rows
 
 
@@ -43,3 +49,64 @@ class Int8Product:
     def add_to(self, target: Tensor, states: Tensor) -> None:
         """target += states W^T, for states as above."""
         target.addcmul_(self.of_states(states), self.unit_scales)
+
+
+class RowPooling(Protocol):
+    """Pools packed rows, as `Pooling.pool_rows` does."""
+
+    def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled: ...
+
+
+class Int8GeneralizedPooling:
+    """`GeneralizedPooling.pool_rows` with 8-bit weights: the same vectors, up to rounding.
+
+    The passes over the large tensors, not the products, take most of the time here, so there are
+    as few of them as possible: one scale for the hidden values of a row, one for each head's W2.
+    """
+
+    def __init__(self, pooling: GeneralizedPooling) -> None:
+        self.b1 = pooling.b1.detach().flatten()  # (heads*hidden,)
+        self.first = Int8Product(pooling.w1.flatten(0, 1))
+        w2 = pooling.w2.detach().float()  # (heads, dim, hidden)
+        self.scales = (w2.abs().amax(dim=(1, 2)) / MAX_INT8).clamp(min=1e-30)  # (heads,)
+        rounded = (w2 / self.scales[:, None, None]).round().to(torch.int8)
+        self.second = [weight.T.contiguous() for weight in rounded]  # heads x (hidden, dim)
+
+    def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
+        """Returns the pooled sentences of rows (rows, dim), without weights."""
+        if not len(rows):
+            empty = rows.new_zeros(packing.shape[0], len(self.second), rows.shape[1])
+            return Pooled(empty.flatten(1), empty, None)
+        sums = self.first.of_states(rows)  # (rows, heads*hidden)
+        inner = sums.mul(self.first.unit_scales).add_(self.b1).relu_()
+        peaks = inner.amax(dim=1, keepdim=True).clamp_(min=1e-30)  # (rows, 1)
+        rounded = inner.mul_(MAX_INT8 / peaks).round_().to(torch.int8)
+        parts = rounded.view(len(rows), len(self.second), -1).transpose(0, 1).contiguous()
+        pooled = torch.stack(
+            [self._head(head, part, peaks, rows, packing.sizes) for head, part in enumerate(parts)]
+        )  # (heads, sentences, dim)
+        heads = by_sentence(pooled, packing)  # (batch, heads, dim)
+        return Pooled(heads.flatten(1), heads, None)
+
+    def _head(
+        self, head: int, part: Tensor, peaks: Tensor, rows: Tensor, sizes: tuple[int, ...]
+    ) -> Tensor:
+        scales = peaks * (self.scales[head] / MAX_INT8)  # (rows, 1)
+
+        # b2 is left out: a softmax over time does not depend on what all tokens have in common.
+        def logits() -> Tensor:
+            return torch._int_mm(part, self.second[head]).float().mul_(scales)  # (rows, dim)
+
+        return pool_heads(logits, rows, sizes).pooled
+
+
+#: makes the 8-bit form of a pooling; poolings that are not here have no large product to round
+INT8_POOLINGS: dict[type[Pooling], Callable[[Any], RowPooling]] = {
+    GeneralizedPooling: Int8GeneralizedPooling,
+}
+
+
+def int8_pooling(pooling: Pooling) -> RowPooling:
+    """Returns the 8-bit form of a pooling, or the pooling itself where there is none."""
+    make = INT8_POOLINGS.get(type(pooling))
+    return pooling if make is None else make(pooling)

@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -34,11 +34,17 @@ from torch import Tensor
 
 from genpool.disk.atomic import temporary_path
 from genpool.errors import GenpoolError, InputError
-from genpool.inference.batching import WINDOW_BATCHES, require_batch_size
-from genpool.inference.quick_encoder import EncoderParts, QuickEncoder
-from genpool.inference.sentence_vectors import ignore_progress
+from genpool.inference.quick import QuickEncoder
+from genpool.inference.sentence_vectors import (
+    WINDOW_BATCHES,
+    ignore_progress,
+    require_batch_size,
+)
 from genpool.text import TruncationReport
 from genpool.text.validation import require_texts
+
+if TYPE_CHECKING:
+    from genpool.model import SentenceEncoder
 
 Vectors = NDArray[np.float32]
 
@@ -61,14 +67,6 @@ class WorkerResult(NamedTuple):
     vectors: Vectors
     cut: TruncationReport
     annotated: Counter[str]
-
-
-class SavedEncoder(EncoderParts, Protocol):
-    """A `SentenceEncoder`: a model that can be saved, and loaded in another process."""
-
-    def save_pretrained(self, path: str | Path, int8: bool = False) -> None: ...
-    @classmethod
-    def from_pretrained(cls, path: str | Path | None = None) -> Self: ...
 
 
 class WorkerPool:
@@ -94,7 +92,7 @@ class WorkerPool:
         ...     vectors = pool.encode(sentences)   # (sentences, output_dim)
     """
 
-    def __init__(self, model: SavedEncoder, workers: int, int8: bool = False) -> None:
+    def __init__(self, model: SentenceEncoder, workers: int, int8: bool = False) -> None:
         if workers < 1:
             raise InputError(f"workers is {workers}; expected 1 or more.")
         self.output_dim, self.workers = model.output_dim, workers
@@ -104,8 +102,7 @@ class WorkerPool:
         with ExitStack() as resources:
             folder = resources.enter_context(model_folder())
             model.save_pretrained(folder)
-            # With a class, a process receives the module that registers it: a plugin is loaded.
-            parts = type(model.encoder), type(model.pooling)
+            plugins = model.plugins
             stop_receiver, self._stop_sender = context.Pipe(duplex=False)
             resources.callback(stop_receiver.close)
             resources.callback(self._stop_sender.close)
@@ -113,7 +110,7 @@ class WorkerPool:
                 workers,
                 mp_context=context,
                 initializer=_start_worker,
-                initargs=(type(model), str(folder), int8, stop_receiver, parts),
+                initargs=(type(model), str(folder), plugins, int8, stop_receiver),
             )
             resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             self._resources = resources.pop_all()
@@ -208,16 +205,16 @@ def model_folder() -> AbstractContextManager[Path]:
 
 
 def _start_worker(
-    model_class: type[SavedEncoder],
+    model_class: type[SentenceEncoder],
     folder: str,
+    plugins: list[str],
     int8: bool,
     stop_receiver: Connection,
-    parts: tuple[type, type],
 ) -> None:
     global _encoder
     torch.set_num_threads(1)
     with following_parent(stop_receiver, folder):
-        _encoder = QuickEncoder(model_class.from_pretrained(folder), int8=int8)
+        _encoder = QuickEncoder(model_class.from_pretrained(folder, plugins=plugins), int8=int8)
 
 
 @contextmanager

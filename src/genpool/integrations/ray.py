@@ -19,13 +19,13 @@ from typing import Any
 import torch
 
 from genpool.errors import GenpoolError, InputError, require_extra
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.integrations.load_encoder import FolderBytes
 from genpool.jobs.bulk.engines import MAX_DEATHS, too_many_deaths, use_one_thread
 from genpool.jobs.bulk.inputs import Shard
 from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
+from genpool.model import SentenceEncoder
 from genpool.saving.storage import CONFIG
-from genpool.sentence_encoder import SentenceEncoder
 
 __all__ = ["RayEngine", "TextEncoder"]
 

@@ -26,7 +26,7 @@ from genpool.evaluation import (
 )
 from genpool.evaluation.probes import FOLDS
 from genpool.evaluation.vectors import Encode
-from genpool.inference.batching import map_by_length
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.jobs.tables import NAME_LABEL, open_data
 from genpool.model import SentenceEncoder
 

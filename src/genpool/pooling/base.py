@@ -16,6 +16,7 @@ from genpool.pooling.masking import (
     weighted_sum,
     weighted_without,
 )
+from genpool.registry import Configured
 from genpool.tensors.checks import boolean_mask, require_positive, require_tensor
 from genpool.tensors.packing import Packing
 
@@ -39,7 +40,7 @@ class Pooled(NamedTuple):
     weights: Tensor | None
 
 
-class Pooling(nn.Module):
+class Pooling(Configured, nn.Module):
     """Base class: token states and a mask in, one vector per sentence out.
 
     Call a pooling as `pooling(states, mask)`. The states (batch, time, input_dim) may come from any
@@ -191,6 +192,8 @@ class AttentionPooling(Pooling):
 
     A subclass writes `weights`. The arguments are those of `Pooling`.
     """
+
+    keeps_weight_ratios = True
 
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
         """Returns the attention weights A, (batch, heads, time, input_dim or 1).

@@ -11,9 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from genpool.errors import InputError, require_extra
-from genpool.inference.explain_states import explain_states
-from genpool.inference.explanation import Explanation
-from genpool.inference.influence import pooling_weights
+from genpool.inference.explanation import Explanation, explain_states, pooling_weights
 from genpool.model import SentenceEncoder
 from genpool.probing.fitting import (
     STARTS_AS_MEAN,

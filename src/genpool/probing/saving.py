@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 
 from genpool.disk.atomic import atomic_folder, read_consistently, require_version
 from genpool.errors import FolderError, GenpoolError, InputError
-from genpool.saving.checksums import CHECKSUMS, config_checksum, file_checksum, require_checksums
-from genpool.saving.weights_file import FLOATING, WeightsFile, first_not_finite
+from genpool.saving.storage import CHECKSUMS, config_checksum, require_checksums
+from genpool.saving.weights_file import FLOATING, WeightsFile, file_checksum, first_not_finite
 from genpool.tensors.initialization import on_meta_device
 
 if TYPE_CHECKING:

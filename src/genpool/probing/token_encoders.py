@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from genpool.errors import FolderError, InputError, require_extra
-from genpool.inference.batching import evaluation_mode
+from genpool.inference.sentence_vectors import evaluation_mode
 from genpool.model import SentenceEncoder
 from genpool.search.index_card import fingerprint
 from genpool.tensors.packing import Packing

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from genpool.disk.row_cache import RowCache
-from genpool.inference.batching import length_groups
+from genpool.inference.sentence_vectors import length_groups
 from genpool.probing.token_encoders import StateArray, TokenEncoder
 from genpool.tensors.packing import Packing
 

@@ -1,61 +1,77 @@
-"""What the models share: text, settings, saving and loading."""
+"""What the models share: notes for the card, saving and loading."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import nn
 
-from genpool.config import (
-    ModelSettings,
-    TextSettings,
-    fill_defaults,
-    from_dict,
-    module_kind,
-    ngrams_of,
-    to_dict,
-)
+from genpool.config import ModelSettings, from_dict, module_kind, ngrams_of, to_dict
 from genpool.embedded import embedded_folder
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.pooling import POOLINGS
+from genpool.registry import Registry, load_plugins
 from genpool.saving import storage
 from genpool.saving.card import model_card
-from genpool.saving.config_check import require_plausible
-from genpool.saving.quantization import quantize_weights
-from genpool.saving.weights_file import first_not_finite
+from genpool.saving.weights_file import first_not_finite, quantize_weights
 from genpool.tensors.initialization import on_meta_device
 from genpool.text import TextPipeline
 
-#: what the sections of the settings that select a class by name may contain
-PARTS = {"encoder": module_kind(ENCODERS), "pooling": module_kind(POOLINGS)}
+#: the sections of the settings that select a class by name
+REGISTRIES: dict[str, Registry[Any]] = {"encoder": ENCODERS, "pooling": POOLINGS}
+#: what these sections may contain
+PARTS = {section: module_kind(classes) for section, classes in REGISTRIES.items()}
+#: the entries of config.json, beside those that are checked when it is read
+TYPES = {"settings": dict, "characters": str, "labels": list, "notes": dict, "plugins": list}
+#: sections with options of modules
+SECTIONS = ("embedding", "encoder", "pooling", "classifier")
+#: sections whose integers are always sizes of tensors (those of characters may be without use)
+SIZED = ("encoder", "pooling")
+#: options that say how many modules there are, not how large
+COUNTS = ("layers",)
 
 
 class SavedModel(nn.Module):
-    """What the three models share: text, settings, notes for the card, saving and loading.
+    """A model that is saved as a folder; a subclass has `settings` and `from_settings`.
 
-    Args:
-        text: turns sentences into ids.
-        settings: the settings of all parts; those of the text are taken from `text`.
+    Attributes:
+        text: the text pipeline.
+        notes: what the model card says of how the model was made; "title" is its heading.
+        labels: the labels of a classifier, otherwise empty.
+        device: the device of the weights.
+        dtype: the data type of the weights.
     """
 
-    labels: tuple[str, ...] = ()
+    text: TextPipeline
+    #: the name that folders of this model and of its subclasses have
+    kind: ClassVar[str]
 
-    def __init__(self, text: TextPipeline, settings: ModelSettings) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.text = text
-        self.settings = replace(
-            settings,
-            text=_text_settings(text, settings.text),
-            encoder=fill_defaults("encoder", settings.encoder, ENCODERS),
-            pooling=fill_defaults("pooling", settings.pooling, POOLINGS),
-        )
-        #: what the model card says of how the model was made; "title" is its heading
+        self.labels: tuple[str, ...] = ()
         self.notes: dict[str, Any] = {}
+
+    @property
+    def settings(self) -> ModelSettings:
+        """The settings of all parts."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_settings(cls, text: TextPipeline, settings: ModelSettings, labels: Any = ()) -> Self:
+        """Returns the model that settings describe, with initial weights."""
+        raise NotImplementedError
+
+    @property
+    def plugins(self) -> list[str]:
+        """The modules that register the encoder and the pooling; empty for those of genpool."""
+        settings = self.settings
+        parts = (ENCODERS, settings.encoder.name), (POOLINGS, settings.pooling.name)
+        return sorted({classes.plugins[name] for classes, name in parts if name in classes.plugins})
 
     @property
     def device(self) -> torch.device:
@@ -69,16 +85,20 @@ class SavedModel(nn.Module):
 
     def describe(self) -> dict[str, str]:
         """Returns the parts of the model and what they are, for people."""
-        settings = to_dict(self.settings)
+        try:
+            settings = to_dict(self.settings)
+        except ConfigError as error:  # a class of the user's own that is not registered
+            return {"settings": str(error)}
         options = {
             section: ", ".join(f"{key}={value}" for key, value in settings[section].items())
             for section in ("embedding", "encoder", "pooling")
         }
         parameters = sum(parameter.numel() for parameter in self.parameters())
-        projection = self.settings.projection.dim
+        projection = settings["projection"]["dim"]
+        text = self.text
         return {
             **({"labels": ", ".join(self.labels)} if self.labels else {}),
-            "text": f"{len(self.text.vocabulary):,} words, max_length={self.text.max_length}",
+            "text": f"{len(text.vocabulary):,} words, max_length={text.max_length}",
             **options,
             **({"projection": f"dim={projection}"} if projection else {}),
             "parameters": f"{parameters:,}",
@@ -101,7 +121,8 @@ class SavedModel(nn.Module):
         """Writes the model as a folder, which `from_pretrained` loads.
 
         An earlier model at `path` is replaced when the new folder is complete; whatever goes wrong
-        before leaves it unchanged. Files that you put into the folder are kept.
+        before leaves it unchanged. Files that you put into the folder are kept. The folder names
+        the module of an encoder or a pooling of your own, which must be registered.
 
         Args:
             path: the folder, which is created. There may be an earlier model, or nothing.
@@ -114,11 +135,13 @@ class SavedModel(nn.Module):
         Raises:
             FolderError: a weight is NaN or infinite, there is something other than a model at
                 `path`, or the folder cannot be written.
+            ConfigError: the class of a part is not registered, or has an argument that cannot be
+                written.
 
         Example:
             >>> model.save_pretrained("my-model")
         """
-        kind, weights = type(self).__name__, self.state_dict()
+        weights, text = self.state_dict(), self.text
         damaged = first_not_finite(weights)
         if damaged is not None:
             raise FolderError(
@@ -126,76 +149,88 @@ class SavedModel(nn.Module):
                 "infinity. Did training diverge?"
             )
         settings = to_dict(self.settings)
+        _require_plain(settings)
         if not self.labels:
             del settings["classifier"]
         table = next(weights[name] for name in weights if name.endswith("embedding.words"))
         sizes = {
             "parameters": sum(tensor.numel() for tensor in weights.values()),
             "table": table.numel(),
-            "words": len(self.text.vocabulary),
+            "words": len(text.vocabulary),
         }
-        version = storage.COMPACT_VERSION if int8 else storage.FORMAT_VERSION
-        if int4_tables:
-            version = storage.INT4_VERSION
+        precision = storage.INT8 if int8 else storage.FLOAT
         storage.write_folder(
             path,
             config={
                 "format": storage.FORMAT,
-                "format_version": version,
-                "kind": kind,
+                "format_version": storage.FORMAT_VERSION,
+                "kind": self.kind,
+                "precision": storage.INT4_TABLES if int4_tables else precision,
+                "plugins": self.plugins,
                 "settings": settings,
                 "labels": list(self.labels),
-                "characters": self.text.characters.characters,
+                "characters": text.characters.characters,
                 "notes": self.notes,
             },
             weights=quantize_weights(weights, int4_tables) if int8 or int4_tables else weights,
-            tokenizer=self.text.to_tokenizers(),
-            card=model_card(kind, settings, self.labels, self.notes, sizes),
+            tokenizer=text.to_tokenizers(),
+            card=model_card(self.kind, settings, self.labels, self.notes, sizes),
         )
 
     @classmethod
-    def from_pretrained(cls, path: str | Path | None = None, *, mmap: bool = False) -> Self:
+    def from_pretrained(
+        cls, path: str | Path | None = None, *, mmap: bool = False, plugins: Sequence[str] = ()
+    ) -> Self:
         """Loads a model from a folder; nothing in the folder is run as code.
 
         Args:
-            path: a folder that `save_pretrained` wrote. Default: None, the model inside the
-                package.
+            path: a folder that `save_pretrained` wrote. A `SentenceEncoder` is also loaded from the
+                folder of a classifier. Default: None, the model inside the package; there is one
+                for `SentenceEncoder` and `PairClassifier`.
             mmap: leave the weights in the file and map it into memory, which processes on one
                 machine share. The file must then not change while the model is in use.
                 Default: False, which reads them.
+            plugins: names of modules to import first, which register an encoder or a pooling. A
+                folder says which it needs, but no module is imported unless it is named here.
+                Default: none.
 
         Returns:
             The model, on the CPU and in evaluation mode.
 
         Raises:
-            FolderError: the folder is missing, incomplete, damaged, or of another kind.
+            FolderError: the folder is missing, incomplete, damaged, of another kind, or needs a
+                plugin.
+            ConfigError: a plugin cannot be imported.
 
         Example:
             >>> model = PairClassifier.from_pretrained("my-model")
         """
-        return storage.read_folder(path or embedded_folder(cls.__name__), cls._load, mmap)
+        load_plugins(plugins)
+        return storage.read_folder(path or embedded_folder(cls.kind), cls._load, mmap)
 
     @classmethod
     def _load(cls, folder: storage.SavedFolder) -> Self:
         """Returns the model of a folder that was opened."""
-        if folder.kind != cls.__name__:
+        if folder.kind != cls.kind:
             raise FolderError(
-                f"{folder.path} contains a {folder.kind}; expected a {cls.__name__}. "
+                f"{folder.path} contains a {folder.kind}; expected a {cls.kind}. "
                 f"Load it with genpool.{folder.kind}.from_pretrained; a classifier has its encoder "
                 "in .encoder."
             )
         with on_meta_device():  # sizes only: memory is taken when they are known to agree
-            model = cls._from_settings(folder)
+            model = cls._from_folder(folder)
         expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
         model.load_state_dict(folder.load_weights(expected), assign=True)
         model.notes = folder.config.get("notes", {})
         return model.eval()
 
     @classmethod
-    def _from_settings(cls, folder: storage.SavedFolder) -> Self:
+    def _from_folder(cls, folder: storage.SavedFolder) -> Self:
+        """Returns the model of a folder, with initial weights."""
         source = folder.path / storage.CONFIG
         try:
             require_plausible(folder)
+            _require_plugins(folder)
             settings = from_dict(ModelSettings, folder.config["settings"], PARTS, source)
             text = TextPipeline.from_stored(
                 folder.tokenizer,
@@ -206,27 +241,70 @@ class SavedModel(nn.Module):
                 settings.text.folding,
                 ngrams_of(settings.embedding),
             )
-            return cls._assemble(text, settings, tuple(folder.config["labels"]))
+            return cls.from_settings(text, settings, tuple(folder.config["labels"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise FolderError(f"{source} is damaged: {type(error).__name__} at {error}") from error
         except (ConfigError, InputError, RuntimeError) as error:  # Runtime: a tensor is too large
             raise FolderError(f"{folder.path} cannot be used: {error}") from error
 
-    @classmethod
-    def _assemble(
-        cls, text: TextPipeline, settings: ModelSettings, labels: tuple[str, ...]
-    ) -> Self:
-        """Returns the model of a folder's settings, with initial weights."""
-        raise NotImplementedError
+
+def _require_plain(settings: dict[str, Any]) -> None:
+    """Raises ConfigError for an argument of a user's class that JSON cannot contain."""
+    for section in REGISTRIES:
+        for name, value in settings[section].items():
+            values = value if isinstance(value, list | tuple) else [value]
+            if not all(isinstance(entry, str | int | float | None) for entry in values):
+                raise ConfigError(
+                    f"{section}.{name} is {type(value).__name__}, which cannot be saved; expected "
+                    "arguments that are numbers, strings, booleans, None, or lists of these."
+                )
 
 
-def _text_settings(text: TextPipeline, settings: TextSettings) -> TextSettings:
-    """Returns the settings of what the text pipeline does, which are the ones to save."""
-    return replace(
-        settings,
-        rules=cast(Any, text.tokenizer.rules),
-        sentence_ends=text.sentence_ends,
-        max_length=text.max_length,
-        lower_case_fallback=text.vocabulary.lower_case_fallback,
-        folding=text.vocabulary.folding,
-    )
+def _require_plugins(folder: storage.SavedFolder) -> None:
+    """Raises ConfigError for a class that a plugin registers which is not imported."""
+    plugins = list(map(str, folder.config["plugins"]))
+    for section, classes in REGISTRIES.items():
+        part = folder.config["settings"].get(section)
+        name = part.get("name") if isinstance(part, dict) else None
+        if plugins and isinstance(name, str) and name not in classes:
+            raise ConfigError(classes.unknown(name, plugins))
+
+
+def require_plausible(folder: storage.SavedFolder) -> None:
+    """Raises FolderError for values of a wrong type, or larger than the weights can be.
+
+    A model that is only sized takes no memory, but a million layers take time: settings are
+    compared with the sizes of the weights before a model is made of them.
+    """
+    for name, expected in TYPES.items():
+        value = folder.config.get(name)
+        if not isinstance(value, expected):
+            raise FolderError(
+                f"{folder.path / storage.CONFIG} is damaged: {name} is {type(value).__name__}, "
+                f"expected {expected.__name__}."
+            )
+    tensors, side = len(folder.weights.shapes), folder.weights.largest_side
+    for section, name, value in _options(folder.config["settings"]):
+        values = value if isinstance(value, list) else [value]
+        largest = max((number for number in values if isinstance(number, int)), default=0)
+        reason = None
+        # Every layer and every filter width has a tensor of its own.
+        if (largest if name in COUNTS else len(values)) > max(tensors, 1):
+            reason = f"it has {tensors} tensors"
+        elif section in SIZED and largest > max(tensors, side):
+            reason = f"no side of a tensor is over {side}"
+        if reason is not None:
+            shown = repr(value)
+            raise FolderError(
+                f"{folder.path / storage.WEIGHTS} does not agree with {storage.CONFIG}: "
+                f"{section}.{name} is {shown if len(shown) < 80 else shown[:80] + ' ...'}, but "
+                f"{reason}."
+            )
+
+
+def _options(settings: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yields the section, the name and the value of every option of a module."""
+    for section in SECTIONS:
+        options = settings.get(section)
+        for name, value in options.items() if isinstance(options, dict) else ():
+            yield section, name, value

@@ -25,31 +25,25 @@ from torch import Tensor
 
 from genpool.disk.atomic import atomic_folder, read_consistently, require_version
 from genpool.errors import ConfigError, FolderError
-from genpool.saving.checksums import (
-    CHECKSUMS,
-    config_checksum,
-    file_checksum,
-    require_checksums,
-)
-from genpool.saving.quantization import (
-    dequantize_weights,
-    is_table,
-    scale_shapes,
-    stored_shape,
-)
 from genpool.saving.weights_file import (
     FLOATING,
-    INTEGERS,
     PACKED_INTEGERS,
     WeightsFile,
+    dequantize_weights,
+    file_checksum,
     first_not_finite,
     flush_subnormal,
+    stored_tensors,
 )
 from genpool.text.stored_tokenizer import StoredTokenizer, read_tokenizer
 
-#: version 2 added 8-bit weights, version 3 word tables in 4 bits; a folder without them is still
-#: written as version 1 or 2
-FORMAT, FORMAT_VERSION, COMPACT_VERSION, INT4_VERSION = "genpool", 1, 2, 3
+FORMAT, FORMAT_VERSION = "genpool", 1
+#: how the weights are stored: as they are, in 8 bits, or in 8 bits with tables in 4 bits
+FLOAT, INT8, INT4_TABLES = "float", "int8", "int4-tables"
+PRECISIONS = (FLOAT, INT8, INT4_TABLES)
+#: where config.json has the checksums of the files by their names; its own is that of its other
+#: entries, in a fixed form
+CHECKSUMS = "checksums"
 #: what `genpool export` writes, which is no model to load here
 ONNX_FORMAT = "genpool-onnx"
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
@@ -84,14 +78,13 @@ class SavedFolder:
         return str(self.config.get("kind"))
 
     def load_weights(self, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
-        """Returns the weights if names and sizes are those of the settings.
+        """Returns the weights, if names and shapes are those that the settings lead to.
 
         Raises:
             FolderError: a tensor is missing, unknown, of another size or type, or not finite, or
                 the checksum of a file is not the one in config.json.
         """
-        compact = self.config["format_version"] >= COMPACT_VERSION
-        self._require_tensors(expected, compact)
+        self._require_tensors(expected)
         weights, checksum = self.weights.map() if self.mmap else self.weights.read()
         actual = {
             CONFIG: config_checksum(self.config),
@@ -105,32 +98,68 @@ class SavedFolder:
                 f"{self.path / WEIGHTS} cannot be used: its tensor {damaged} contains NaN or "
                 "infinity. The file is damaged, or training diverged before it was saved."
             )
-        return flush_subnormal(dequantize_weights(weights, expected) if compact else weights)
+        return flush_subnormal(
+            weights if self._precision == FLOAT else dequantize_weights(weights, expected)
+        )
 
-    def _require_tensors(self, settings: Mapping[str, tuple[int, ...]], compact: bool) -> None:
-        int4 = self.config["format_version"] == INT4_VERSION
-        stored = {name: stored_shape(name, shape, int4) for name, shape in settings.items()}
-        expected = {**stored, **scale_shapes(settings)} if compact else dict(settings)
+    @property
+    def _precision(self) -> str:
+        precision = self.config.get("precision")
+        if precision not in PRECISIONS:
+            raise FolderError(
+                f"{self.path / CONFIG} is damaged: precision is {precision!r}, expected one of "
+                f"{', '.join(PRECISIONS)}."
+            )
+        return str(precision)
+
+    def _require_tensors(self, settings: Mapping[str, tuple[int, ...]]) -> None:
+        precision = self._precision
+        expected = stored_tensors(settings, precision != FLOAT, precision == INT4_TABLES)
         shapes, dtypes = self.weights.shapes, self.weights.dtypes
         problems = [f"{name} is missing" for name in expected if name not in shapes]
         problems += [f"{name} is not part of it" for name in shapes if name not in expected]
-        problems += [
-            f"{name} is {shapes[name]}, the settings say {shape}"
-            for name, shape in expected.items()
-            if name in shapes and shapes[name] != shape
-        ]
-        for name, dtype in dtypes.items():
-            integers = compact and len(settings.get(name, ())) > 1
-            kind = PACKED_INTEGERS if int4 and is_table(name) else INTEGERS
-            if dtype not in ((kind,) if integers else FLOATING):
-                bits = 4 if kind == PACKED_INTEGERS else 8
-                values = f"{bits}-bit integers" if integers else "floating-point values"
-                problems.append(f"{name} contains {dtype}, expected {values}")
+        for name, (shape, types) in expected.items():
+            if name not in shapes:
+                continue
+            if shapes[name] != shape:
+                problems.append(f"{name} is {shapes[name]}, the settings say {shape}")
+            if dtypes[name] not in types:
+                bits = 4 if types == (PACKED_INTEGERS,) else 8
+                values = "floating-point values" if types == FLOATING else f"{bits}-bit integers"
+                problems.append(f"{name} contains {dtypes[name]}, expected {values}")
         if problems:
             shown = "; ".join(problems[:5]) + (" ..." if len(problems) > 5 else "")
             raise FolderError(
                 f"{self.path / WEIGHTS} does not agree with {CONFIG} and {TOKENIZER} "
                 f"({len(problems)} differences): {shown}. Were files of two models mixed?"
+            )
+
+
+def config_checksum(config: Mapping[str, Any]) -> str:
+    """Returns the checksum of all entries but the checksums."""
+    entries = {name: value for name, value in config.items() if name != CHECKSUMS}
+    plain = json.loads(json.dumps(entries))  # as it is read: tuples are lists, all keys are strings
+    return file_checksum(json.dumps(plain, sort_keys=True).encode())
+
+
+def require_checksums(folder: Path, config: Mapping[str, Any], actual: Mapping[str, str]) -> None:
+    """Raises FolderError if a file is not the one that was saved with config.json.
+
+    `actual` has the checksums of the files that were read, by name.
+    """
+    source = folder / CONFIG
+    expected = config.get(CHECKSUMS, {})
+    if not isinstance(expected, dict):
+        kind = type(expected).__name__
+        raise FolderError(f"{source} is damaged: {CHECKSUMS} is {kind}, expected dict.")
+    for name, checksum in expected.items():
+        if name in actual and actual[name] != checksum:
+            pair = f"{folder / name} and {source} do not belong together"
+            problem = f"{source} was changed" if name == source.name else pair
+            raise FolderError(
+                f"{problem}: the checksum of {name} is {actual[name]}, saved was {checksum}. "
+                "The folder was damaged, or files of two models were mixed: copy it again. If you "
+                f'changed it yourself, remove "{CHECKSUMS}" from {source.name}.'
             )
 
 
@@ -151,7 +180,7 @@ def write_folder(
     with atomic_folder(path, "the model", _require_model, OWN_FILES) as fresh:
         _write_text(fresh / CARD, card)
         # Readable, unless it was asked for little space: a line of its own takes 8 bytes a word.
-        is_small = config["format_version"] == INT4_VERSION
+        is_small = config["precision"] == INT4_TABLES
         tokenizer_text = tokenizer.to_str(pretty=not is_small)
         _write_text(fresh / TOKENIZER, tokenizer_text)
         # safetensors needs tensors that are contiguous and share no memory.
@@ -239,7 +268,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f"{path} is not of a genpool model (model type: {kind}); expected "
             f'"format": "{FORMAT}". Was the folder saved by another library?'
         )
-    require_version(config.get("format_version"), INT4_VERSION, path)
+    require_version(config.get("format_version"), FORMAT_VERSION, path)
     return config
 
 

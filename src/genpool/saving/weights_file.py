@@ -1,9 +1,17 @@
-"""model.safetensors: its header, and its tensors once they are known to be the right ones."""
+"""model.safetensors: its header, its tensors once they are known to be the right ones, checksums.
+
+Weights may be stored in less space, as integers with one scale for each row. A row is what the last
+dimension of a tensor runs over: the vector of a word, the inputs of one output. In 8 bits its
+largest value becomes 127; tables of words and n-grams may also have 4 bits. Biases and other single
+rows are not changed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Self
 
@@ -13,14 +21,18 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from genpool.errors import FolderError
-from genpool.saving.checksums import file_checksum, stream_checksum
+from genpool.tensors.quantized_rows import dequantize_rows_int4, quantize_rows, quantize_rows_int4
 
 FLOATING = ("F16", "BF16", "F32", "F64")
 INTEGERS = "I8"
-#: values that are looked at together, within a processor's cache
-FLUSH_VALUES = 2**16
 #: two integers of 4 bits in a byte
 PACKED_INTEGERS = "U8"
+#: ends the name of the scales of a tensor
+SCALE = ".scale"
+#: how the names of tables end whose rows are words or n-grams: these may be stored in 4 bits
+TABLES = ("embedding.words", "embedding.backing.table")
+#: values that are looked at together, within a processor's cache
+FLUSH_VALUES = 2**16
 
 
 @dataclass(frozen=True)
@@ -39,11 +51,7 @@ class WeightsFile:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Reads the header of a file.
-
-        Raises:
-            FolderError: the file is not complete, or of another format.
-        """
+        """Reads the header of a file; raises FolderError if it is not a complete safetensors."""
         try:
             # Not "pt", for which torch would open and map the file a second time.
             with safe_open(path, framework="numpy") as file:
@@ -87,6 +95,16 @@ class WeightsFile:
         return tensors
 
 
+def file_checksum(data: bytes) -> str:
+    """Returns the checksum of a file's content: what `sha256sum` prints."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def stream_checksum(file: BufferedReader) -> str:
+    """Returns the checksum of a file that is not read into memory at once."""
+    return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
 def first_not_finite(weights: Mapping[str, Tensor]) -> str | None:
     """Returns the name of the first tensor with NaN or infinity, or None."""
     for name, tensor in weights.items():
@@ -114,6 +132,72 @@ def _without_subnormal(tensor: Tensor) -> Tensor:
         if bool(((part != 0) & (part.abs() < smallest)).any()):
             return torch.where(tensor.abs() < smallest, 0, tensor)
     return tensor
+
+
+def quantize_weights(weights: Mapping[str, Tensor], int4_tables: bool = False) -> dict[str, Tensor]:
+    """Returns the weights with every matrix as 8-bit integers, and its scales as NAME.scale.
+
+    With `int4_tables`, tables of words and n-grams are in 4 bits, their scales in half precision.
+    """
+    result: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if weight.dim() < 2 or not weight.is_floating_point():
+            result[name] = weight
+            continue
+        is_int4 = int4_tables and is_table(name)
+        quantize = quantize_rows_int4 if is_int4 else quantize_rows
+        integers, scales = quantize(weight.detach().float())
+        scales = scales.squeeze(-1)  # (..., rows)
+        result[name], result[name + SCALE] = integers, scales.half() if is_int4 else scales
+    return result
+
+
+def dequantize_weights(
+    weights: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]] | None = None
+) -> dict[str, Tensor]:
+    """Returns the weights that `quantize_weights` was called with, rounded.
+
+    `shapes` are those of the weights; tables in 4 bits whose last dimension is odd need them.
+    """
+    result = {}
+    for name, weight in weights.items():
+        if name.endswith(SCALE):
+            continue
+        if weight.dtype is torch.int8:
+            weight = weight.float().mul_(weights[name + SCALE].unsqueeze(-1))
+        elif weight.dtype is torch.uint8:
+            scales = weights[name + SCALE].float().unsqueeze(-1)
+            dim = (shapes or {}).get(name, (2 * weight.shape[-1],))[-1]
+            weight = dequantize_rows_int4(weight, scales, dim)
+        result[name] = weight
+    return result
+
+
+def is_table(name: str) -> bool:
+    """Returns whether a tensor is a table of words or n-grams, by its name."""
+    return name.endswith(TABLES)
+
+
+def stored_tensors(
+    shapes: Mapping[str, tuple[int, ...]], int8: bool, int4_tables: bool
+) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Returns the shape and the possible data types of every stored tensor of a model.
+
+    Args:
+        shapes: the shapes of the model's weights, by name.
+        int8: matrices are stored as integers.
+        int4_tables: tables are stored as integers of 4 bits.
+    """
+    stored: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
+    for name, shape in shapes.items():
+        if not int8 or len(shape) < 2:
+            stored[name] = (shape, FLOATING)
+            continue
+        packed = int4_tables and is_table(name)
+        width = (shape[-1] + 1) // 2 if packed else shape[-1]
+        stored[name] = ((*shape[:-1], width), (PACKED_INTEGERS if packed else INTEGERS,))
+        stored[name + SCALE] = (shape[:-1], FLOATING)
+    return stored
 
 
 def _unreadable(path: Path, error: Exception) -> FolderError:

@@ -12,9 +12,9 @@ import torch
 
 from genpool.disk.atomic import require_version
 from genpool.errors import FolderError, InputError
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import SentenceVectors
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 
 CARD = "index.json"
 FORMAT, FORMAT_VERSION = "genpool-index", 1

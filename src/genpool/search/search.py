@@ -27,11 +27,11 @@ from genpool.disk.arrays import ByteRows, map_array
 from genpool.disk.atomic import folder_identity, read_consistently
 from genpool.errors import FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
+from genpool.model import SentenceEncoder
 from genpool.search.approximate import LIST_FILES, ListFiles
 from genpool.search.index_card import CARD, IndexCard, ModelReference
 from genpool.search.nearest import nearest_rows
 from genpool.search.where import Scalar, parse_condition
-from genpool.sentence_encoder import SentenceEncoder
 from genpool.tensors.unit_rows import unit_rows
 
 VECTORS, SENTENCES, OFFSETS = "vectors.npy", "sentences.utf8", "offsets.npy"

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.inference.batching import map_by_length
 from genpool.inference.explanation import Explanation, LabelExplanation, PairExplanation
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.jobs.tables import load_classifier
 from genpool.model import Classifier, SentenceEncoder, load_model
 from genpool.search import SearchIndex

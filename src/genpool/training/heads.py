@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from genpool.errors import InputError
-from genpool.inference.batching import evaluation_mode
+from genpool.inference.sentence_vectors import evaluation_mode
 from genpool.model import Classified, Classifier, SentenceEncoder
 from genpool.pooling import Pooled
 from genpool.pooling.penalties import (

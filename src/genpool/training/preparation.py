@@ -167,7 +167,8 @@ def prepare(
     if pipeline.cut:
         notes["maximum length"] = str(pipeline.cut)
     encoder, words = _make_encoder(settings, start, word_ids, train, notes)
-    model: Classifier = (PairClassifier if reader.is_pair else TextClassifier)(encoder, labels)
+    cls: type[Classifier] = PairClassifier if reader.is_pair else TextClassifier
+    model = cls.from_encoder(encoder, labels, settings.classifier)
     table = model.text.table()
     # In the order of the splits: the first to use a word adds it to the table.
     ready = [

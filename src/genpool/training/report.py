@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from genpool.classifier.score_methods import SCORE_TASK, TASK_NOTE
 from genpool.data import READERS
 from genpool.data.columns import COLUMNS_NOTE
 from genpool.disk.markdown import markdown_table, percent
 from genpool.errors import counted
 from genpool.evaluation import AccuracyReport, Predictions, ScoreReport, write_predictions
 from genpool.evaluation.pictures import confusion_picture, learning_curve_picture
-from genpool.inference.batching import evaluation_mode, length_groups
+from genpool.inference.sentence_vectors import evaluation_mode, length_groups
 from genpool.model import Classifier
+from genpool.model.classifier import SCORE_TASK, TASK_NOTE
 from genpool.text import WordTable
 from genpool.training.dataset import Split
 from genpool.training.heads import inactive_warning

@@ -22,7 +22,7 @@ from genpool.config import (
 from genpool.data.reader import BAD_ROWS
 from genpool.data.readers import READERS, reader_options
 from genpool.errors import ConfigError, InputError, unknown_name
-from genpool.model import PairClassifier, SentenceEncoder
+from genpool.model import PairClassifier
 from genpool.pooling import POOLINGS
 from genpool.saving.saved_model import PARTS as MODEL_PARTS
 from genpool.tensors.initialization import on_meta_device
@@ -373,7 +373,7 @@ def _size_problems(settings: ModelSettings) -> list[str]:
     text = TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""))
     try:
         with on_meta_device():
-            model = PairClassifier(SentenceEncoder(text, settings), ("a", "b"))
+            model = PairClassifier.from_settings(text, settings, ("a", "b"))
     except ConfigError as error:
         return error.problems
     except InputError as error:

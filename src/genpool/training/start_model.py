@@ -86,7 +86,7 @@ def build_encoder(
     )
     torch.manual_seed(seed)
     try:
-        encoder = SentenceEncoder(text, settings)
+        encoder = SentenceEncoder.from_settings(text, settings)
     except (RuntimeError, MemoryError) as error:
         if isinstance(error, RuntimeError) and "alloc" not in str(error):
             raise
@@ -187,7 +187,7 @@ class DataWords:
         table[self.ids] = trained
         weights[f"encoder.{_WORDS}"] = table
         with on_meta_device():
-            complete = type(model)._assemble(self.text, model.settings, model.labels)
+            complete = type(model).from_settings(self.text, model.settings, model.labels)
         complete.load_state_dict({name: weights[name].clone() for name in weights}, assign=True)
         complete.notes = dict(model.notes)
         return complete.eval()
@@ -233,7 +233,7 @@ def start_encoder(
         extra = letters[UNKNOWN].expand(len(characters) - len(letters), -1)  # (new, dim)
         weights[_LETTERS] = torch.cat([letters, extra])
     with on_meta_device():
-        encoder = SentenceEncoder(text_of([*SPECIAL_WORDS, *entries]), settings)
+        encoder = SentenceEncoder.from_settings(text_of([*SPECIAL_WORDS, *entries]), settings)
     encoder.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
     notes["vocabulary"] = f"{len(old):,} words of the start model, {len(new):,} words added"
     return encoder, DataWords(text_of(old.words), table, ids)

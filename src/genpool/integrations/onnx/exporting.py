@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.inference.batching import evaluation_mode
+from genpool.inference.sentence_vectors import evaluation_mode
 from genpool.integrations.onnx import folder as pages
 from genpool.integrations.onnx.folder import new_folder, write_card, write_config
 from genpool.integrations.onnx.graph import (
@@ -26,8 +26,8 @@ from genpool.integrations.onnx.graph import (
 from genpool.integrations.onnx.onnx_encoder import KIND, SIZES, feeds, input_names, padded_inputs
 from genpool.integrations.onnx.traced import TracedSentenceEncoder
 from genpool.model import SentenceEncoder
-from genpool.saving.quantization import dequantize_weights, quantize_weights
 from genpool.saving.storage import TOKENIZER
+from genpool.saving.weights_file import dequantize_weights, quantize_weights
 from genpool.text import TextPipeline
 from genpool.text.vocabulary import SPECIAL_WORDS
 

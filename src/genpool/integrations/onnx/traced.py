@@ -26,7 +26,7 @@ from genpool.errors import InputError
 from genpool.model import SentenceEncoder
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
 from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
-from genpool.saving.quantization import SCALE, quantize_weights
+from genpool.saving.weights_file import SCALE, quantize_weights
 from genpool.text.vocabulary import UNKNOWN
 
 

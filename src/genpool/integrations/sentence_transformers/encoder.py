@@ -12,10 +12,8 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from genpool.errors import InputError
-from genpool.inference.batching import map_by_length
-from genpool.inference.explain_states import explain_states
-from genpool.inference.explanation import Explanation, PairExplanation
-from genpool.inference.sentence_vectors import SentenceVectors, ignore_progress
+from genpool.inference.explanation import Explanation, PairExplanation, explain_states
+from genpool.inference.sentence_vectors import SentenceVectors, ignore_progress, map_by_length
 from genpool.integrations.sentence_transformers.loading import load
 from genpool.integrations.sentence_transformers.modules import PoolingModule, states_and_mask
 from genpool.pooling import Pooled

@@ -146,7 +146,7 @@ class PoolingModule(Module):
             )
         try:
             options = dict(config.pop("pooling"))
-            pooling_class = POOLINGS[options.pop("name")]
+            pooling_class = POOLINGS.require(options.pop("name"))
             with on_meta_device():  # sizes are compared before memory is allocated
                 module = cls(pooling_class(**options), **config)
         except (KeyError, TypeError, ValueError, GenpoolError) as error:

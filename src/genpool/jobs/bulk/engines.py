@@ -22,7 +22,7 @@ from genpool.errors import GenpoolError, InputError
 from genpool.inference.workers import following_parent, model_folder
 from genpool.jobs.bulk.inputs import Shard
 from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
-from genpool.sentence_encoder import SentenceEncoder
+from genpool.model import SentenceEncoder
 
 #: times that a worker may die over the same shard
 MAX_DEATHS = 5

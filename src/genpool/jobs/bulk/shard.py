@@ -27,13 +27,13 @@ from genpool.data.reader import BAD_ROW_FIX
 from genpool.data.rows import BadRow, Record, parse_text, require_encodable, to_text
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, require_extra
-from genpool.inference.batching import WINDOW_BATCHES, map_by_length
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.quick import QuickEncoder
+from genpool.inference.sentence_vectors import WINDOW_BATCHES, map_by_length
 from genpool.jobs.bulk.inputs import ID, SCALE, TEXT_TYPE, VECTOR, BulkOptions, Shard, open_rows
 from genpool.jobs.encode_file import finish_vectors
-from genpool.saving.checksums import stream_checksum
+from genpool.model import SentenceEncoder
+from genpool.saving.weights_file import stream_checksum
 from genpool.search.index_folder import require_finite
-from genpool.sentence_encoder import SentenceEncoder
 from genpool.tensors.quantized_rows import quantize_rows
 
 #: the key of the metadata of the file, a JSON object

@@ -1,31 +1,34 @@
-"""The rooms joined: text, embedding, encoder and pooling make a sentence encoder."""
+"""The sentence encoder: text, embedding, encoder and pooling, joined to one model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from torch import Tensor, nn
 
-from genpool.config import ModelSettings, Part
+from genpool.config import ModelSettings, Part, ProjectionSettings
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoder
 from genpool.errors import ConfigError
-from genpool.inference.batching import evaluation_mode
-from genpool.inference.explanation import Explanation, PairExplanation
-from genpool.inference.influence import LeaveOneOut, pooling_weights
-from genpool.inference.quick_cache import QuickEncoderCache
-from genpool.inference.quick_encoder import QuickEncoder
+from genpool.inference.explanation import Explanation, PairExplanation, explain_states
+from genpool.inference.quick import QuickEncoder, QuickEncoderCache
 from genpool.inference.sentence_vectors import (
     SentenceVectors,
     StreamEncoder,
+    evaluation_mode,
     ignore_progress,
 )
 from genpool.inference.workers import WorkerPool
+from genpool.model.parts import (
+    build_embedding,
+    build_module,
+    embedding_settings,
+    require_fitting_parts,
+    text_settings,
+)
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
@@ -40,43 +43,6 @@ from genpool.text.vocabulary import BEGIN, END
 QUICK_MIN_SENTENCES = 64
 
 
-def set_pooling_direction(settings: ModelSettings) -> ModelSettings:
-    """Returns settings that tell a pooling whether states are [forward ; backward].
-
-    Only a pooling with `needs_direction` is told; the encoder decides, unless the settings do.
-    """
-    encoder, pooling = ENCODERS.get(settings.encoder.name), settings.pooling
-    cls = POOLINGS.get(pooling.name)
-    # An unknown name is reported by the model, with the nearest one.
-    if encoder is None or cls is None or not cls.needs_direction:
-        return settings
-    options = {"bidirectional": encoder.bidirectional, **pooling.options}
-    return replace(settings, pooling=Part(pooling.name, options))
-
-
-def require_matching_ngrams(text: TextPipeline, settings: ModelSettings) -> None:
-    """Raises ConfigError if the text pipeline makes other n-grams than the settings say."""
-    buckets = settings.embedding.ngram_buckets
-    if text.characters.buckets != buckets:
-        raise ConfigError(
-            f"embedding.ngram_buckets is {buckets}, but the text pipeline has "
-            f"{text.characters.buckets}; create it "
-            "with genpool.config.ngrams_of(settings.embedding)."
-        )
-
-
-def build_pooling(settings: ModelSettings, encoder: Encoder) -> Pooling:
-    """Returns the pooling of the settings, if the encoder has what it needs."""
-    cls = POOLINGS[settings.pooling.name]
-    if cls.needs_gates and not encoder.has_gates:
-        able = ", ".join(name for name, kind in ENCODERS.items() if kind.has_gates)
-        raise ConfigError(
-            f"{settings.pooling.name} pooling needs the input gates of an LSTM, which the encoder "
-            f"{settings.encoder.name!r} does not have. Encoders that do: {able}."
-        )
-    return cls(encoder.output_dim, **settings.pooling.options)
-
-
 class SentenceEncoder(SavedModel, SentenceVectors):
     """A model that turns sentences into vectors.
 
@@ -84,108 +50,127 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     pooling looked at. All of them can be used by several threads at once and in any mode: dropout
     is off inside, and `training` is left alone.
 
+    The parts are ready modules. An encoder or a pooling of your own can be saved once its class is
+    registered: `genpool.pooling.register("mine", MyPooling)`. `from_settings` makes the parts that
+    settings describe.
+
     Args:
         text: splits sentences into words and knows the vocabulary and the characters.
-        settings: sizes and options of every part. Default: None, the settings of the paper.
+        embedding: gives every token its vector.
+        encoder: gives every token its state.
+        pooling: makes one vector of the states.
+        projection: a linear map of this vector, without a bias: the vector of a sentence with no
+            token stays zeros. Default: None.
 
     Attributes:
         text: the text pipeline; `text.cut` counts the tokens beyond `text.max_length`.
-        settings: the settings, with every default filled in.
-        embedding: the part that gives every token its vector, a PyTorch module.
-        encoder: the part that gives every token its state.
-        pooling: the part that makes one vector of the states.
-        projection: a linear map of this vector; None where the settings have none.
+        settings: the settings of all parts, read from them.
         output_dim: the dimension of a sentence vector.
 
     Raises:
-        ConfigError: an unknown encoder, pooling or option, or parts that do not fit together.
-        InputError: a size that is not possible.
+        InputError: parts that do not fit together.
 
     Example:
         >>> model = SentenceEncoder.from_pretrained()
         >>> vectors = model.encode(["A man sleeps.", "A person rests."])   # (2, output_dim)
         >>> print(model.explain("A man sleeps."))
+
+        >>> embedding = TokenEmbedding(len(text.vocabulary), word_dim=300)
+        >>> encoder = BiLSTMEncoder(embedding.output_dim, hidden_dim=300)
+        >>> model = SentenceEncoder(text, embedding, encoder, MyPooling(encoder.output_dim))
     """
 
-    def __init__(self, text: TextPipeline, settings: ModelSettings | None = None) -> None:
-        settings = set_pooling_direction(settings or ModelSettings())
-        require_matching_ngrams(text, settings)
-        super().__init__(text, settings)
-        embedding = self.settings.embedding
-        self.embedding = TokenEmbedding(
-            len(text.vocabulary),
-            embedding.word_dim,
-            embedding.frozen,
-            len(text.characters) if embedding.characters and not embedding.ngram_buckets else 0,
-            embedding.character_dim,
-            embedding.character_widths,
-            embedding.character_maps,
-            embedding.dropout,
-            embedding.dropout_scaling,
-            embedding.character_initialization,
-            embedding.character_padding,
-            len(text.characters) if embedding.ngram_buckets else 0,
-            embedding.hidden_words,
-        )
-        encoder = self.settings.encoder
-        self.encoder = ENCODERS[encoder.name](self.embedding.output_dim, **encoder.options)
-        self.text = text.with_annotator(self.encoder.make_annotator())
-        self.pooling = build_pooling(self.settings, self.encoder)
-        projection_dim = self.settings.projection.dim
-        if projection_dim is not None:
-            require_positive(**{"projection.dim": projection_dim})
-        # Without a bias: the vector of a sentence with no token stays zeros.
-        self.projection = (
-            nn.Linear(self.pooling.output_dim, projection_dim, bias=False)
-            if projection_dim is not None
-            else None
-        )
+    kind = "SentenceEncoder"
+
+    def __init__(
+        self,
+        text: TextPipeline,
+        embedding: TokenEmbedding,
+        encoder: Encoder,
+        pooling: Pooling,
+        projection: nn.Linear | None = None,
+    ) -> None:
+        super().__init__()
+        require_fitting_parts(text, embedding, encoder, pooling, projection)
+        self.text = text.with_annotator(encoder.make_annotator())
+        self.embedding, self.encoder, self.pooling = embedding, encoder, pooling
+        self.projection = projection
         self._quick = QuickEncoderCache()
 
     @classmethod
-    def _assemble(
-        cls, text: TextPipeline, settings: ModelSettings, labels: tuple[str, ...]
+    def from_settings(
+        cls, text: TextPipeline, settings: ModelSettings | None = None, labels: Any = ()
     ) -> Self:
-        return cls(text, settings)
-
-    @classmethod
-    def from_pretrained(cls, path: str | Path | None = None, *, mmap: bool = False) -> Self:
-        """Loads a sentence encoder from a folder; nothing in the folder is run as code.
+        """Returns the model that settings describe, with initial weights.
 
         Args:
-            path: a folder that `save_pretrained` wrote, of a sentence encoder or of a classifier,
-                whose encoder is returned then. Default: None, the encoder inside the package.
-            mmap: leave the weights in the file and map it into memory, which processes on one
-                machine share. The file must then not change while the model is in use.
-                Default: False, which reads them.
-
-        Returns:
-            The encoder, on the CPU and in evaluation mode.
+            text: the text pipeline, which decides what the section `text` of the settings says.
+            settings: sizes and options of every part. Default: None, those of the paper.
+            labels: not used; the classifiers have the same method.
 
         Raises:
-            FolderError: the folder is missing, incomplete, damaged, or not a genpool model.
+            ConfigError: an unknown encoder, pooling or option, or parts that do not fit together.
+            InputError: a size that is not possible.
 
         Example:
-            >>> model = SentenceEncoder.from_pretrained("my-model")
+            >>> settings = ModelSettings(pooling=Part("generalized", {"heads": 5}))
+            >>> model = SentenceEncoder.from_settings(text, settings)
         """
-        return super().from_pretrained(path, mmap=mmap)
+        settings = settings or ModelSettings()
+        encoder_class = ENCODERS.require(settings.encoder.name)
+        pooling_class = POOLINGS.require(settings.pooling.name)
+        if pooling_class.needs_gates and not encoder_class.has_gates:
+            able = ", ".join(name for name, other in ENCODERS.items() if other.has_gates)
+            raise ConfigError(
+                f"{settings.pooling.name} pooling needs the input gates of an LSTM, which the "
+                f"encoder {settings.encoder.name!r} does not have. Encoders that do: {able}."
+            )
+        embedding = build_embedding(text, settings.embedding)
+        encoder = build_module(ENCODERS, settings.encoder, embedding.output_dim)
+        part = settings.pooling
+        if pooling_class.needs_direction:  # the encoder decides, unless the settings do
+            options = {"bidirectional": encoder.bidirectional, **part.options}
+            part = Part(part.name, options)
+        pooling = build_module(POOLINGS, part, encoder.output_dim)
+        dim = settings.projection.dim
+        if dim is not None:
+            require_positive(**{"projection.dim": dim})
+        projection = None if dim is None else nn.Linear(pooling.output_dim, dim, bias=False)
+        return cls(text, embedding, encoder, pooling, projection)
 
     @classmethod
     def _load(cls, folder: storage.SavedFolder) -> Self:
         """Returns the encoder of a folder that was opened, also of a classifier's."""
-        from genpool.model import CLASSIFIERS  # which are made of this class
+        from genpool.model.classifiers import CLASSIFIERS  # which are made of this class
 
         if folder.kind in CLASSIFIERS:
             return cast(Self, CLASSIFIERS[folder.kind]._load(folder).encoder)
         return super()._load(folder)
 
     @property
+    def settings(self) -> ModelSettings:
+        """The settings of all parts, read from them.
+
+        Raises:
+            ConfigError: the class of the encoder or of the pooling is not registered.
+        """
+        return ModelSettings(
+            text=text_settings(self.text),
+            embedding=embedding_settings(self.embedding, self.text),
+            encoder=Part(ENCODERS.name_of(self.encoder), self.encoder.options),
+            pooling=Part(POOLINGS.name_of(self.pooling), self.pooling.options),
+            projection=ProjectionSettings(
+                None if self.projection is None else self.projection.out_features
+            ),
+        )
+
+    @property
     def output_dim(self) -> int:
         """The dimension of a sentence vector."""
-        return self.settings.projection.dim or self.pooling.output_dim
+        return self.projection.out_features if self.projection else self.pooling.output_dim
 
     def forward(self, batch: Batch, weights: bool = False) -> Pooled:
-        """Returns the pooled sentences of a batch, with gradients; the way of training.
+        """Returns the pooled sentences of a batch, with gradients, for training.
 
         Args:
             batch: sentences, from `text.batch`, on the device of the model.
@@ -210,7 +195,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     ) -> Pooled:
         if not weights and fast():
             return self.pooling.pool_rows(states, packing, gates)
-        padded_gates = _padded(gates, packing)
+        padded_gates = [] if gates is None else [packing.unpack(gates)]  # (batch, time, width)
         pooled: Pooled = self.pooling(packing.unpack(states), packing.mask(), *padded_gates)
         return pooled
 
@@ -306,20 +291,12 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             tokens = [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
         packing = Packing.from_mask(batch.mask, batch.annotations)
         with evaluation_mode():
-            states, gates = self._states(batch, packing)
-            weights = pooling_weights(
-                states, packing, lambda rows: self._pool(rows, gates, packing, weights=True)
-            )  # (1, heads, tokens, dim or 1)
-            pooled = self._pool(states, gates, packing, weights=False)
-            without = self.pooling.heads_without(
-                packing.unpack(states), packing.mask(), *_padded(gates, packing)
-            )  # (1, heads, tokens, dim)
-            vectors = LeaveOneOut.of(pooled, without, self.project)
-            # A single sentence: packed rows are its tokens in order.
+            states, gates = self._states(batch, packing)  # (tokens, dim): one sentence, in order
             words = [token.text for token in tokens]
             tree = self.encoder.tree(words, self.embedding.rows(batch, packing), packing)
-        weights = weights[0].float().cpu()  # (heads, tokens, dim or 1)
-        return Explanation(sentence, tokens, weights.numpy(), vectors, truncated, tree=tree)
+            return explain_states(
+                sentence, tokens, states, self.pooling, self.project, gates, truncated, tree
+            )
 
     def explain_pair(self, first: str, second: str) -> PairExplanation:
         """Returns which words two sentences are alike by, and how alike they are in each head.
@@ -339,8 +316,3 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             >>> pair.similarity, pair.similarity_influence
         """
         return PairExplanation(self.explain(first), self.explain(second))
-
-
-def _padded(gates: Tensor | None, packing: Packing) -> list[Tensor]:
-    """The gates (batch, time, width) as further arguments of a pooling; none where it has none."""
-    return [] if gates is None else [packing.unpack(gates)]

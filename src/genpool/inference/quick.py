@@ -3,58 +3,49 @@
 A word's vector, and its products with the weights of BiLSTM layers (W e + b), are the same in every
 sentence. The quick form keeps them in a table that is filled as words appear and bounded in size:
 known words, and unknown ones, which are computed from their characters.
+
+A BiLSTM stack goes through `ProjectedStack`, which reads the products from the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
 from threading import Lock
-from typing import Protocol
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
-from genpool.config import ModelSettings
-from genpool.embedding import TokenEmbedding
 from genpool.encoder import Encoder
+from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack, DirectionPair
+from genpool.encoder.fused_lstm import AddProduct, adder, run_steps
 from genpool.errors import InputError
-from genpool.inference.batching import evaluation_mode
-from genpool.inference.int8 import Int8Product
-from genpool.inference.int8_pooling import int8_pooling
-from genpool.inference.quick_bilstm import ProjectedStack
-from genpool.inference.sentence_vectors import SentenceVectors
-from genpool.pooling import Pooled, Pooling
+from genpool.inference.int8 import Int8Product, int8_pooling
+from genpool.inference.sentence_vectors import SentenceVectors, evaluation_mode
+from genpool.pooling import Pooled
 from genpool.tensors.annotations import pad_annotations
 from genpool.tensors.packing import Packing
-from genpool.text import TextPipeline, WordTable
+from genpool.tensors.threads import run_both
+from genpool.text import WordTable
+
+if TYPE_CHECKING:
+    from genpool.model import SentenceEncoder
 
 Places = NDArray[np.int32]
+Weights = tuple[tuple[int, int, torch.dtype, float], ...]
 
 #: words in the table before it is emptied
 CAPACITY_WORDS = 50_000
 #: a table grows by copying up to this share of its capacity
 COPIED_SHARE = 8
-
-
-class EncoderParts(Protocol):
-    """The parts of a `SentenceEncoder`, which itself uses the quick form."""
-
-    text: TextPipeline
-    settings: ModelSettings
-    embedding: TokenEmbedding
-    encoder: Encoder
-    pooling: Pooling
-    projection: nn.Linear | None
-
-    @property
-    def output_dim(self) -> int: ...
-    @property
-    def device(self) -> torch.device: ...
-    @property
-    def dtype(self) -> torch.dtype: ...
-    def project(self, pooled: Pooled) -> Pooled: ...
+#: a larger word table is freed after use: 65,000 words of the embedded encoder are kept
+MAX_KEPT_TABLE_BYTES = 512 << 20
+#: of larger tensors, an evenly spaced sample is summed
+MAX_SUMMED_VALUES = 1 << 24
 
 
 class QuickEncoder(SentenceVectors):
@@ -79,7 +70,7 @@ class QuickEncoder(SentenceVectors):
     """
 
     def __init__(
-        self, model: EncoderParts, capacity: int = CAPACITY_WORDS, int8: bool = False
+        self, model: SentenceEncoder, capacity: int = CAPACITY_WORDS, int8: bool = False
     ) -> None:
         if capacity < 1:
             raise InputError(f"capacity is {capacity}; expected 1 word or more.")
@@ -190,3 +181,133 @@ class QuickEncoder(SentenceVectors):
             self._table = table
         self._table[first:end] = rows
         self._filled = end
+
+
+class ProjectedStack:
+    """The layers of a BiLSTM stack, with W e + b of all of them as one product per word."""
+
+    def __init__(self, encoder: BiLSTMStack, int8: bool = False) -> None:
+        self.encoder = encoder
+        self.layers = cast("list[BiLSTMLayer]", list(encoder.layers))
+        directions = [way for layer in self.layers for way in (layer.forwards, layer.backwards)]
+        #: where the gates of every direction start in a row of the table, and where the last end
+        self.columns = [0, *accumulate(4 * way.hidden_dim for way in directions)]
+        # Every layer has two directions, which see the same number of columns of word vectors.
+        word_columns = [columns for columns in encoder.word_columns() for _ in range(2)]
+        split = [
+            (way.w[:, :columns].detach(), way.w[:, columns:].detach())
+            for way, columns in zip(directions, word_columns, strict=True)
+        ]
+        # A layer that does not see the words has no columns for them, only a bias.
+        self.from_words = torch.cat(
+            [functional.pad(words, (0, encoder.input_dim - words.shape[1])) for words, _ in split]
+        )  # (all gates, embedding)
+        self.biases = torch.cat([way.b.detach() for way in directions])  # (all gates,)
+        #: add the product with the layers below (the first layer has none), and with h_{t-1}
+        self.add_below = [_adder(below, int8) if below.shape[1] else None for _, below in split]
+        self.add_recurrent = [
+            Int8Product(way.u).add_to if int8 else adder(way.u.detach()) for way in directions
+        ]
+
+    @classmethod
+    def of(cls, encoder: Encoder, int8: bool = False) -> Self | None:
+        """Returns the projected form of a BiLSTM stack; None for every other encoder."""
+        return cls(encoder, int8) if isinstance(encoder, BiLSTMStack) else None
+
+    def project(self, vectors: Tensor) -> Tensor:
+        """Word vectors (words, embedding) -> (words, all gates)"""
+        return torch.addmm(self.biases, vectors, self.from_words.T)
+
+    def __call__(self, table: Tensor, index: Tensor, packing: Packing) -> Tensor:
+        """Returns the top states (rows, 2 hidden) of the words at `index` (rows,) of the table."""
+        no_words = table.new_empty(len(index), 0)
+        below: list[DirectionPair] = []
+        states = no_words
+        for number, layer in enumerate(self.layers):
+            inputs = self.encoder.layer_rows(no_words, below) if below else (no_words, no_words)
+            states = table.new_empty(len(index), 2 * layer.forwards.hidden_dim)
+            halves = states.chunk(2, dim=1)
+            self._layer(number, inputs, table, index, packing, halves)
+            below.append((halves[0], halves[1]))
+        return states
+
+    def _layer(
+        self,
+        number: int,
+        inputs: DirectionPair,
+        table: Tensor,
+        index: Tensor,
+        packing: Packing,
+        halves: tuple[Tensor, ...],
+    ) -> None:
+        """Puts the states of the two directions into the two halves (rows, hidden)."""
+
+        def direction(side: int) -> None:
+            way = 2 * number + side
+            from_words = table[:, self.columns[way] : self.columns[way + 1]]
+            gates = from_words.index_select(0, index)  # (rows, 4 hidden)
+            add_below = self.add_below[way]
+            if add_below is not None:
+                add_below(gates, inputs[side])
+            add_recurrent = self.add_recurrent[way]
+            run_steps(gates, packing.sizes, add_recurrent, bool(side), halves[side])
+
+        run_both(lambda: direction(0), lambda: direction(1), table.device)
+
+
+def _adder(weight: Tensor, int8: bool) -> AddProduct:
+    if not int8:
+        return adder(weight)
+    product = Int8Product(weight)
+    return lambda gates, inputs: gates.add_(product(inputs))
+
+
+class QuickEncoderCache:
+    """The quick form of one model; copies and pickles of the model start with an empty cache."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[Weights, QuickEncoder] | None = None
+
+    def get(self, model: SentenceEncoder) -> QuickEncoder:
+        """Returns the quick form that is kept, or a new one if the model has changed since."""
+        weights = weights_state(model)
+        kept = self._kept
+        if kept is not None and kept[0] == weights and kept[1].text is model.text:
+            return kept[1]
+        quick = QuickEncoder(model)
+        self._kept = weights, quick
+        return quick
+
+    def drop_if_large(self) -> None:
+        """Frees the quick form if its word table takes much memory."""
+        kept = self._kept
+        if kept is not None and kept[1].table_bytes > MAX_KEPT_TABLE_BYTES:
+            self._kept = None
+
+    def __reduce__(self) -> tuple[Callable[[], QuickEncoderCache], tuple[()]]:
+        return type(self), ()
+
+
+def weights_state(model: SentenceEncoder) -> Weights:
+    """Returns what changes when a weight of the model changes.
+
+    A new tensor has another address, and PyTorch counts changes in place, of an optimizer or
+    `load_state_dict`; but neither shows a change through `parameter.data`, which the sum does.
+    """
+    parts = (model.embedding, model.encoder, model.pooling, model.projection)
+    modules: list[nn.Module] = [part for part in parts if part is not None]
+    tensors = chain.from_iterable(chain(part.parameters(), part.buffers()) for part in modules)
+    return tuple(
+        (tensor.data_ptr(), _version(tensor), tensor.dtype, _sum(tensor)) for tensor in tensors
+    )
+
+
+def _version(tensor: Tensor) -> int:
+    # Tensors made in inference mode have no counter; their sum must do.
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _sum(tensor: Tensor) -> float:
+    values = tensor.detach().flatten()
+    sample = values[:: 1 + len(values) // MAX_SUMMED_VALUES]
+    return float(sample.sum(dtype=torch.promote_types(tensor.dtype, torch.float32)))

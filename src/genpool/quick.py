@@ -1,3 +1,0 @@
-"""The earlier name of `genpool.inference`."""
-
-from genpool.inference import QuickEncoder as QuickEncoder
