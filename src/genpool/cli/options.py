@@ -164,7 +164,7 @@ def open_data(
     the columns that `model` was trained on. Of `columns`, None and False are not passed on.
     """
     from genpool.data.columns import read_trained_columns
-    from genpool.data.readers import READERS, open_reader, reader_options
+    from genpool.data.reader import READERS, open_reader, reader_options
 
     READERS.require(reader)
     known = reader_options(reader)
