@@ -43,8 +43,8 @@ class Encoder(Configured, nn.Module):
     any padding on either side.
 
     To add an encoder, subclass this class, write `encode_rows`, and register it by a name:
-    `genpool.encoder.register("mine", MyEncoder)`. Keep the arguments of the constructor as
-    attributes of the same names, by which a model is saved.
+    `genpool.encoder.register("mine", MyEncoder)`. The arguments of the constructor are
+    remembered in `options`, by which a model is saved.
 
     `encode_rows` sees packed rows only: no padding ever reaches a layer, so that the states of a
     sentence cannot depend on its batch.
