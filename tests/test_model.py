@@ -21,6 +21,7 @@ from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.model import load_model
 from genpool.pooling import POOLINGS, Pooled
+from genpool.reproduction.encoders import GumbelTreeEncoder
 from genpool.tensors.fast import fast_paths
 from genpool.text import Batch
 
@@ -171,7 +172,7 @@ def vectors_and_gradients(
     }
     trained = sum(parameter.requires_grad for parameter in model.parameters())
     # In evaluation mode what only decides a hard choice has no gradient.
-    assert len(gradients) == trained - model.encoder.stochastic
+    assert len(gradients) == trained - isinstance(model.encoder, GumbelTreeEncoder)
     return pooled.vector.detach(), gradients
 
 

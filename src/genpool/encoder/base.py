@@ -69,8 +69,6 @@ class Encoder(Configured, nn.Module):
     has_gates: ClassVar[bool] = False
     #: the kind of integers per token that `encode_rows` reads from `packing.annotations`, if any
     annotator_class: ClassVar[type[Annotator] | None] = None
-    #: whether states are drawn at random in training mode, beside dropout
-    stochastic: ClassVar[bool] = False
     #: whether training adds a term of the encoder to the loss (see `extra_loss`)
     has_extra_loss: ClassVar[bool] = False
 

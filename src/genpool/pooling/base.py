@@ -194,6 +194,8 @@ class AttentionPooling(Pooling):
     A subclass writes `weights`. The arguments are those of `Pooling`.
     """
 
+    keeps_weight_ratios = True
+
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
         """Returns the attention weights A, (batch, heads, time, input_dim or 1).
 
