@@ -43,8 +43,9 @@ class Encoder(Configured, nn.Module):
     any padding on either side.
 
     To add an encoder, subclass this class, write `encode_rows`, and register it by a name:
-    `genpool.encoder.register("mine", MyEncoder)`. `encode_rows` sees packed rows only: no padding
-    ever reaches a layer, so that the states of a sentence cannot depend on its batch.
+    `genpool.encoder.register("mine", MyEncoder)`. The arguments of its constructor are remembered
+    in `options`, by which a model is saved. `encode_rows` sees packed rows only: no padding ever
+    reaches a layer, so that the states of a sentence cannot depend on its batch.
 
     Args:
         input_dim: dimensions of a token vector.
