@@ -51,14 +51,15 @@ def checkpoint_case(place: Path) -> Callable[[int], str]:
         loaded = load_checkpoint(folder)
         if loaded is None:
             raise Problem("no checkpoint was found")
-        step = loaded.state["step"]
-        if not bool((loaded.tensors["model.a"] == step).all()) or loaded.state["rate"] != 0.1:
+        state, tensors, warnings = loaded
+        step = state["step"]
+        if not bool((tensors["model.a"] == step).all()) or state["rate"] != 0.1:
             raise Problem(f"a damaged checkpoint of step {step} was used")
-        if step == 1 and len(loaded.warnings) == 1:
+        if step == 1 and len(warnings) == 1:
             return "the one before it used, with a warning"
-        if step == 2 and not loaded.warnings:
+        if step == 2 and not warnings:
             return "used, and not changed in any value"
-        raise Problem(f"step {step} with {len(loaded.warnings)} warnings")
+        raise Problem(f"step {step} with {len(warnings)} warnings")
 
     return case
 
