@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from genpool.disk.atomic import atomic_file, kind_of
+from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError
 
 needs_unix = pytest.mark.skipif(os.name == "nt", reason="has no such files")
@@ -47,25 +47,14 @@ def test_replacing_puts_the_new_file_in_place_at_the_end(target: Path) -> None:
     assert names(target.parent) == ["out.txt"]
 
 
-@pytest.mark.parametrize("mishap", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("mishap", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_whatever_goes_wrong_leaves_the_old_file_alone(target: Path, mishap) -> None:
-    with pytest.raises(mishap), atomic_file(target) as temporary:
+    with pytest.raises((KeyboardInterrupt, DataError)) as caught, atomic_file(target) as temporary:
         temporary.write_text("half")
         raise mishap
-    assert target.read_text() == "old"
-    assert names(target.parent) == ["out.txt"]
-
-
-def test_a_full_disk_is_reported_with_the_path_and_leaves_the_old_file(target: Path) -> None:
-    with (
-        pytest.raises(DataError, match="cannot be written: No space left") as caught,
-        atomic_file(target) as temporary,
-    ):
-        temporary.write_text("half")
-        raise OSError(28, "No space left on device")
-    assert caught.value.path == target
-    assert target.read_text() == "old"
-    assert names(target.parent) == ["out.txt"]
+    if isinstance(mishap, OSError):
+        assert str(caught.value).startswith(f"{target}: cannot be written: No space left")
+    assert target.read_text() == "old" and names(target.parent) == ["out.txt"]
 
 
 def test_a_missing_folder_is_reported_with_the_path(tmp_path: Path) -> None:
@@ -84,17 +73,6 @@ def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> No
 
 
 # --- what is in the place ------------------------------------------------------------------------
-
-
-@needs_unix
-def test_kinds_are_those_that_links_lead_to(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to("pipe")
-    (tmp_path / "broken").symlink_to("nowhere")
-    assert kind_of(tmp_path / "link") == kind_of(tmp_path / "pipe") == "a named pipe (FIFO)"
-    assert kind_of(tmp_path / "broken") is None
-    assert kind_of(Path("/dev/null")) == "a device"
-    assert kind_of(tmp_path) == "a folder"
 
 
 @needs_unix
