@@ -19,6 +19,7 @@ from genpool.distillation.run import DistillationRun, learning_rate_factor
 from genpool.distillation.settings import DistillationLoopSettings
 from genpool.distillation.student import turn_to_leading_axes
 from genpool.errors import ConfigError, DataError, Interrupted, TrainingError
+from genpool.training.state import save_checkpoint
 from tests.helpers.distillation_runs import RECIPE, BagOfWords, write_tables
 
 
