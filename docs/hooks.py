@@ -243,7 +243,7 @@ def _options(section: str, classes: dict[str, Any]) -> str:
 
 def _readers() -> str:
     """Returns the options of every reader: those of tables as one table, the others by name."""
-    from genpool.data.readers import READERS, reader_options
+    from genpool.data.reader import READERS, reader_options
     from genpool.data.table import ColumnReader, TableReader
 
     entries = _arguments(ColumnReader) | _arguments(TableReader)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
-from dataclasses import FrozenInstanceError, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
@@ -61,12 +61,8 @@ FULL = ModelSettings(
 
 
 def test_settings_come_back_from_their_dictionary() -> None:
-    assert read(to_dict(FULL)) == FULL
-    assert read(to_dict(ModelSettings())) == ModelSettings()
-
-
-def test_settings_come_back_from_json() -> None:
     assert read(json.loads(json.dumps(to_dict(FULL)))) == FULL
+    assert read(to_dict(ModelSettings())) == ModelSettings()
 
 
 def test_a_part_is_its_name_and_its_options_side_by_side() -> None:
@@ -80,15 +76,6 @@ def test_a_part_is_its_name_and_its_options_side_by_side() -> None:
         "lower_case_fallback": False,
         "folding": False,
     }
-
-
-def test_switches_of_the_released_program_are_off_unless_asked_for() -> None:
-    settings = ModelSettings()
-    assert settings.text.lower_case_fallback is True
-    embedding, classifier = settings.embedding, settings.classifier
-    assert (embedding.character_initialization, embedding.character_padding) == ("torch", "both")
-    assert embedding.dropout_scaling == classifier.dropout_scaling == "inverted"
-    assert classifier.initialization == "torch"
 
 
 def test_settings_can_be_read_from_toml() -> None:
@@ -106,18 +93,6 @@ def test_settings_can_be_read_from_toml() -> None:
     assert settings.pooling == Part("max")
     assert settings.encoder == Part("cnn", {"widths": (2, 3)})
     assert settings.text.max_length == 5 and settings.embedding.dropout == 0
-
-
-def test_settings_cannot_be_changed() -> None:
-    with pytest.raises(FrozenInstanceError):
-        ModelSettings().text.rules = "whitespace"  # type: ignore[misc]
-
-
-def test_reading_leaves_the_given_dictionary_alone() -> None:
-    given = {"encoder": {"name": "cnn", "widths": [2]}, "text": {"max_length": 3}}
-    before = json.dumps(given)
-    read(given)
-    assert json.dumps(given) == before
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
@@ -162,21 +137,12 @@ def test_the_message_lists_the_mistakes_under_their_number_and_source() -> None:
     assert isinstance(caught.value, GenpoolError) and isinstance(caught.value, ValueError)
 
 
-def test_a_single_mistake_is_reported_on_one_line() -> None:
-    with pytest.raises(ConfigError) as caught:
-        from_dict(ModelSettings, {"text": {"max_length": 0}}, PARTS, "my.toml")
-    assert str(caught.value) == "my.toml: text.max_length is 0; expected 1 or more."
-
-
 @pytest.mark.parametrize(
     ("given", "nearest"),
     [
         ({"pooling": "generalised"}, "'generalized'"),
-        ({"pooling": {"name": "source2token"}}, "'source-to-token'"),
         ({"pooling": {"name": "generalized", "head": 3}}, "'heads'"),
-        ({"encoder": {"name": "stacked-bilstm", "shortcuts": "both"}}, "'shortcut'"),
         ({"encoder": {"name": "stacked-bilstm", "shortcut": "bth"}}, "'both'"),
-        ({"encoder": "stacked_bilstm"}, "'stacked-bilstm'"),
         ({"embeding": {}}, "'embedding'"),
         ({"embedding": {"dropuot": 0.5}}, "'embedding.dropout'"),
     ],
@@ -195,55 +161,22 @@ def test_a_name_near_to_none_is_answered_with_all_of_them() -> None:
     ("section", "key", "value", "expected"),
     [
         ("text", "sentence_ends", 1, "expected true or false"),
-        ("text", "sentence_ends", "yes", "expected true or false"),
         ("text", "max_length", 2.0, "expected a whole number or none"),
-        ("text", "max_length", True, "expected a whole number or none"),
         ("text", "max_length", -5, "expected 1 or more"),
-        ("text", "rules", 5, "unknown text.rules 5"),
         ("text", "rules", ["penn"], "unknown text.rules ['penn']"),
         ("embedding", "word_dim", 300.0, "expected a whole number"),
-        ("embedding", "word_dim", None, "expected a whole number"),
-        ("embedding", "word_dim", 0, "expected 1 or more"),
         ("embedding", "dropout", "0.5", "expected a number"),
-        ("embedding", "dropout", True, "expected a number"),
         ("embedding", "dropout", -0.1, "expected 0.0 or more"),
         ("embedding", "dropout", 1.0, "expected a number below 1.0"),
         ("embedding", "dropout", float("nan"), "expected 0.0 or more"),
-        ("embedding", "dropout", float("inf"), "expected a number below 1.0"),
-        ("text", "lower_case_fallback", "no", "expected true or false"),
         ("embedding", "dropout_scaling", "tset", "Did you mean 'test'? Known: inverted, test"),
-        ("embedding", "character_padding", "left", "Known: both, right"),
-        ("embedding", "character_initialization", 0.01, "Known: gaussian, torch"),
-        ("classifier", "initialization", "normal", "Known: gaussian, torch"),
-        ("classifier", "dropout_scaling", None, "Known: inverted, test"),
-        (
-            "embedding",
-            "character_widths",
-            3,
-            "expected a list in which every value is a whole number",
-        ),
-        (
-            "embedding",
-            "character_widths",
-            [1, "3"],
-            "expected a list in which every value is a whole number",
-        ),
-        (
-            "embedding",
-            "character_widths",
-            [[1]],
-            "expected a list in which every value is a whole number",
-        ),
+        ("embedding", "character_widths", 3, "expected a list in which every value is a whole"),
+        ("embedding", "character_widths", [1, "3"], "expected a list in which every value is a"),
         ("embedding", "character_widths", [], "expected at least one value"),
-        ("classifier", "hidden_dim", {}, "expected a whole number"),
         ("pooling", "heads", 2.5, "expected a whole number"),
-        ("pooling", "heads", True, "expected a whole number"),
-        ("pooling", "heads", -1, "expected a whole number of 1 or more"),
-        ("pooling", "hidden_dim", "4", "expected a whole number or none"),
         ("pooling", "hidden_dim", 0, "hidden_dim is 0; expected a whole number of 1 or more"),
         ("encoder", "layers", 0, "expected 1 to 1,000"),
         ("encoder", "hidden_dim", 10**30, "a tensor would be too large"),
-        ("pooling", "heads", 10**18, "a tensor would be too large"),
     ],
 )
 def test_a_value_of_the_wrong_type_or_range_is_refused(section, key, value, expected) -> None:
@@ -253,45 +186,15 @@ def test_a_value_of_the_wrong_type_or_range_is_refused(section, key, value, expe
     assert problem.startswith((f"{section}.{key}", f"{section}: ", f"unknown {section}.{key}"))
 
 
-def test_a_whole_number_is_accepted_as_a_number() -> None:
-    assert read({"embedding": {"dropout": 0}}).embedding.dropout == 0
-
-
-def test_the_bounds_themselves_are_allowed() -> None:
-    settings = read({"text": {"max_length": 1}, "embedding": {"dropout": 0.0, "word_dim": 1}})
-    assert (settings.text.max_length, settings.embedding.word_dim) == (1, 1)
-
-
-@pytest.mark.parametrize("given", [5, None, [], {}, {"heads": 5}, True])
+@pytest.mark.parametrize("given", [5, None, {"heads": 5}])
 def test_a_part_without_a_name_is_refused(given: object) -> None:
     (problem,) = problems_of({"pooling": given})
     assert problem == f"pooling is {given!r}; expected a section with a name."
 
 
-@pytest.mark.parametrize("name", [5, None, ["max"], {"max": 1}, True], ids=repr)
-def test_a_name_that_is_no_text_is_refused(name: object) -> None:
-    (problem,) = problems_of({"pooling": {"name": name}})
-    assert f"unknown pooling {name!r}" in problem
-
-
-def test_options_of_another_part_are_refused() -> None:
-    problems = problems_of({"pooling": {"name": "mean", "heads": 3, "hidden_dim": 4}})
-    assert len(problems) == 2
-    assert "unknown option of pooling 'mean' 'heads'" in problems[0]
-
-
 def test_the_input_width_is_no_option() -> None:
     (problem,) = problems_of({"pooling": {"name": "generalized", "input_dim": 4}})
     assert "unknown option of pooling 'generalized' 'input_dim'" in problem
-
-
-@pytest.mark.parametrize(
-    ("section", "name"),
-    [("encoder", name) for name in ENCODERS] + [("pooling", name) for name in POOLINGS],
-)
-def test_every_part_can_be_selected_by_its_name_alone(section: str, name: str) -> None:
-    assert getattr(read({section: name}), section) == Part(name)
-    assert getattr(read({section: {"name": name}}), section) == Part(name)
 
 
 @pytest.mark.parametrize("classes", [ENCODERS, POOLINGS], ids=["encoders", "poolings"])

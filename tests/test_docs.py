@@ -83,7 +83,7 @@ def test_every_command_and_every_option_is_in_the_reference(site: Path) -> None:
 
 
 def test_every_setting_is_in_the_reference(site: Path) -> None:
-    from genpool.data.readers import READERS, reader_options
+    from genpool.data.reader import READERS, reader_options
     from genpool.training.settings import RunSettings
 
     page = (site / "reference" / "settings" / "index.html").read_text(encoding="utf-8")

@@ -53,20 +53,9 @@ def encoder(
     )
 
 
-def snli(text: TextPipeline, shortcut: str) -> PairClassifier:
+def pair_model(text: TextPipeline, width: int, shortcut: str) -> PairClassifier:
     with torch.device("meta"):
-        return PairClassifier(encoder(text, 3, 600, shortcut, frozen=True), PAIR_LABELS)
-
-
-def multinli(text: TextPipeline, shortcut: str) -> PairClassifier:
-    with torch.device("meta"):
-        return PairClassifier(encoder(text, 3, 300, shortcut, frozen=True), PAIR_LABELS)
-
-
-def single(text: TextPipeline, shortcut: str) -> TextClassifier:
-    """Age and Yelp: the same sizes, five classes each."""
-    with torch.device("meta"):
-        return TextClassifier(encoder(text, 1, 300, shortcut, frozen=False), STARS)
+        return PairClassifier(encoder(text, 3, width, shortcut, frozen=True), PAIR_LABELS)
 
 
 def count(parameters: Iterable[nn.Parameter]) -> int:
@@ -85,72 +74,42 @@ def test_the_text_has_the_sizes_that_are_counted_with(text: TextPipeline) -> Non
     assert (len(text.vocabulary), len(text.characters)) == (WORDS, CHARACTERS)
 
 
-def test_snli_as_in_the_released_program(text: TextPipeline) -> None:
-    model = snli(text, "both")
-    # An LSTM direction: four parts, each 600 x input, 600 x 600 and 600.
-    layer_1 = 2 * 4 * (600 * 600 + 600 * 600 + 600)
-    layer_2 = 2 * 4 * (600 * 1800 + 600 * 600 + 600)  # input 600 + 1200
-    layer_3 = 2 * 4 * (600 * 1800 + 600 * 600 + 600)
-    pooling = 5 * (600 * 1200 + 600 + 1200 * 600 + 1200)
-    # 5 heads of 1200 are 6000 a sentence, 24000 a pair.
-    mlp = (24000 * 600 + 600) + (24600 * 600 + 600) + (600 * 3 + 3)
-    assert count(model.encoder.encoder.parameters()) == layer_1 + layer_2 + layer_3
+@pytest.mark.parametrize(
+    ("width", "shortcut", "above", "total"),
+    [  # `above` is the input of the layers above the first: 600 and one or both directions below
+        (600, "both", 600 + 1200, 65_200_893),
+        (600, "direction", 600 + 600, 59_440_893),
+        (300, "both", 600 + 600, 18_477_693),
+        (300, "direction", 600 + 300, 17_037_693),
+    ],
+    ids=["SNLI, released", "SNLI, paper", "MultiNLI, released", "MultiNLI, paper"],
+)
+def test_models_of_pairs(
+    text: TextPipeline, width: int, shortcut: str, above: int, total: int
+) -> None:
+    model = pair_model(text, width, shortcut)
+    # An LSTM direction: four parts, each width x input, width x width and width.
+    layer_1 = 2 * 4 * (width * 600 + width * width + width)
+    layer_2 = 2 * 4 * (width * above + width * width + width)
+    pooling = 5 * (width * 2 * width + width + 2 * width * width + 2 * width)
+    # 5 heads of 2 * width are 10 * width a sentence, 40 * width a pair.
+    mlp = (40 * width * width + width) + (41 * width * width + width) + (width * 3 + 3)
+    assert count(model.encoder.encoder.parameters()) == layer_1 + 2 * layer_2
     assert count(model.encoder.pooling.parameters()) == pooling
     assert count(model.mlp.parameters()) == mlp
     cnn = model.encoder.embedding.spelling
     assert cnn is not None and count(cnn.parameters()) == CHARACTER_CNN
-    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
-    assert trained_without_table(model) == trained == 65_200_893
-
-
-def test_snli_as_in_the_released_program_is_65_2_million_and_12_7_frozen(
-    text: TextPipeline,
-) -> None:
-    model = snli(text, "both")
-    trained = count(p for p in model.parameters() if p.requires_grad)
-    frozen = count(p for p in model.parameters() if not p.requires_grad)
-    assert round(trained / 1e6, 1) == 65.2
-    assert frozen == WORDS * 300 and round(frozen / 1e6, 1) == 12.7
-
-
-def test_snli_as_in_the_paper(text: TextPipeline) -> None:
-    model = snli(text, "direction")
-    layer_1 = 2 * 4 * (600 * 600 + 600 * 600 + 600)
-    layer_2 = 2 * 4 * (600 * 1200 + 600 * 600 + 600)  # input 600 + 600
-    layer_3 = 2 * 4 * (600 * 1200 + 600 * 600 + 600)
-    pooling = 5 * (600 * 1200 + 600 + 1200 * 600 + 1200)
-    mlp = (24000 * 600 + 600) + (24600 * 600 + 600) + (600 * 3 + 3)
-    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
-    assert trained_without_table(model) == trained == 59_440_893
-
-
-def test_multinli_as_in_the_released_program(text: TextPipeline) -> None:
-    model = multinli(text, "both")
-    layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
-    layer_2 = 2 * 4 * (300 * 1200 + 300 * 300 + 300)  # input 600 + 600
-    layer_3 = 2 * 4 * (300 * 1200 + 300 * 300 + 300)
-    pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
-    # 5 heads of 600 are 3000 a sentence, 12000 a pair.
-    mlp = (12000 * 300 + 300) + (12300 * 300 + 300) + (300 * 3 + 3)
-    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
-    assert trained_without_table(model) == trained == 18_477_693
-
-
-def test_multinli_as_in_the_paper(text: TextPipeline) -> None:
-    model = multinli(text, "direction")
-    layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
-    layer_2 = 2 * 4 * (300 * 900 + 300 * 300 + 300)  # input 600 + 300
-    layer_3 = 2 * 4 * (300 * 900 + 300 * 300 + 300)
-    pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
-    mlp = (12000 * 300 + 300) + (12300 * 300 + 300) + (300 * 3 + 3)
-    trained = CHARACTER_CNN + layer_1 + layer_2 + layer_3 + pooling + mlp
-    assert trained_without_table(model) == trained == 17_037_693
+    trained = CHARACTER_CNN + layer_1 + 2 * layer_2 + pooling + mlp
+    assert trained_without_table(model) == trained == total
+    assert count(p for p in model.parameters() if not p.requires_grad) == WORDS * 300
 
 
 @pytest.mark.parametrize("shortcut", ["direction", "both"])
 def test_age_and_yelp_in_either_form(text: TextPipeline, shortcut: str) -> None:
     # One layer has nothing below it, so that the two forms of the shortcut are one.
-    model = single(text, shortcut)
+    # Age and Yelp have the same sizes, five classes each.
+    with torch.device("meta"):
+        model = TextClassifier(encoder(text, 1, 300, shortcut, frozen=False), STARS)
     layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
     pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
     # A single sentence: its 3000 dimensions are the input of the MLP.
@@ -164,6 +123,6 @@ def test_defaults_are_the_papers_multinli_model(text: TextPipeline) -> None:
     with torch.device("meta"):
         model = PairClassifier(SentenceEncoder.from_settings(text), PAIR_LABELS)
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
-    paper = multinli(text, "direction")
+    paper = pair_model(text, 300, "direction")
     assert shapes == {name: parameter.shape for name, parameter in paper.named_parameters()}
     assert not model.encoder.embedding.words.requires_grad

@@ -1,4 +1,4 @@
-"""The top-layer classifier."""
+"""The features of a pair, and the top-layer classifier."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from genpool.classifier import MLP
+from genpool.classifier import MLP, pair_features
 from genpool.errors import InputError
 from genpool.tensors.dropout import DropoutScaling
 from genpool.tensors.initialization import Initialization
@@ -79,37 +79,6 @@ def test_without_rescaling_in_training_hidden_layers_are_scaled_at_inference() -
     np.testing.assert_allclose(mlp(inputs).detach().numpy(), expected, rtol=0, atol=1e-12)
 
 
-def hidden_in_training(mlp: MLP) -> Tensor:
-    """What the output layer sees of 1000 examples whose second hidden layer is all ones."""
-    seen = []
-    mlp.output.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-    nn.init.zeros_(mlp.second.weight)
-    nn.init.ones_(mlp.second.bias)
-    torch.manual_seed(0)
-    mlp.train()(torch.zeros(1000, 1))
-    return seen[0]
-
-
-def test_without_rescaling_in_training_kept_values_stay_as_they_are() -> None:
-    hidden = hidden_in_training(MLP(1, 10, 2, dropout=0.25, dropout_scaling="test"))
-    assert hidden.unique().tolist() == [0, 1]
-    assert (hidden == 0).float().mean().item() == pytest.approx(0.25, abs=0.03)
-
-
-@pytest.mark.parametrize("share", [0.25, 0.5])
-def test_dropout_drops_the_share_that_is_asked_for(share: float) -> None:
-    hidden = hidden_in_training(MLP(1, 10, 2, dropout=share))
-    assert hidden.unique().tolist() == pytest.approx([0, 1 / (1 - share)])
-    assert (hidden == 0).float().mean().item() == pytest.approx(share, abs=0.03)
-
-
-def test_the_output_layer_sees_the_second_hidden_layer_alone() -> None:
-    mlp, inputs = made().eval(), features()
-    nn.init.zeros_(mlp.second.weight)
-    nn.init.zeros_(mlp.second.bias)
-    assert torch.equal(mlp(inputs), mlp.output.bias.expand(6, 5))
-
-
 def test_gradients_are_those_of_finite_differences() -> None:
     mlp, inputs = made().eval(), features().requires_grad_()
     names = [name for name, _ in mlp.named_parameters()]
@@ -120,15 +89,6 @@ def test_gradients_are_those_of_finite_differences() -> None:
         return torch.func.functional_call(mlp, weights, (rows,))
 
     assert torch.autograd.gradcheck(logits, (inputs, *values))
-
-
-@pytest.mark.parametrize(("inputs", "hidden", "classes"), [(4, 3, 5), (7, 1, 2), (1, 6, 1)])
-def test_parameters_counted_by_hand(inputs: int, hidden: int, classes: int) -> None:
-    first = inputs * hidden + hidden
-    second = (inputs + hidden) * hidden + hidden
-    output = hidden * classes + classes
-    counted = sum(weights.numel() for weights in MLP(inputs, hidden, classes).parameters())
-    assert counted == first + second + output
 
 
 def test_defaults_are_the_papers() -> None:
@@ -175,35 +135,32 @@ def test_an_unknown_initialization_is_refused_with_the_known_ones() -> None:
         MLP(4, initialization="uniform")  # type: ignore[arg-type]
 
 
-def test_logits_of_an_example_do_not_depend_on_the_others() -> None:
-    mlp, inputs = made().eval(), features()
-    torch.testing.assert_close(mlp(inputs)[2:3], mlp(inputs[2:3]), rtol=0, atol=1e-12)
-    assert mlp(inputs[:0]).shape == (0, 5)
-
-
-def test_state_dict_round_trips_bit_for_bit() -> None:
-    first, second = made().eval(), MLP(4, 3, 5).double().eval()
-    second.load_state_dict(first.state_dict())
-    assert torch.equal(first(features()), second(features()))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_other_number_types_run(dtype: torch.dtype) -> None:
-    mlp = made().eval()
-    expected = mlp(features()).float()
-    logits = mlp.to(dtype)(features().to(dtype))
-    assert logits.dtype is dtype
-    torch.testing.assert_close(logits.float(), expected, rtol=0.05, atol=0.05)
-
-
 @pytest.mark.parametrize(
     ("sizes", "problem"),
     [
         ((0, 3, 2), "input_dim=0"),
-        ((4, 0, 2), "hidden_dim=0"),
         ((4, 3, -1), "classes=-1"),
     ],
 )
 def test_sizes_below_one_are_refused(sizes: tuple[int, int, int], problem: str) -> None:
     with pytest.raises(InputError, match=rf"{problem}.*must be 1 or more"):
         MLP(*sizes)
+
+
+def test_a_hand_worked_pair() -> None:
+    features = pair_features(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 5.0]]))
+    assert features.tolist() == [[1, -2, 3, 5, 2, 7, 3, -10]]
+
+
+def test_features_are_those_of_the_equation() -> None:
+    random = torch.Generator().manual_seed(0)
+    first, second = torch.randn(2, 7, 3, generator=random, dtype=torch.float64)
+    expected = [
+        reference.pair_features(a, b) for a, b in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+    assert pair_features(first, second).tolist() == expected
+
+
+def test_sides_that_could_be_broadcast_are_refused() -> None:
+    with pytest.raises(InputError, match=r"\(2, 3\) and \(1, 3\)"):
+        pair_features(torch.zeros(2, 3), torch.zeros(1, 3))

@@ -33,8 +33,7 @@ def drawn(seed: int, rows: int, labels: int, temperature: float) -> tuple[NDArra
     return logits, (logits / temperature + noise).argmax(axis=1)
 
 
-@pytest.mark.parametrize("labels", [2, 3, 7])
-@pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5, 12.0])
+@pytest.mark.parametrize(("labels", "temperature"), [(2, 0.3), (3, 1.0), (7, 2.5), (3, 12.0)])
 def test_the_minimum_is_that_of_scipy(labels: int, temperature: float) -> None:
     logits, gold = drawn(labels, 400, labels, temperature)
     found = fit_temperature(logits, gold)
@@ -48,30 +47,10 @@ def test_the_minimum_is_that_of_scipy(labels: int, temperature: float) -> None:
     assert loss(logits, gold, found) <= best.fun + 1e-12
 
 
-def test_the_temperature_of_drawn_labels_is_found_again() -> None:
-    logits, gold = drawn(0, 50_000, 3, 1.7)
-    assert fit_temperature(logits, gold) == pytest.approx(1.7, rel=0.03)
-
-
 def test_hand_worked_case_of_three_rows() -> None:
     # Two of three are right, so the best probability is 2/3: 2 / T = log 2.
     found = fit_temperature([[2.0, 0.0]] * 3, [0, 0, 1])
     assert found == pytest.approx(2 / math.log(2), rel=1e-12)
-
-
-def test_logits_and_log_probabilities_have_the_same_temperature() -> None:
-    logits, gold = drawn(3, 200, 4, 2.0)
-    log_probabilities = logits - logsumexp(logits, axis=1, keepdims=True)
-    assert fit_temperature(log_probabilities, gold) == pytest.approx(
-        fit_temperature(logits, gold), rel=1e-9
-    )
-
-
-def test_the_temperature_of_scaled_logits_is_scaled() -> None:
-    logits, gold = drawn(4, 200, 3, 1.0)
-    assert fit_temperature(1000 * logits, gold) == pytest.approx(
-        1000 * fit_temperature(logits, gold), rel=1e-9
-    )
 
 
 @settings(deadline=None)  # the first case also loads packages
@@ -103,13 +82,10 @@ def test_labels_that_contradict_the_logits_have_no_best_temperature() -> None:
     ("logits", "gold", "message"),
     [
         ([[1.0, 2.0]], [0, 1], r"shape \(1, 2\) and gold labels \(2,\)"),
-        ([1.0, 2.0], [0, 1], r"expected \(examples, labels\)"),
         ([[1.0]], [0], "two labels or more"),
         (np.zeros((0, 3)), np.zeros(0, int), "no examples"),
         ([[1.0, math.nan]], [0], "NaN or infinity"),
-        ([[1.0, -math.inf]], [0], "NaN or infinity"),
         ([[1.0, 2.0]], [2], "not indices of the 2 labels: 0 to 1"),
-        ([[1.0, 2.0]], [-1], "not indices"),
         ([[1.0, 2.0]], [0.5], "not indices"),
     ],
 )

@@ -41,7 +41,7 @@ def test_all_unknown_options_are_reported_together(tmp_path):
 
 def test_every_reader_can_skip_bad_rows():
     for name in READERS:
-        assert "bad_rows" in genpool.data.readers.reader_options(name)
+        assert "bad_rows" in genpool.data.reader.reader_options(name)
 
 
 def test_only_the_generated_corpus_needs_no_path_and_only_multinli_has_a_submission_file():

@@ -150,6 +150,16 @@ def test_memory_does_not_grow_with_the_table(tmp_path, write):
     assert peak < 2 * MEGABYTE  # the texts alone are 3.4 MB
 
 
+def test_the_first_rows_do_not_wait_for_the_last(tmp_path):
+    path = write_tsv(tmp_path)
+    with path.open("ab") as file:
+        file.write(b"this row is bad\n")
+    rows = TableReader(path).read("all")
+    assert [next(rows).label for _ in range(10)] == list("0120120120")
+    with pytest.raises(DataError, match=f"line {ROWS + 2}: has 1 fields"):
+        list(rows)
+
+
 def test_a_split_of_yelp_is_drawn_without_keeping_the_texts(tmp_path):
     path = tmp_path / "yelp_academic_dataset_review.json"
     with path.open("w", encoding="utf-8") as file:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from genpool.data import draw_parts, seeded_order, stratified_share
+from genpool.data.splits import draw_parts, seeded_order, stratified_share
 from genpool.errors import ConfigError, DataError
 
 labels_lists = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=8, max_size=80)

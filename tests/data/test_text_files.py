@@ -147,7 +147,10 @@ def test_lines_of_encodings_with_several_bytes_per_character_are_found(tmp_path,
     path.write_bytes(("\ufeff" if encoding[-2:] in ("le", "be") else "").encode(encoding))
     with path.open("ab") as file:
         file.write(text.replace("\n", end).encode(encoding))
-    assert rows(path, encoding=encoding) == [*GERMAN, ("gut", "\u0a0d a\u2028b")]
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for file in (path, packed):
+        assert rows(file, encoding=encoding) == [*GERMAN, ("gut", "\u0a0d a\u2028b")]
 
 
 def test_lines_are_found_across_the_blocks_that_are_read(tmp_path):
@@ -202,6 +205,8 @@ def test_text_that_is_not_in_the_named_encoding_is_located(tmp_path):
     path.write_bytes(b"label,text\nyes,one\nno,caf\xe9\n")
     with pytest.raises(DataError, match=r"line 3: is not ascii: byte 0xe9.*name another encoding"):
         rows(path, encoding="ascii")
+    reader = TableReader(path, encoding="ascii", bad_rows="skip")
+    assert (len(list(reader.read("all"))), reader.skipped) == (1, {"bad ascii": 1})
     path.write_bytes("label,text\nyes,one\n".encode("utf-16") + b"\x00\xd8\x20")
     with pytest.raises(DataError, match="line 3: is not utf-16"):
         rows(path, encoding="utf-16")

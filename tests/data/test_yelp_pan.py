@@ -31,11 +31,14 @@ def ids(reader, split):
     return [example.id for example in reader.read(split)]
 
 
-def test_stars_written_as_5_or_as_5_point_0_are_the_same_label(tmp_path):
+@pytest.mark.parametrize("name", [FILE, "review.json", "review.json.gz"])  # of several years
+def test_stars_written_as_5_or_as_5_point_0_are_the_same_label(tmp_path, name):
     text = 'Bad.\n\n\t"Never" again. \u2028'
     path = write(tmp_path, [review(0, 5, text), review(1, 5.0), review(2, "5")])
-    (tmp_path / "review.json.gz").write_bytes(gzip.compress(path.read_bytes()))  # another year
+    content = path.read_bytes()
     path.unlink()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    (tmp_path / "business.json").touch()
     reader = YelpReader(tmp_path, sizes=(3, 0, 0))
     examples = list(reader.read("train"))
     assert [example.label for example in examples] == ["5", "5", "5"]
@@ -78,11 +81,14 @@ def test_a_file_with_too_few_reviews_says_how_many_and_the_remedy(tmp_path):
     assert """--set 'reader.sizes=["rest", 2000, 2000]'""" in caught.value.problem
 
 
-def test_bad_reviews_are_skipped_and_counted_on_request(tmp_path):
-    path = write(tmp_path, [review(0), review(1, 4.5), review(2, 3, " ")])
+def test_bad_reviews_are_located_or_on_request_skipped_and_counted(tmp_path):
+    bad = {r"unknown label '4\.5'": review(1, 4.5), "column 'text' is empty": review(2, 3, " ")}
+    for problem, values in bad.items():
+        path = write(tmp_path, [review(0), values])
+        with pytest.raises(DataError, match=f"line 2: {problem}"):
+            list(YelpReader(path, sizes=("rest", 0, 0)).read("train"))
+    path = write(tmp_path, [review(0), *bad.values()])
     path.write_bytes(path.read_bytes() + b"{\n")
-    with pytest.raises(DataError, match=r"line 2: unknown label '4\.5'"):
-        list(YelpReader(path, sizes=("rest", 0, 0)).read("train"))
     reader = YelpReader(path, sizes=("rest", 0, 0), bad_rows="skip")
     assert ids(reader, "train") == ["r0"]
     assert reader.skipped == {"unknown label": 1, "empty side": 1, "invalid JSON": 1}

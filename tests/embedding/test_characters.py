@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import string
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from genpool.embedding import CharacterCNN
-from genpool.embedding.characters import CharacterPadding, character_vectors, filter_reach
+from genpool.embedding.characters import CharacterPadding, character_vectors
 from genpool.errors import InputError
 
 from . import reference
@@ -52,12 +51,9 @@ WORDS = random_words(4, 1, 2, 3, 11, 0, 5, 1)
     ("widths", "padding"),
     [
         ((1, 3, 5), "both"),
-        ((1,), "both"),
-        ((7,), "both"),
-        ((5, 1), "both"),
+        ((7, 1), "both"),
         ((1, 3, 5), "right"),
-        ((2, 4), "right"),
-        ((6, 1), "right"),
+        ((6, 2), "right"),
     ],
 )
 def test_vectors_are_those_of_the_equation(
@@ -80,57 +76,14 @@ def test_a_hand_worked_word() -> None:
     characters = torch.tensor([[1.0], [5.0], [2.0]])
     filters = [torch.tensor([[[1.0, -2.0, 1.0]]])]
     assert character_vectors(characters, torch.tensor([3]), filters).tolist() == [[3.0]]
-
-
-def test_a_hand_worked_word_padded_on_the_right() -> None:
     # The same map, starting at each character: 1 - 10 + 2 = -7, 5 - 4 + 0 = 1, 2 - 0 + 0 = 2.
-    characters = torch.tensor([[1.0], [5.0], [2.0]])
-    filters = [torch.tensor([[[1.0, -2.0, 1.0]]])]
     vectors = character_vectors(characters, torch.tensor([3]), filters, "right")
     assert vectors.tolist() == [[2.0]]
-
-
-@pytest.mark.parametrize(
-    ("width", "padding", "reach"),
-    [
-        (1, "both", (0, 0)),
-        (3, "both", (1, 1)),
-        (4, "both", (1, 2)),
-        (1, "right", (0, 0)),
-        (3, "right", (0, 2)),
-        (4, "right", (0, 3)),
-    ],
-)
-def test_a_filter_reaches_to_both_sides_or_to_the_right(width, padding, reach) -> None:
-    assert filter_reach(width, padding) == reach
-
-
-def test_relu_keeps_what_is_below_zero_at_zero() -> None:
-    filters = [torch.tensor([[[-1.0]]])]
-    assert character_vectors(torch.ones(2, 1), torch.tensor([2]), filters).tolist() == [[0.0]]
-
-
-def test_a_word_without_characters_has_a_vector_of_zeros() -> None:
-    vectors = vectors_of(lively(), WORDS)
-    assert torch.equal(vectors[5], torch.zeros(12))
-    assert (vectors[[0, 1, 2, 3, 4, 6, 7]] != 0).any(dim=1).all()
 
 
 @pytest.mark.parametrize("words", [[], [[]], [[], []]])
 def test_no_characters_at_all_give_zeros(words: list[list[int]]) -> None:
     assert torch.equal(vectors_of(lively(), words), torch.zeros(len(words), 12))
-
-
-@pytest.mark.parametrize("padding", ["both", "right"])
-@pytest.mark.parametrize("widths", [(1, 3, 5), (2, 4), (6,), (9, 1)])
-def test_same_vector_alone_and_beside_any_other_words(
-    widths: tuple[int, ...], padding: CharacterPadding
-) -> None:
-    cnn = lively(widths, padding=padding)
-    together = vectors_of(cnn, WORDS)
-    for row, word in enumerate(WORDS):
-        alone = vectors_of(cnn, [word])[0]
-        torch.testing.assert_close(together[row], alone, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("padding", ["both", "right"])
@@ -145,24 +98,6 @@ def test_same_vector_whatever_words_come_before_and_after(
     cnn, word = lively(padding=padding), [3, 1, 4]
     vector = vectors_of(cnn, [*before, word, *after])[len(before)]
     torch.testing.assert_close(vector, vectors_of(cnn, [word])[0], rtol=0, atol=1e-6)
-
-
-def test_same_vector_beside_a_very_long_word() -> None:
-    cnn, short = lively(), [7, 7, 2]
-    beside = vectors_of(cnn, [random_words(5000)[0], short, random_words(5000)[0]])[1]
-    torch.testing.assert_close(beside, vectors_of(cnn, [short])[0], rtol=0, atol=1e-6)
-
-
-def test_order_of_the_words_does_not_matter() -> None:
-    cnn = lively()
-    torch.testing.assert_close(
-        vectors_of(cnn, WORDS[::-1]), vectors_of(cnn, WORDS).flip(0), rtol=0, atol=1e-6
-    )
-
-
-def test_order_of_the_characters_matters() -> None:
-    vectors = vectors_of(lively(), [[1, 2, 3], [3, 2, 1]])
-    assert not torch.allclose(vectors[0], vectors[1])
 
 
 @pytest.mark.parametrize("padding", ["both", "right"])
@@ -210,34 +145,14 @@ def check_gaussian(weights: Tensor) -> None:
     assert (values.abs() < 0.01).double().mean().item() == pytest.approx(0.6827, abs=0.04)
 
 
-def test_initial_characters_are_gaussian_and_there_is_no_bias() -> None:
-    torch.manual_seed(0)
-    cnn = CharacterCNN(4000)
-    check_gaussian(cnn.letters)
-    assert {name for name, _ in cnn.named_parameters()} == {
-        "letters",
-        "filters.0",
-        "filters.1",
-        "filters.2",
-    }
-
-
 def test_initial_filters_are_those_of_pytorchs_convolution_or_gaussian() -> None:
     torch.manual_seed(0)
+    check_gaussian(CharacterCNN(4000).letters)
     for weights in CharacterCNN(50).filters:
         bound = 1 / math.sqrt(15 * weights.shape[2])  # uniform within 1 / sqrt(dim * width)
         assert 0.98 * bound < weights.abs().max().item() <= bound
     for weights in CharacterCNN(50, initialization="gaussian").filters:
         check_gaussian(weights)
-
-
-def test_the_option_of_initial_filters_does_not_change_the_characters() -> None:
-    torch.manual_seed(0)
-    usual = CharacterCNN(50)
-    torch.manual_seed(0)
-    gaussian = CharacterCNN(50, initialization="gaussian")
-    assert torch.equal(gaussian.letters, usual.letters)
-    assert not torch.equal(gaussian.filters[0], usual.filters[0])
 
 
 def test_defaults_are_the_papers() -> None:
@@ -252,45 +167,19 @@ def test_defaults_are_the_papers() -> None:
     assert sum(weights.numel() for weights in cnn.parameters()) == 50 * 15 + 100 * 15 * (1 + 3 + 5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_other_number_types_run(dtype: torch.dtype) -> None:
-    vectors = vectors_of(lively().to(dtype), WORDS)
-    assert vectors.dtype is dtype
-    expected = vectors_of(lively(), WORDS)
-    torch.testing.assert_close(vectors.float(), expected, rtol=0.05, atol=0.05)
-
-
-def test_state_dict_round_trips_bit_for_bit() -> None:
-    first, second = lively(), CharacterCNN(CHARACTERS, 3, (1, 3, 5), 4)
-    second.load_state_dict(first.state_dict())
-    assert torch.equal(vectors_of(first, WORDS), vectors_of(second, WORDS))
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"characters": 0}, "characters=0"),
-        ({"dim": 0}, "dim=0"),
-        ({"maps": -1}, "maps=-1"),
+        ({"characters": 0}, "characters=0.*must be 1 or more"),
+        ({"initialization": "gausian"}, "unknown initialization 'gausian'.*'gaussian'"),
+        ({"padding": "left"}, "unknown character padding 'left'.*both, right"),
         ({"widths": (3, 0)}, r"widths=\(3, 0\)"),
         ({"widths": ()}, r"widths=\(\)"),
     ],
 )
-def test_sizes_below_one_are_refused(options: dict, problem: str) -> None:
-    with pytest.raises(InputError, match=rf"{problem}.*must be 1 or more"):
-        CharacterCNN(**{"characters": len(string.ascii_letters), **options})
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"initialization": "gausian"}, "unknown initialization 'gausian'.*'gaussian'"),
-        ({"padding": "left"}, "unknown character padding 'left'.*both, right"),
-    ],
-)
-def test_unknown_options_are_refused_with_the_known_ones(options: dict, problem: str) -> None:
+def test_options_that_are_not_possible_are_refused(options: dict, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        CharacterCNN(9, **options)
+        CharacterCNN(**{"characters": 9, **options})
 
 
 def test_many_words_at_inference_are_computed_in_parts_with_the_same_vectors(

@@ -104,13 +104,6 @@ def test_bidirectional_says_which_half_of_which_token_has_seen_the_whole_sentenc
         assert not all(seen(first.sum()))
 
 
-def test_one_layer_is_the_same_in_both_shortcut_forms() -> None:
-    paper = lively(StackedBiLSTMEncoder(INPUT_DIM, 3, layers=1, shortcut="direction"))
-    released = lively(StackedBiLSTMEncoder(INPUT_DIM, 3, layers=1, shortcut="both"))
-    inputs = sentences()
-    assert torch.equal(paper(inputs, MASK).states, released(inputs, MASK).states)
-
-
 # --- Gradients against finite differences ---------------------------------------------------------
 
 SMALL_MASK = torch.tensor([[1, 1, 1], [0, 1, 0], [0, 0, 0], [1, 0, 1]]).bool()
@@ -226,7 +219,7 @@ def test_weights_round_trip_and_the_mode_changes_nothing(name: str, tmp_path) ->
     assert torch.equal(states, second.eval()(inputs, mask).states)
     with dropout_disabled():
         assert torch.equal(first.train()(inputs, mask).states, states)
-    if not first.stochastic:
+    if not name.startswith("gumbel"):  # draws trees in training mode
         assert torch.equal(first(inputs, mask).states, states)
     torch.testing.assert_close(inputs, copy, rtol=0, atol=0, equal_nan=True)
     assert torch.equal(mask, MASK)

@@ -69,8 +69,7 @@ class Reader:
     def run(self, block: Block) -> str:
         """Runs a block and returns what it printed; it must succeed."""
         if block.language == "bash":
-            lines = block.text.replace("\\\n", "").splitlines()  # a line may be continued by \
-            return "".join(run_command(line, self.folder) for line in lines)
+            return run_command(["bash", "-ec", block.text], self.folder)
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the interpreter has no pipes")
         self._process.stdin.write(json.dumps(block.text) + "\n")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
-from typing import Literal, get_overloads, get_type_hints
 
 import numpy as np
 import pytest
 import torch
 
-from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, Part, TextSettings
 from genpool.encoder import ENCODERS
 from genpool.errors import InputError
-from genpool.inference.sentence_vectors import WINDOW_BATCHES, SentenceVectors, Vectors
+from genpool.inference.sentence_vectors import WINDOW_BATCHES
 from genpool.model.sentence_encoder import QUICK_MIN_SENTENCES
 from genpool.pooling import POOLINGS
 
@@ -43,12 +40,13 @@ def test_a_list_gives_a_row_per_sentence_in_the_order_given(sentence_encoder) ->
     assert np.ptp(vectors, axis=0).max() > 0.1
 
 
-def test_one_string_gives_one_vector(sentence_encoder) -> None:
-    assert sentence_encoder.encode("a dog runs .").shape == (sentence_encoder.output_dim,)
-
-
-def test_one_string_is_one_sentence_and_not_its_letters(sentence_encoder) -> None:
-    assert difference(sentence_encoder.encode("a dog"), sentence_encoder.encode(["a dog"])[0]) == 0
+def test_one_string_is_one_sentence_and_not_its_characters(sentence_encoder) -> None:
+    vector = sentence_encoder.encode("a dog")
+    assert vector.shape == (sentence_encoder.output_dim,)
+    assert np.array_equal(vector, sentence_encoder.encode(["a dog"])[0])
+    tensor = sentence_encoder.encode("a dog", convert_to_tensor=True)
+    assert isinstance(tensor, torch.Tensor) and not tensor.requires_grad
+    assert np.array_equal(tensor.numpy(), vector)
 
 
 @pytest.mark.parametrize("kind", [tuple, iter, lambda values: np.array(values)])
@@ -63,14 +61,6 @@ def test_an_empty_list_gives_no_rows(sentence_encoder) -> None:
     assert sentence_encoder.encode([], normalize_embeddings=True).shape == vectors.shape
     tensor = sentence_encoder.encode([], convert_to_tensor=True)
     assert isinstance(tensor, torch.Tensor) and tensor.shape == vectors.shape
-
-
-def test_a_tensor_can_be_asked_for(sentence_encoder) -> None:
-    tensor = sentence_encoder.encode(SENTENCES, convert_to_tensor=True)
-    assert isinstance(tensor, torch.Tensor)
-    assert tensor.dtype is torch.float32 and not tensor.requires_grad
-    assert np.array_equal(tensor.numpy(), sentence_encoder.encode(SENTENCES))
-    assert sentence_encoder.encode("dog", convert_to_tensor=True).dim() == 1
 
 
 def test_normalized_vectors_have_length_one_and_the_same_direction(sentence_encoder) -> None:
@@ -111,17 +101,12 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_odd_sentences_encode_with_every_encoder(make_encoder, encoder: str) -> None:
-    check_odd_sentences(make_encoder("generalized", encoder))
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_odd_sentences_encode_with_every_pooling(make_encoder, pooling: str) -> None:
-    check_odd_sentences(make_encoder(pooling, "lstm"))
-
-
-def check_odd_sentences(model: SentenceEncoder) -> None:
+@pytest.mark.parametrize(
+    ("pooling", "encoder"),
+    [*(("generalized", name) for name in ENCODERS), *((name, "lstm") for name in POOLINGS)],
+)
+def test_odd_sentences_are_encoded(make_encoder, pooling: str, encoder: str) -> None:
+    model = make_encoder(pooling, encoder)
     together = dict(zip(ODD, model.encode(list(ODD.values())), strict=True))
     for name, sentence in ODD.items():
         alone = model.encode(sentence)
@@ -136,7 +121,6 @@ def check_odd_sentences(model: SentenceEncoder) -> None:
         ("generalized", Part("stacked-bilstm", {"hidden_dim": 2, "layers": 1})),
         ("gated", Part("lstm", {"hidden_dim": 2})),
         ("max", "gru"),
-        *((pooling, "bag-of-words") for pooling in POOLINGS if pooling != "gated"),
         ("inner", "cnn"),
     ],
 )
@@ -159,25 +143,14 @@ def test_a_very_long_sentence_is_not_cut(make_encoder) -> None:
     assert difference(dog, man) / 20_000 > 2e-5
 
 
-@pytest.mark.parametrize("given", [None, 5, 2.5, True, object])
-def test_what_is_neither_string_nor_list_is_refused(sentence_encoder, given) -> None:
-    with pytest.raises(InputError, match="expected a list of sentences"):
-        sentence_encoder.encode(given)
-
-
-@pytest.mark.parametrize("given", [None, 5, b"dog", ["a", "dog"], float("nan"), ("a", "b")])
+@pytest.mark.parametrize("given", [None, b"dog", ["a", "dog"]])
 def test_what_is_no_sentence_is_refused_by_value_and_type(sentence_encoder, given) -> None:
     with pytest.raises(InputError) as caught:
         sentence_encoder.encode(["a dog", given])
     assert f"got {given!r} ({type(given).__name__}); expected a sentence" in str(caught.value)
 
 
-def test_bytes_are_no_sentence(sentence_encoder) -> None:
-    with pytest.raises(InputError, match="expected a sentence"):
-        sentence_encoder.encode(b"a dog")
-
-
-@pytest.mark.parametrize("given", [None, 5, b"dog", ["a dog"]])
+@pytest.mark.parametrize("given", [None, ["a dog"]])
 def test_only_a_string_can_be_explained(sentence_encoder, given) -> None:
     with pytest.raises(InputError, match="expected a sentence"):
         sentence_encoder.explain(given)
@@ -203,24 +176,7 @@ def test_a_stream_is_read_no_further_than_the_chunk_that_is_asked_for(sentence_e
         assert difference(chunk, np.tile(expected, (WINDOW_BATCHES // 2, 1))) <= 1e-6
 
 
-def test_a_stream_is_encoded_in_batches_of_bounded_size(make_encoder, monkeypatch) -> None:
-    model, shapes = make_encoder("mean", "bag-of-words"), []
-    forward = model.forward
-
-    def watched(batch, weights=False):
-        shapes.append(tuple(batch.mask.shape))
-        return forward(batch, weights)
-
-    monkeypatch.setattr(model, "forward", watched)
-    lengths = [1, 900, 3, 700, 2, 5, 300, 4, 4, 600] * 3
-    stream = (" ".join(["dog"] * length) for length in lengths)
-    vectors = torch.cat(list(model.encode_stream(stream, batch_size=4)))
-    assert len(vectors) == 30 and sum(shape[0] for shape in shapes) == 30
-    assert all(rows <= 4 for rows, _ in shapes)
-    assert all(rows * time <= 4 * 128 or rows == 1 for rows, time in shapes)
-
-
-@pytest.mark.parametrize("number", [0, 1, 7, 2 * WINDOW_BATCHES, 2 * WINDOW_BATCHES + 1])
+@pytest.mark.parametrize("number", [0, 7, 2 * WINDOW_BATCHES + 1])
 def test_a_stream_comes_in_order_whatever_its_length(sentence_encoder, number: int) -> None:
     kinds = ["", "dog", "a man", "the red dog", "two men rest ."]
     expected = np.stack([sentence_encoder.encode(kind) for kind in kinds])
@@ -239,12 +195,6 @@ def test_a_fault_in_a_stream_is_reported_when_it_is_reached(sentence_encoder) ->
         next(chunks)
 
 
-def test_a_stream_tells_how_many_are_done(sentence_encoder) -> None:
-    told: list[int] = []
-    list(sentence_encoder.encode_stream(["dog"] * 7, 2, told.append))
-    assert told == [2, 2, 2, 1]
-
-
 def test_similarity_is_the_cosine_of_all_pairs(sentence_encoder) -> None:
     first, second = SENTENCES[:3], SENTENCES[1:]
     one, other = sentence_encoder.encode(first), sentence_encoder.encode(second)
@@ -258,8 +208,8 @@ def test_similarity_is_the_cosine_of_all_pairs(sentence_encoder) -> None:
 def test_similarity_takes_strings_lists_arrays_and_tensors_alike(sentence_encoder) -> None:
     array = sentence_encoder.encode(SENTENCES)
     expected = sentence_encoder.similarity(SENTENCES, SENTENCES)
-    sides = [SENTENCES, tuple(SENTENCES), array, array.astype(np.float64), torch.from_numpy(array)]
-    sides.append(torch.from_numpy(array).double())
+    array.flags.writeable = False
+    sides = [SENTENCES, array, array.astype(np.float64), torch.from_numpy(array.copy()).double()]
     for one in sides:
         for other in sides:
             assert difference(sentence_encoder.similarity(one, other), expected) <= 1e-6
@@ -281,23 +231,6 @@ def test_similarity_with_zeros_is_zero(sentence_encoder) -> None:
     assert sentence_encoder.similarity(zeros, "dog").tolist() == [[0]]
 
 
-def test_similarity_does_not_depend_on_the_lengths_of_vectors(sentence_encoder) -> None:
-    vectors = sentence_encoder.encode(SENTENCES)
-    expected = sentence_encoder.similarity(vectors, vectors)
-    assert difference(sentence_encoder.similarity(5 * vectors, 0.1 * vectors), expected) <= 1e-6
-
-
-def test_similarity_of_nothing_has_no_rows(sentence_encoder) -> None:
-    assert sentence_encoder.similarity([], SENTENCES).shape == (0, 4)
-    assert sentence_encoder.similarity(SENTENCES, []).shape == (4, 0)
-
-
-def test_similarity_takes_an_array_that_must_not_be_written_to(sentence_encoder) -> None:
-    vectors = sentence_encoder.encode(SENTENCES)
-    vectors.flags.writeable = False
-    assert sentence_encoder.similarity(vectors, vectors).shape == (4, 4)
-
-
 def test_cut_vectors_are_compared_with_each_other(sentence_encoder) -> None:
     vectors = sentence_encoder.encode(SENTENCES, truncate_dim=5)
     lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
@@ -305,8 +238,8 @@ def test_cut_vectors_are_compared_with_each_other(sentence_encoder) -> None:
     assert difference(sentence_encoder.similarity(vectors, vectors), expected) <= 1e-6
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
-def test_similarity_works_in_any_number_type(sentence_encoder, dtype) -> None:
+def test_similarity_works_in_half_precision(sentence_encoder) -> None:
+    dtype = torch.bfloat16
     array = sentence_encoder.encode(SENTENCES)
     expected = sentence_encoder.similarity(SENTENCES, SENTENCES)
     found = sentence_encoder.to(dtype).similarity(SENTENCES, array)
@@ -317,15 +250,12 @@ def test_similarity_works_in_any_number_type(sentence_encoder, dtype) -> None:
     ("given", "expected"),
     [
         (np.zeros((2, 13), np.float32), "got vectors of shape (2, 13); expected (n, 12)"),
-        (torch.zeros(15), "got vectors of shape (15,); expected (n, 12)"),
-        (np.zeros((2, 0), np.float32), "got vectors of shape (2, 0); expected (n, 12)"),
         (np.zeros((2, 3), np.float32), "expected the same number: encode both with truncate_dim=3"),
         (torch.zeros(1, 2, 12), "got vectors of shape (1, 2, 12); expected (n, 12)"),
         (np.array(["a", "dog"]), "expected vectors or a list of texts"),
         (["a dog", 5], "sentence 1: got 5 (int); expected a sentence"),
-        (None, "got None (NoneType); expected a list of sentences"),
     ],
-    ids=["width", "vector", "no dimension", "cut", "three dimensions", "texts", "mixed", "nothing"],
+    ids=["width", "cut", "three dimensions", "texts", "mixed"],
 )
 def test_what_cannot_be_compared_is_refused(sentence_encoder, given, expected: str) -> None:
     for sides in ((given, "a dog"), ("a dog", given)):
@@ -334,8 +264,9 @@ def test_what_cannot_be_compared_is_refused(sentence_encoder, given, expected: s
         assert expected in str(caught.value)
 
 
-@pytest.mark.parametrize("number", [4, 2 * QUICK_MIN_SENTENCES])
-def test_threads_encode_without_dropout_while_another_one_trains(make_encoder, number: int) -> None:
+@pytest.mark.slow
+def test_threads_encode_without_dropout_while_another_one_trains(make_encoder) -> None:
+    number = 2 * QUICK_MIN_SENTENCES
     model = make_encoder(embedding=EmbeddingSettings(word_dim=4, dropout=0.5))
     sentences = [SENTENCES[place % 4] for place in range(number)]
     expected = model.encode(sentences)
@@ -359,22 +290,6 @@ def test_threads_encode_without_dropout_while_another_one_trains(make_encoder, n
     assert max(future.result() for future in futures) <= 1e-6
     assert modes == {True}
     assert min(difference(step, expected) for step in steps) > 1e-3  # dropout, in every step
-
-
-def test_the_type_that_encode_returns_is_known_from_its_arguments() -> None:
-    arrays, tensors, either = (
-        get_type_hints(overload) for overload in get_overloads(SentenceVectors.encode)
-    )
-    assert arrays["convert_to_tensor"] == Literal[False] and arrays["return"] == Vectors
-    assert tensors["convert_to_tensor"] == Literal[True] and tensors["return"] is torch.Tensor
-    assert either["convert_to_tensor"] is bool and either["return"] == Vectors | torch.Tensor
-    # Their other arguments are those of the function itself, by name and default.
-    own = inspect.signature(SentenceVectors.encode).parameters
-    for overload in get_overloads(SentenceVectors.encode):
-        parameters = inspect.signature(overload).parameters
-        assert list(parameters) == list(own)
-        for name, parameter in parameters.items():
-            assert name == "convert_to_tensor" or parameter.default == own[name].default
 
 
 # --- Data frames and their columns ---------------------------------------------------------------
@@ -425,7 +340,7 @@ def test_a_missing_value_of_a_column_is_told_with_its_row(sentence_encoder) -> N
     assert np.abs(vectors[1]).max() == 0
 
 
-@pytest.mark.parametrize("wrong", [{"text": SENTENCES}, 5])
+@pytest.mark.parametrize("wrong", [{"text": SENTENCES}, 5, None])
 def test_what_only_looks_like_a_list_is_refused(sentence_encoder, wrong: object) -> None:
     with pytest.raises(InputError, match="expected a list of sentences"):
         sentence_encoder.encode(wrong)

@@ -8,7 +8,6 @@ import numpy as np
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.inference.explanation import LabelExplanation, PairExplanation
-from genpool.inference.explanation_views import SHADES
 from tests.helpers.explanations import Page, made_up
 
 SENTENCE = "The red dog, not 2 men, runs."
@@ -40,17 +39,6 @@ def test_a_table_ends_with_the_overlap_of_the_heads() -> None:
     ]
     alone = str(made_up("a dog runs", ["a", "dog", "runs"], SHARES[:1]))
     assert "Overlap" not in alone and "Degrees" in alone
-
-
-def test_the_darkest_cell_of_each_column_is_its_top_token(
-    sentence_encoder: SentenceEncoder,
-) -> None:
-    explanation = sentence_encoder.explain(SENTENCE)
-    lines = str(explanation).splitlines()[1:11]
-    columns = [explanation.vector_influence, *explanation.head_influence]
-    for number, turns in enumerate(columns):
-        cells = re.findall(rf"(\d+\.\d) ([{SHADES}])", lines[turns.argmax()] + " ")
-        assert cells[number] == (f"{turns.max():.1f}", SHADES[-1])
 
 
 def test_a_sentence_without_tokens_says_so(sentence_encoder: SentenceEncoder) -> None:
@@ -87,15 +75,6 @@ def test_a_pair_is_shown_as_two_tables() -> None:
         "",
     ]
     assert "c     +2.000 █" in str(pair)
-
-
-def test_a_pair_of_a_classifier_has_a_column_for_the_label() -> None:
-    first = made_up("a b c", ["a", "b", "c"], [[0.5, 0.5, 0]], turns=[60, 0, 0])
-    pair = PairExplanation(first, made_up("d", ["d"], [[1.0]], turns=[180]), PREDICTION)
-    lines = str(pair).splitlines()
-    assert lines[1] == "label yes (yes 0.750, no 0.250)"
-    assert lines[3].split() == ["similarity", "yes"]
-    assert lines[4].split() == ["a", "+0.500", "░", "+0.500", "█"]
 
 
 def test_a_page_shows_every_head_by_influence_and_by_weight() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from genpool import PairClassifier
 from genpool.config import ClassifierSettings
@@ -19,9 +18,15 @@ from tests.helpers.released_layers import (
 from tests.helpers.small_models import LABELS, MakeEncoder, lively
 
 
-@pytest.mark.parametrize("pooling", ["generalized", "gated", "max"])
-@pytest.mark.parametrize("fast", [True, False])
-@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(
+    ("pooling", "fast", "training"),
+    [
+        ("generalized", True, True),
+        ("generalized", False, False),
+        ("gated", True, False),
+        ("max", True, True),
+    ],
+)
 def test_vectors_are_those_of_halved_weights_without_scaling(
     make_encoder: MakeEncoder, pooling: str, fast: bool, training: bool
 ) -> None:
@@ -33,7 +38,7 @@ def test_vectors_are_those_of_halved_weights_without_scaling(
     assert np.abs(expected).max() > 0.1
 
 
-@pytest.mark.parametrize("pooling", ["generalized", "gated", "max"])
+@pytest.mark.parametrize("pooling", ["generalized", "gated"])
 def test_the_quick_form_has_the_vectors_of_the_model(
     make_encoder: MakeEncoder, pooling: str
 ) -> None:
@@ -76,10 +81,3 @@ def test_probabilities_are_those_of_halved_hidden_layers(make_encoder: MakeEncod
     np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-6)
     model.mlp.dropout.scaling = "inverted"
     assert np.abs(model.predict_proba(pairs) - expected).max() > 1e-3
-
-
-def test_a_word_that_is_not_an_entry_as_written_is_unknown(make_encoder: MakeEncoder) -> None:
-    model = released_encoder(make_encoder)
-    ids = model.text.batch([["dog", "DOG"]]).ids[0]
-    assert ids.tolist() == [2, model.text.vocabulary.ids["dog"], 1, 3]
-    assert not torch.equal(*model.text.batch([["dog"], ["DOG"]]).ids)

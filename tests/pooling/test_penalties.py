@@ -1,4 +1,4 @@
-"""The penalties: against the equations, by hand, and whether they are awake at the start."""
+"""The penalties: against the equations, by hand, and whether they are active at the start."""
 
 from collections.abc import Callable
 
@@ -19,9 +19,9 @@ from tests.helpers.gradients import gradient
 from . import reference
 from .cases import Case, mask_of, random_states, to_numpy, with_garbage
 
-SETTINGS = [(1.0, 1.0), (0.3, 0.01), (20.0, 2.0)]
+SETTINGS = [(0.3, 0.01), (20.0, 2.0)]
 settings = pytest.mark.parametrize(("threshold", "weight"), SETTINGS)
-several_heads = pytest.mark.parametrize("heads", [1, 2, 5])
+several_heads = pytest.mark.parametrize("heads", [1, 5])
 either_average = pytest.mark.parametrize("average", ["sentence", "batch"])
 AVERAGES = {"sentence": reference.sentence_penalty, "batch": reference.batch_penalty}
 
@@ -70,16 +70,6 @@ def test_batch_penalties_follow_their_equations(of, heads, threshold, weight, av
     assert result.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
 
 
-@pytest.mark.parametrize("penalty", [attention_penalty, embedding_penalty])
-def test_hinge_is_per_sentence_unless_said_otherwise(penalty):
-    pooled = pooled_batch(3)
-    batch = pooled.weights if penalty is attention_penalty else pooled.heads
-    threshold = float(np.median([reference.distances(heads) for heads in to_numpy(batch)]))
-    plain = penalty(batch, threshold).term
-    assert plain == penalty(batch, threshold, 1.0, "sentence").term
-    assert plain != penalty(batch, threshold, 1.0, "batch").term
-
-
 @pytest.mark.parametrize("weight", [1.0, 0.25])
 @several_heads
 def test_penalty_of_lin_follows_its_equation(heads, weight):
@@ -117,7 +107,7 @@ def test_three_heads_worked_by_hand():
 
 
 @pytest.mark.parametrize(("dim", "hidden", "distance"), [(1200, 600, 144), (600, 300, 36)])
-def test_parameter_penalty_is_asleep_at_the_start_of_the_papers_models(dim, hidden, distance):
+def test_parameter_penalty_is_inactive_at_the_start_of_the_papers_models(dim, hidden, distance):
     torch.manual_seed(0)
     pooling = GeneralizedPooling(dim, heads=5, hidden_dim=hidden)
     penalty = parameter_penalty(pooling.w1, threshold=1.0)
@@ -133,7 +123,7 @@ def test_parameter_penalty_is_asleep_at_the_start_of_the_papers_models(dim, hidd
 @either_average
 @pytest.mark.parametrize("penalty", [attention_penalty, embedding_penalty])
 @pytest.mark.parametrize(("dim", "hidden"), [(1200, 600), (600, 300)])
-def test_the_other_penalties_are_awake_at_the_start(dim, hidden, penalty, average):
+def test_the_other_penalties_are_active_at_the_start(dim, hidden, penalty, average):
     torch.manual_seed(0)
     pooling = GeneralizedPooling(dim, heads=5, hidden_dim=hidden)
     states, mask = random_states(3, 12, dim).tanh(), mask_of([12, 7, 4], 12)
@@ -174,26 +164,6 @@ def test_gradients_of_the_penalty_of_lin():
     assert torch.autograd.gradcheck(
         lambda weights: scalar_attention_penalty(weights, 0.5).term, spread(2, 3, 4, 1)
     )
-
-
-@pytest.mark.parametrize("penalty", [parameter_penalty, attention_penalty, embedding_penalty])
-def test_a_step_down_moves_near_heads_apart(penalty):
-    shape = {parameter_penalty: (2, 3, 3), attention_penalty: (2, 2, 3, 3)}
-    heads = (0.1 * random_states(*shape.get(penalty, (2, 2, 3)))).requires_grad_()
-    before = penalty(heads)
-    before.term.backward()
-    after = penalty(heads.detach() - 0.1 * gradient(heads))
-    assert (after.distances > before.distances).all()
-    assert after.term < before.term
-
-
-@either_average
-def test_equal_heads_have_a_finite_gradient(average):
-    heads = torch.ones(2, 3, 4, requires_grad=True)
-    penalty = embedding_penalty(heads, average=average)
-    assert penalty.term.item() == 3
-    penalty.term.backward()
-    assert gradient(heads).isfinite().all()
 
 
 def test_near_heads_keep_the_digits_of_their_distance():
@@ -244,30 +214,3 @@ def test_batch_of_no_sentences_has_no_penalty(average):
         scalar_attention_penalty(torch.zeros(0, 3, 2, 1)),
     ):
         assert penalty.term.item() == 0
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-def test_term_is_a_scalar_of_the_type_of_its_numbers(dtype):
-    general = pooled_batch(3, dtype=dtype)
-    penalties = [
-        parameter_penalty(random_states(3, 2, 4, dtype=dtype)),
-        attention_penalty(general.weights),
-        embedding_penalty(general.heads, average="batch"),
-        scalar_attention_penalty(pooled_batch(3, "scalar", dtype=dtype).weights),
-    ]
-    for penalty in penalties:
-        assert penalty.term.shape == penalty.active.shape == ()
-        assert {part.dtype for part in penalty} == {dtype}
-
-
-def test_diagnosis_holds_no_gradient_but_the_term_does():
-    general, scalar = pooled_batch(3), pooled_batch(3, "scalar")
-    for penalty in (
-        parameter_penalty(torch.ones(3, 2, 2, requires_grad=True)),
-        attention_penalty(general.weights),
-        embedding_penalty(general.heads),
-        scalar_attention_penalty(scalar.weights),
-    ):
-        assert penalty.term.requires_grad
-        assert not penalty.distances.requires_grad
-        assert not penalty.active.requires_grad

@@ -1,20 +1,32 @@
-"""The public names of the room, and its one dictionary of poolings."""
+"""The dictionary of poolings, and what each says of itself, which other modules ask for."""
 
 import importlib
 import inspect
 import pkgutil
-from types import ModuleType
 
 import pytest
 import torch
-from safetensors.torch import load, save
-from torch import nn
 
 from genpool import pooling
-from genpool.pooling import POOLINGS, AttentionPooling, Pooled, Pooling
+from genpool.pooling import POOLINGS, AttentionPooling, Pooling
+from genpool.pooling.penalties import (
+    attention_penalty,
+    embedding_penalty,
+    parameter_penalty,
+    scalar_attention_penalty,
+)
 from genpool.pooling.simple import ReductionPooling
+from genpool.tensors.packing import Packing
 
 from .cases import CASES, mask_of, pool, random_gates, random_states
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+COMPUTE = {
+    "parameter": lambda pooling, pooled: parameter_penalty(pooling.head_parameters(), 1e6),
+    "attention": lambda pooling, pooled: attention_penalty(pooled.weights, 1e6),
+    "embedding": lambda pooling, pooled: embedding_penalty(pooled.heads, 1e6),
+    "scalar": lambda pooling, pooled: scalar_attention_penalty(pooled.weights),
+}
 
 
 def every_pooling_class():
@@ -36,64 +48,67 @@ def test_every_pooling_of_the_folder_has_one_name():
     assert len(set(POOLINGS.values())) == len(POOLINGS)
 
 
-def test_every_pooling_is_exported():
-    exported = {getattr(pooling, name) for name in pooling.__all__ if name != "POOLINGS"}
-    assert every_pooling_class() <= exported
-
-
-def test_all_lists_exactly_the_public_names():
-    public = {
-        name
-        for name, value in vars(pooling).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType)
-    }
-    assert set(pooling.__all__) == public | {"penalties"}
-    assert len(pooling.__all__) == len(set(pooling.__all__))
-
-
-def test_frozen_names_are_there():
-    frozen = """GeneralizedPooling ScalarAttentionPooling InnerAttentionPooling GatedPooling
-        SourceToTokenPooling MaxPooling MeanPooling LastPooling POOLINGS Pooled"""
-    assert set(frozen.split()) <= set(pooling.__all__)
-    penalties = "parameter_penalty attention_penalty embedding_penalty scalar_attention_penalty"
-    for name in penalties.split():
-        assert callable(getattr(pooling.penalties, name))
-
-
-def test_result_has_its_frozen_fields_in_order():
-    assert Pooled._fields == ("vector", "heads", "weights")
-
-
 def test_every_pooling_is_tried_by_the_tests_of_this_folder():
     assert {case.name for case in CASES} == set(POOLINGS)
 
 
+def test_the_penalties_of_every_pooling():
+    assert {name: kind.penalties for name, kind in POOLINGS.items() if kind.penalties} == {
+        "generalized": ("parameter", "attention", "embedding"),
+        "scalar": ("attention", "embedding", "scalar"),
+        "source-to-token": ("attention",),
+    }
+
+
+@every_case
+def test_every_penalty_of_a_pooling_can_be_computed_and_reaches_its_parameters(case):
+    pooling = case.make(4)
+    for name in pooling.penalties:
+        pooling.zero_grad()
+        pooled = pool(pooling, random_states(2, 5, 4), mask_of([5, 3], 5))
+        term = COMPUTE[name](pooling, pooled).term
+        assert term.isfinite()
+        if pooling.multi_head:
+            term.backward()
+            assert any(p.grad is not None and p.grad.any() for p in pooling.parameters()), name
+
+
+@every_case
+def test_a_packed_pooling_is_one_that_pools_rows_without_the_padded_form(case, monkeypatch):
+    pooling, mask = case.make(4), mask_of([3, 1], 4)
+    packing = Packing.from_mask(mask)
+    rows, gates = random_states(4, 4), random_gates(1, 4)[0]
+
+    def refuse(*arguments, **options):
+        raise NotImplementedError
+
+    monkeypatch.setattr(type(pooling), "forward", refuse)
+    try:
+        pooling.pool_rows(rows, packing, gates if pooling.needs_gates else None)
+    except NotImplementedError:
+        assert not pooling.is_packed
+    else:
+        assert pooling.is_packed
+
+
+@every_case
+def test_head_parameters_belong_to_one_head_each(case):
+    pooling = case.make(4)
+    parameters = pooling.head_parameters()
+    assert pooling.heads == case.heads and pooling.multi_head is (case.heads > 1)
+    if parameters is None:
+        assert "parameter" not in pooling.penalties
+        return
+    assert len(parameters) == case.heads
+    states, mask = random_states(2, 5, 4), mask_of([5, 3], 5)
+    before = pooling(states, mask).heads
+    with torch.no_grad():
+        parameters[0] += 1
+    changed = (pooling(states, mask).heads - before).abs().amax(dim=(0, 2)) > 1e-6
+    assert changed.tolist() == [True] + [False] * (case.heads - 1)
+
+
 @pytest.mark.parametrize("name", POOLINGS)
-def test_every_pooling_is_a_module_made_from_its_width_alone(name):
-    made = POOLINGS[name](6)
-    assert isinstance(made, nn.Module)
-    assert made.input_dim == 6
-    states, mask = random_states(2, 3, 6), mask_of([3, 1], 3)
-    assert pool(made, states, mask, random_gates(2, 3)).vector.shape == (2, made.output_dim)
-
-
-def test_only_gated_pooling_needs_gates():
-    assert [name for name, kind in POOLINGS.items() if kind.needs_gates] == ["gated"]
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_state_dict_comes_back_bit_for_bit(case):
-    one, other = case.make(6, seed=1), case.make(6, seed=2)
-    other.load_state_dict(load(save(one.state_dict())))
-    assert list(other.state_dict()) == list(one.state_dict())
-    for name, tensor in one.state_dict().items():
-        assert torch.equal(other.state_dict()[name], tensor)
-    states, mask, gates = random_states(2, 5, 6), mask_of([5, 3], 5), random_gates(2, 5)
-    assert torch.equal(
-        pool(other, states, mask, gates).vector, pool(one, states, mask, gates).vector
-    )
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_printing_a_pooling_says_its_sizes(case):
-    assert f"input_dim=6, output_dim={6 * case.heads}" in repr(case.make(6))
+def test_a_pooling_that_needs_the_direction_takes_it(name):
+    takes = "bidirectional" in inspect.signature(POOLINGS[name]).parameters
+    assert POOLINGS[name].needs_direction is takes

@@ -1,4 +1,4 @@
-"""Generalized pooling contains the mean, scalar attention and, in the limit, the maximum."""
+"""Generalized pooling contains the mean, scalar attention and the maximum, and can start there."""
 
 import math
 from itertools import pairwise
@@ -6,13 +6,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
+from genpool.errors import InputError
 from genpool.pooling import (
     GeneralizedPooling,
     MaxPooling,
     MeanPooling,
     ScalarAttentionPooling,
 )
+from genpool.pooling.generalized import SHARPNESS
+from genpool.tensors.initialization import on_meta_device
+from tests.helpers.gradients import gradient
 
 from . import reference
 from .cases import Case, mask_of, random_states, real, to_numpy, with_garbage
@@ -122,16 +127,141 @@ def test_signed_identities_tend_to_the_maximum_as_they_grow(heads):
     assert (errors[-1] < 1e-6).all()
 
 
-def test_heads_of_one_pooling_can_be_mean_and_maximum_at_once():
-    states, mask = batch()
-    heads = signed_identity([0.0, 1e5]).forward(states, mask).heads
-    mean, maximum = MeanPooling(DIM)(states, mask).vector, MaxPooling(DIM)(states, mask).vector
-    torch.testing.assert_close(heads[:, 0], mean, rtol=0, atol=1e-12)
-    torch.testing.assert_close(heads[:, 1], maximum, rtol=0, atol=1e-6)
-
-
 def test_negated_scale_tends_to_the_minimum():
     states, mask = batch()
     minimum = -MaxPooling(DIM)(-states, mask).heads
     pooled = signed_identity([-1e5])(states, mask).heads
     torch.testing.assert_close(pooled, minimum, rtol=0, atol=1e-6)
+
+
+# --- How generalized pooling starts --------------------------------------------------------------
+
+
+def test_parameters_have_the_frozen_names_and_shapes():
+    pooling = GeneralizedPooling(6, heads=3, hidden_dim=4)
+    shapes = {name: tuple(tensor.shape) for name, tensor in pooling.state_dict().items()}
+    assert shapes == {"w1": (3, 4, 6), "b1": (3, 4), "w2": (3, 6, 4), "b2": (3, 6)}
+    assert set(shapes) == {name for name, _ in pooling.named_parameters()}
+    for dim, hidden in ((600, 300), (7, 3), (1, 1)):  # five heads, half as wide as the states
+        assert GeneralizedPooling(dim).w1.shape == (5, hidden, dim)
+
+
+def test_starts_as_the_released_program_does():
+    torch.manual_seed(0)
+    pooling = GeneralizedPooling(300, heads=2)
+    for weight in (pooling.w1, pooling.w2):
+        # 90,000 values: the mean strays by 0.01 / 300, the deviation by 0.01 / 424.
+        assert abs(weight.mean().item()) < 5 * 0.01 / 300
+        assert weight.std().item() == pytest.approx(0.01, abs=5 * 0.01 / 424)
+    assert not pooling.b1.any()
+    assert not pooling.b2.any()
+
+
+LENGTHS = [5, 2, 1]
+
+
+def bounded_states(dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """States between -1 and 1, as an LSTM's are."""
+    torch.manual_seed(0)
+    mask = mask_of(LENGTHS, 5)
+    return with_garbage(torch.rand(3, 5, dim, dtype=torch.float64) * 2 - 1, mask), mask
+
+
+def soft_max(tokens: np.ndarray, leaders: list[int]) -> np.ndarray:
+    """Every dimension, weighed over time by softmax(k h) of the dimension that leads it."""
+    result = []
+    for dim, leader in enumerate(leaders):
+        shares = [np.exp(SHARPNESS * token[leader]) for token in tokens]
+        summed = sum(s * token[dim] for s, token in zip(shares, tokens, strict=True))
+        result.append(summed / sum(shares))
+    return np.array(result)
+
+
+@pytest.mark.parametrize(
+    ("dim", "hidden", "leaders"),
+    [
+        (4, 4, [[0, 1, 2, 3], [0, 1, 2, 3]]),
+        (4, 6, [[0, 1, 2, 3], [0, 1, 2, 3]]),  # more hidden units than dimensions: two are not used
+        (6, 3, [[0, 0, 2, 2, 4, 4], [1, 1, 3, 3, 5, 5]]),
+        (5, 2, [[0, 0, 0, 3, 3], [1, 1, 1, 4, 4]]),
+        (3, 1, [[0, 0, 0], [1, 1, 1]]),
+    ],
+)
+def test_the_start_at_the_maximum_by_loops(dim, hidden, leaders):
+    pooling = GeneralizedPooling(dim, 2, hidden, initial_std=0.0, start="max").double()
+    pooling.reset_parameters()  # the square root of k, in double precision
+    states, mask = bounded_states(dim)
+    heads = pooling(states, mask).heads.detach().numpy()
+    for row in range(len(LENGTHS)):
+        for head in range(2):
+            expected = soft_max(real(states, mask, row), leaders[head])
+            np.testing.assert_allclose(heads[row, head], expected, rtol=0, atol=1e-12)
+
+
+def test_noise_tells_heads_apart_at_the_maximum():
+    torch.manual_seed(0)
+    pooling = GeneralizedPooling(4, 2, 4, initial_std=0.05, start="max").double()
+    heads = pooling(*bounded_states(4)).heads
+    assert (heads[:2, 0] - heads[:2, 1]).abs().min() > 1e-6
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_the_start_at_the_mean(heads):
+    pooling = GeneralizedPooling(4, heads, 3, start="mean").double()
+    states, mask = bounded_states(4)
+    mean = MeanPooling(4)(states, mask).heads.expand(-1, heads, -1)
+    torch.testing.assert_close(pooling(states, mask).heads, mean, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", ["random", "mean", "max"])
+def test_every_start_can_learn(start):
+    torch.manual_seed(0)
+    pooling = GeneralizedPooling(4, 2, 4, start=start).double()
+    pooling(*bounded_states(4)).vector.square().sum().backward()
+    assert gradient(pooling.w2).abs().max() > 1e-4
+    with torch.no_grad():
+        pooling.w2.sub_(0.1 * gradient(pooling.w2))  # from the mean, W1 learns once W2 is not zero
+    pooling.zero_grad()
+    pooling(*bounded_states(4)).vector.square().sum().backward()
+    assert gradient(pooling.w1).abs().max() > 1e-6
+
+
+@pytest.mark.parametrize("start", ["random", "mean", "max"])
+def test_a_start_without_memory_takes_no_time(start):
+    with on_meta_device():
+        huge = GeneralizedPooling(10**6, 10**4, 10**6, start=start)
+    assert huge.w1.is_meta
+
+
+def test_an_unknown_start_is_reported():
+    with pytest.raises(InputError, match=r"unknown start 'maks'\. Did you mean 'max'"):
+        GeneralizedPooling(4, start="maks")  # type: ignore[arg-type]
+
+
+# --- How scalar attention starts -----------------------------------------------------------------
+
+
+def values(pooling: GeneralizedPooling | ScalarAttentionPooling) -> list[torch.Tensor]:
+    return [pooling.w1.detach().flatten(), pooling.w2.detach().flatten()]
+
+
+def test_a_given_deviation_starts_both_matrices_as_that_gaussian():
+    torch.manual_seed(0)
+    for weights in values(ScalarAttentionPooling(60, heads=50, hidden_dim=50, initial_std=0.03)):
+        assert stats.kstest(weights.double().numpy(), "norm", (0, 0.03)).pvalue > 0.01
+
+
+def test_without_a_deviation_the_start_is_xavier_uniform():
+    torch.manual_seed(0)
+    w1, w2 = values(ScalarAttentionPooling(60, heads=50, hidden_dim=50))
+    for weights, fans in ((w1, 60 + 50), (w2, 50 + 50)):
+        bound = (6 / fans) ** 0.5
+        uniform = stats.kstest(weights.double().numpy(), "uniform", (-bound, 2 * bound))
+        assert uniform.pvalue > 0.01
+
+
+@pytest.mark.parametrize("std", [-0.1, float("nan"), True, "0.1"], ids=repr)
+@pytest.mark.parametrize("cls", [ScalarAttentionPooling, GeneralizedPooling])
+def test_a_deviation_that_is_none_is_refused(cls, std):
+    with pytest.raises(InputError, match=r"initial_std is .*; expected a finite number of 0"):
+        cls(4, initial_std=std)

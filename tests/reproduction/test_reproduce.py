@@ -21,7 +21,8 @@ from genpool.reproduction.definitions import EXPERIMENTS
 from genpool.reproduction.ledger import Ledger
 from genpool.reproduction.reproduction import Reproduction, reproduce
 from genpool.reproduction.tasks import SCALES
-from genpool.reproduction.worker import trained_epochs
+from genpool.reproduction.worker import run_cell, trained_epochs
+from tests.helpers.commands import Command
 
 from .records import done
 
@@ -198,15 +199,31 @@ def test_the_curve_of_a_run_is_placed_by_its_epochs() -> None:
     assert trained_epochs([{"step": 4, "epoch": 0}, {"step": 8, "epoch": 0}]) == [0.5, 1.0]
 
 
-def test_missing_data_marks_the_cells_and_the_exit_code(tmp_path: Path) -> None:
+def test_missing_data_marks_the_cells_and_the_exit_code(genpool: Command, tmp_path: Path) -> None:
     out = tmp_path / "small"
-    command = [*COMMAND, "figure3", "--scale", "small", "--data", str(tmp_path), "--out", str(out)]
-    finished = subprocess.run(command, capture_output=True, text=True)
-    assert finished.returncode == 1
-    assert "missing data" in finished.stderr and "blogs-age" in finished.stderr
+    command = ["reproduce", "figure3", "--scale", "small", "--data", str(tmp_path)]
+    said = genpool(*command, "--out", str(out))
+    assert said.code == 1
+    assert "missing data" in said.err and "blogs-age" in said.err
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "## Cells that failed" in report and "missing data" in report
     assert "The learning rate could not be chosen" in report
+    status = genpool("reproduce", "status", str(out)).out
+    assert "0 models trained" in status and "failed   snli: max: missing data" in status
+
+
+def test_a_cell_is_trained_once_and_its_record_is_read_from_its_run(tmp_path: Path) -> None:
+    reproduction = Reproduction(tmp_path, "tiny")
+    cell = reproduction.plan.cell("snli", "generalized", ("training.epochs=1",), 0, "attention 1")
+    job = reproduction.make_job(cell)
+    assert isinstance(job, dict)
+    record = run_cell(job)
+    assert (record["status"], record["key"], record["seconds"] > 0) == ("done", cell.key, True)
+    assert record["dev_epochs"] == [1.0] and set(record["accuracy"]) == {"dev", "test"}
+    again = run_cell(job)  # the run is there
+    assert again == record
+    job["folder"], job["cell"]["overrides"] = str(tmp_path / "other"), ["training.epoch=1"]
+    assert "unknown setting 'training.epoch'" in run_cell(job)["reason"]
 
 
 @trains_models

@@ -1,19 +1,30 @@
-"""The saved folder: what is in it."""
+"""The saved folder: what is in it, its model card, and the golden folders that load for ever."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pytest
 import tokenizers
 import torch
 from safetensors.torch import load_file
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.config import ClassifierSettings, to_dict
+from genpool.model import load_model
+from genpool.saving.card import model_card
 from genpool.text.vocabulary import SPECIAL_WORDS
+from tests.helpers.released_layers import SENTENCES, released_encoder
 from tests.helpers.saved_folders import FILES
+from tests.helpers.small_models import LABELS, MakeEncoder
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_a_saved_folder_holds_its_four_files_and_nothing_is_left_beside_it(folder: Path) -> None:
@@ -102,3 +113,135 @@ def test_the_encoder_of_a_classifier_is_loaded_in_a_fresh_process(folder: Path) 
     command = [sys.executable, "-c", code, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) == PairClassifier.from_pretrained(folder).encoder.output_dim
+
+
+def test_switches_of_the_released_program_are_saved_and_loaded(
+    make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    encoder = released_encoder(make_encoder)
+    classifier = ClassifierSettings(5, 0.5, "gaussian", "test")
+    model = PairClassifier.from_encoder(encoder, LABELS, classifier)
+    model.save_pretrained(tmp_path / "model")
+    saved = json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))
+    assert saved["settings"] == to_dict(model.settings)
+    assert saved["settings"]["text"]["lower_case_fallback"] is False
+    assert saved["settings"]["embedding"]["character_padding"] == "right"
+    loaded = PairClassifier.from_pretrained(tmp_path / "model")
+    assert loaded.settings == model.settings
+    assert loaded.text.vocabulary.lower_case_fallback is False
+    assert np.array_equal(loaded.encoder.encode(SENTENCES), encoder.encode(SENTENCES))
+    pairs = [("the man sleeps", "two Dogs"), ("DOG", "dog")]
+    assert np.array_equal(loaded.predict_proba(pairs), model.predict_proba(pairs))
+
+
+#: audit hooks cannot be removed; this one counts only while a list is in it
+_listening: list[Counter[str]] = []
+
+
+def _count(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open" and _listening:
+        _listening[-1][Path(str(arguments[0])).name] += 1
+
+
+sys.addaudithook(_count)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_every_file_is_opened_once(folder: Path, mmap: bool) -> None:
+    SentenceEncoder.from_pretrained(folder, mmap=mmap)  # imports what is imported when needed
+    opened: Counter[str] = Counter()
+    _listening.append(opened)
+    try:
+        SentenceEncoder.from_pretrained(folder, mmap=mmap)
+    finally:
+        _listening.pop()
+    assert {opened[name] for name in FILES - {"README.md"}} == {1}
+
+
+def test_a_card_says_what_the_model_is_and_how_it_was_made() -> None:
+    settings = {
+        "encoder": {"name": "bilstm", "hidden_dim": 300},
+        "pooling": {"name": "generalized", "heads": 5},
+    }
+    sizes = {"parameters": 12_345_678, "table": 9_000_000, "words": 30_000}
+    page = model_card("SentenceEncoder", settings, (), {}, sizes)
+    assert re.match(r"---\nlibrary_name: genpool\ntags: \[.*\]\n---\n# ", page)
+    assert "# SentenceEncoder: bilstm, generalized pooling\n" in page
+    assert "12,345,678 parameters, 9,000,000 of them in the word table." in page
+    assert "| encoder | name = bilstm, hidden_dim = 300 |" in page
+    assert "Labels" not in page and "How it was made" not in page
+    notes = {"title": "My model", "command": "cat a | wc\n-l", "braces {x}": "{y} %s"}
+    page = model_card("PairClassifier", settings, ("yes", "no"), notes, sizes)
+    assert "# My model\n" in page and "Labels: yes, no." in page
+    rows = [line for line in page.split("## Inside")[0].splitlines() if line.startswith("|")]
+    assert rows[2:] == [r"| command | cat a \| wc -l |", "| braces {x} | {y} %s |"]
+
+
+@pytest.mark.parametrize("kind", ["sentence_encoder", "text_classifier", "pair_classifier"])
+def test_the_program_on_the_card_runs(request, tmp_path: Path, capsys, kind: str) -> None:
+    model = request.getfixturevalue(kind)
+    model.save_pretrained(tmp_path / "model")
+    page = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert f"from genpool import {type(model).__name__}" in program
+    exec(program.replace("path/to/this/folder", str(tmp_path / "model")), {})
+    printed = capsys.readouterr().out
+    assert "tensor" in printed if kind == "sentence_encoder" else eval(printed)[0] in model.labels
+
+
+def test_the_sizes_on_a_saved_card_are_those_of_the_model(pair_classifier, tmp_path) -> None:
+    pair_classifier.save_pretrained(tmp_path / "model")
+    page = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    count = sum(weight.numel() for weight in pair_classifier.parameters())
+    assert f"{count:,} parameters, 64 of them in the word table. Vocabulary: 16 words." in page
+    assert "Labels: entailment, neutral, contradiction." in page
+
+
+def test_the_first_encoder_folder_loads_and_gives_its_vectors() -> None:
+    expected = json.loads((GOLDEN / "v1-encoder.expected.json").read_text(encoding="utf-8"))
+    model = SentenceEncoder.from_pretrained(GOLDEN / "v1-encoder")
+    vectors = model.encode(expected["sentences"])
+    assert vectors.shape == (6, 12)
+    assert np.abs(vectors - np.array(expected["vectors"])).max() <= 1e-6
+    assert np.ptp(vectors, axis=0).max() > 0.1
+    tokens = [list(token) for token in model.text.tokens(expected["sentences"][0])]
+    assert tokens == expected["tokens"]
+
+
+def test_the_first_pair_classifier_folder_loads_and_gives_its_probabilities() -> None:
+    expected = json.loads((GOLDEN / "v1-pair-classifier.expected.json").read_text(encoding="utf-8"))
+    model = PairClassifier.from_pretrained(GOLDEN / "v1-pair-classifier")
+    pairs = [tuple(pair) for pair in expected["pairs"]]
+    assert model.labels == tuple(expected["labels"])
+    probabilities = model.predict_proba(pairs)
+    assert np.abs(probabilities - np.array(expected["probabilities"])).max() <= 1e-6
+    assert np.ptp(probabilities, axis=0).max() > 0.01
+    assert model.predict(pairs) == expected["predicted"]
+
+
+@pytest.mark.parametrize("name", ["v1-encoder", "v1-pair-classifier"])
+def test_the_first_folders_are_of_format_1_and_can_be_saved_by_this_version(name, tmp_path) -> None:
+    config = json.loads((GOLDEN / name / "config.json").read_text(encoding="utf-8"))
+    assert (config["format"], config["format_version"]) == ("genpool", 1)
+    model = load_model(GOLDEN / name)
+    model.save_pretrained(tmp_path / "again")
+    again = load_model(tmp_path / "again")
+    assert again.settings == model.settings and again.labels == model.labels
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(again.state_dict()[key], tensor)
+
+
+def test_the_first_encoder_folder_in_4_bits_loads_and_gives_its_vectors() -> None:
+    expected = json.loads((GOLDEN / "v1-encoder-int4.expected.json").read_text(encoding="utf-8"))
+    config = json.loads((GOLDEN / "v1-encoder-int4" / "config.json").read_text(encoding="utf-8"))
+    assert config["precision"] == "int4-tables"
+    model = SentenceEncoder.from_pretrained(GOLDEN / "v1-encoder-int4")
+    vectors = model.encode(expected["sentences"])
+    assert np.abs(vectors - np.array(expected["vectors"])).max() <= 1e-6
+    assert np.ptp(vectors, axis=0).max() > 0.05
+    assert np.array_equal(vectors[-1], vectors[-2])  # the same words, written in other ways
+    assert np.abs(vectors[-1] - vectors[2]).max() > 1e-3
+    tokens = [
+        [list(token) for token in model.text.tokens(sentence)] for sentence in expected["sentences"]
+    ]
+    assert tokens == expected["tokens"]

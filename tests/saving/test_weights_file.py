@@ -1,7 +1,8 @@
-"""model.safetensors: truncated, not finite; read into memory, or mapped by option."""
+"""model.safetensors: truncated, not finite, read or mapped; in 8 bits, with tables in 4 bits."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,13 @@ from genpool import PairClassifier, SentenceEncoder
 from genpool.errors import FolderError
 from genpool.model import load_model
 from genpool.pooling import GeneralizedPooling
-from genpool.saving.weights_file import WeightsFile, first_not_finite
+from genpool.saving.weights_file import (
+    WeightsFile,
+    dequantize_weights,
+    first_not_finite,
+    quantize_weights,
+)
+from tests.helpers.random_encoders import SENTENCES, model
 from tests.helpers.saved_folders import PAIRS, content_of, refusal, remove_checksums
 
 BIAS = "encoder.pooling.b2"
@@ -42,8 +49,9 @@ def test_weights_that_are_truncated_anywhere_are_refused(folder: Path) -> None:
         PairClassifier.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize("name", [BIAS, "encoder.embedding.words"])
+@pytest.mark.parametrize(
+    ("name", "value"), [(BIAS, float("nan")), ("encoder.embedding.words", -float("inf"))]
+)
 def test_weights_that_are_not_finite_are_refused_by_name(
     folder: Path, name: str, value: float
 ) -> None:
@@ -72,8 +80,7 @@ def test_finite_weights_whose_sum_overflows_are_not_refused(folder: Path) -> Non
     assert first_not_finite({"w": torch.zeros(0), "n": torch.tensor([3])}) is None
 
 
-@pytest.mark.parametrize("int8", [False, True])
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(("value", "int8"), [(float("nan"), False), (float("inf"), True)])
 def test_a_model_that_is_not_finite_is_not_saved(folder: Path, value: float, int8: bool) -> None:
     model = PairClassifier.from_pretrained(folder)
     pooling = model.encoder.pooling
@@ -157,8 +164,7 @@ def test_an_empty_tensor_of_absurd_shape_lifts_no_bound(folder: Path) -> None:
         load_model(folder)
 
 
-@pytest.mark.parametrize("mmap", [False, True])
-@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize(("mmap", "int8"), [(False, False), (True, False), (False, True)])
 def test_values_next_to_zero_become_zero(
     sentence_encoder: SentenceEncoder, tmp_path: Path, mmap: bool, int8: bool
 ) -> None:
@@ -175,3 +181,103 @@ def test_values_next_to_zero_become_zero(
         assert torch.equal(words[:5], sentence_encoder.embedding.words[:5])
         assert torch.equal(words[6:], sentence_encoder.embedding.words[6:])
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == content
+
+
+def test_a_hand_worked_matrix() -> None:
+    weights = {"w": torch.tensor([[1.0, -2.0, 0.0], [0.0, 0.0, 0.0]]), "b": torch.tensor([3.5])}
+    quantized = quantize_weights(weights)
+    assert quantized["w"].dtype is torch.int8
+    assert quantized["w"].tolist() == [[64, -127, 0], [0, 0, 0]]  # 1 / (2 / 127) = 63.5, to even
+    assert quantized["w.scale"].tolist() == pytest.approx([2 / 127, 0.0])
+    assert torch.equal(quantized["b"], weights["b"])
+    back = dequantize_weights(quantized)
+    assert set(back) == {"w", "b"}
+    assert back["w"][0].tolist() == pytest.approx([128 / 127, -2.0, 0.0])
+
+
+def test_every_value_is_within_half_a_step_of_its_row() -> None:
+    torch.manual_seed(0)
+    weights = {"w": torch.randn(3, 5, 7) * torch.tensor([1e-3, 1.0, 1e3])[:, None, None]}
+    back = dequantize_weights(quantize_weights(weights))["w"]
+    step = weights["w"].abs().amax(dim=-1, keepdim=True) / 127
+    assert ((back - weights["w"]).abs() <= 0.5001 * step).all()
+
+
+def test_a_model_is_smaller_and_nearly_the_same(tmp_path: Path) -> None:
+    plain = model("bilstm")
+    plain.save_pretrained(tmp_path / "full")
+    plain.save_pretrained(tmp_path / "small", int8=True)
+    first = SentenceEncoder.from_pretrained(tmp_path / "full").encode(SENTENCES)
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "small")
+    assert loaded.dtype is torch.float32
+    assert np.abs(loaded.encode(SENTENCES) - first).max() < 0.05 * np.abs(first).max()
+    config = json.loads((tmp_path / "small" / "config.json").read_text())
+    assert config["precision"] == "int8"
+    assert json.loads((tmp_path / "full" / "config.json").read_text())["precision"] == "float"
+
+
+def damaged(tmp_path: Path, change: str) -> Path:
+    folder = tmp_path / "small"
+    model("bilstm").save_pretrained(folder, int8=True)
+    weights = load_file(folder / "model.safetensors")
+    if change == "no scale":
+        del weights["embedding.words.scale"]
+    elif change == "wrong scale":
+        weights["embedding.words.scale"] = weights["embedding.words.scale"][:-1].clone()
+    elif change == "floats":
+        weights["embedding.words"] = weights["embedding.words"].float()
+    elif change == "integer bias":
+        weights["pooling.b1.scale"] = torch.zeros(1)
+    save_file(weights, folder / "model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("change", ["no scale", "wrong scale", "floats", "integer bias"])
+def test_a_damaged_folder_is_refused(tmp_path: Path, change: str) -> None:
+    with pytest.raises(FolderError, match=r"embedding\.words|pooling\.b1"):
+        SentenceEncoder.from_pretrained(damaged(tmp_path, change))
+
+
+def test_another_precision_than_that_of_the_weights_is_refused(tmp_path: Path) -> None:
+    folder = damaged(tmp_path, "nothing")
+    config = json.loads((folder / "config.json").read_text())
+    for precision, problem in (("float", "does not agree"), ("int16", "precision is 'int16'")):
+        (folder / "config.json").write_text(json.dumps({**config, "precision": precision}))
+        with pytest.raises(FolderError, match=problem):
+            SentenceEncoder.from_pretrained(folder)
+
+
+def test_word_tables_in_4_bits_take_half_of_8(tmp_path: Path) -> None:
+    plain = model("bilstm")
+    plain.save_pretrained(tmp_path / "full")
+    plain.save_pretrained(tmp_path / "small", int4_tables=True)
+    first = SentenceEncoder.from_pretrained(tmp_path / "full").encode(SENTENCES)
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "small")
+    assert loaded.dtype is torch.float32
+    assert np.abs(loaded.encode(SENTENCES) - first).max() < 0.3 * np.abs(first).max()
+    config = json.loads((tmp_path / "small" / "config.json").read_text())
+    assert config["precision"] == "int4-tables"
+    stored = load_file(tmp_path / "small" / "model.safetensors")
+    words, dim = plain.embedding.words.shape
+    assert stored["embedding.words"].dtype is torch.uint8
+    assert stored["embedding.words"].shape == (words, (dim + 1) // 2)
+    assert stored["embedding.words.scale"].dtype is torch.float16
+    assert stored["pooling.w1"].dtype is torch.int8
+    assert np.abs(loaded.encode(SENTENCES)).max() > 0
+
+
+@pytest.mark.parametrize("change", ["8 bits", "wider", "floats"])
+def test_a_damaged_folder_of_4_bits_is_refused(tmp_path: Path, change: str) -> None:
+    folder = tmp_path / "small"
+    model("bilstm").save_pretrained(folder, int4_tables=True)
+    weights = load_file(folder / "model.safetensors")
+    table = weights["embedding.words"]
+    changed = {
+        "8 bits": table.to(torch.int8),
+        "wider": torch.cat([table, table], dim=1),
+        "floats": table.float(),
+    }
+    weights["embedding.words"] = changed[change]
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(FolderError, match=r"embedding\.words"):
+        SentenceEncoder.from_pretrained(folder)

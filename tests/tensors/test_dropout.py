@@ -68,11 +68,13 @@ def test_without_rescaling_in_training_kept_values_stay_as_they_are(
     fast: bool, share: float
 ) -> None:
     torch.manual_seed(0)
-    values = torch.rand(20_000) + 1
+    values = torch.rand(20_000).add(1).requires_grad_()
     with fast_paths(fast):
         dropped = Dropout(share, scaling="test")(values)
     zeros = dropped == 0
     assert torch.equal(dropped[~zeros], values[~zeros])
+    (gradient,) = torch.autograd.grad(dropped.sum(), values)
+    assert torch.equal(gradient, (~zeros).float())
     assert stats.binomtest(int(zeros.sum()), len(values), share).pvalue > 1e-4
 
 
@@ -90,25 +92,6 @@ def test_inference_has_the_mean_of_training(scaling: DropoutScaling) -> None:
     assert float(layer(values).mean()) == pytest.approx(float(layer.eval()(values)[0]), rel=0.01)
 
 
-def test_both_scalings_drop_the_same_elements_for_the_same_seed() -> None:
-    values = torch.rand(1000) + 1
-    torch.manual_seed(5)
-    inverted = Dropout(0.5)(values)
-    torch.manual_seed(5)
-    assert torch.equal(inverted, 2 * Dropout(0.5, "test")(values))
-
-
-@pytest.mark.parametrize("fast", [True, False])
-def test_gradients_without_rescaling_are_ones_and_zeros(fast: bool) -> None:
-    torch.manual_seed(0)
-    values = torch.rand(100).add(1).requires_grad_()
-    with fast_paths(fast):
-        dropped = Dropout(0.5, scaling="test")(values)
-    (gradient,) = torch.autograd.grad(dropped.sum(), values)
-    assert torch.equal(gradient, (dropped != 0).float())
-    assert 0 < int(gradient.sum()) < 100
-
-
 def test_an_unknown_scaling_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"unknown dropout scaling 'inverse'.*'inverted'.*test"):
         Dropout(0.5, scaling="inverse")  # type: ignore[arg-type]
@@ -120,17 +103,10 @@ def test_a_layer_in_training_mode_can_be_switched_off(
 ) -> None:
     layer, values = Dropout(0.5, scaling), torch.rand(1000) + 1
     with dropout_disabled():
-        assert torch.equal(layer(values), factor * values)
-        assert layer.training
-    assert (layer(values) == 0).any()
-
-
-def test_the_switch_may_be_nested_and_survives_errors() -> None:
-    layer, values = Dropout(0.5), torch.ones(1000)
-    with dropout_disabled():
         with pytest.raises(KeyError), dropout_disabled():
             raise KeyError
-        assert torch.equal(layer(values), values)
+        assert torch.equal(layer(values), factor * values)
+        assert layer.training
     assert (layer(values) == 0).any()
 
 

@@ -117,11 +117,3 @@ def test_padding_gets_no_gradient_and_real_tokens_get_theirs() -> None:
     packing = Packing.from_mask(mask)
     (gradient,) = torch.autograd.grad((packing.unpack(packing.pack(padded)) * 3).sum(), padded)
     assert torch.equal(gradient.squeeze(-1), 3 * mask.float())
-
-
-def test_number_types_are_kept() -> None:
-    mask = torch.tensor([[True, False]])
-    packing = Packing.from_mask(mask)
-    for dtype in (torch.float64, torch.bfloat16):
-        rows = packing.pack(torch.ones(1, 2, 3, dtype=dtype))
-        assert rows.dtype is packing.unpack(rows).dtype is packing.align(rows).dtype is dtype

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from genpool.errors import InputError
 
 Values = NDArray[np.float64]
-#: Newton's method ends when a step is so small, relative to the value
-TOLERANCE = 1e-12
-MAX_STEPS = 200
+#: halves of the bracket of 1 / T, which then differ by less than double precision can tell
+BISECTIONS = 60
 #: a label whose logit is so close to the highest is the predicted one
 SMALLEST_MARGIN = 1e-9
 
@@ -49,33 +48,25 @@ def fit_temperature(logits: ArrayLike, gold: ArrayLike) -> float:
             "best: lower is always better. Calibrate with more examples, and not with those that "
             "the model was trained on."
         )
-    if _slopes(values, chosen, 0.0)[0] >= 0:
+    if _slope(values, chosen, 0.0) >= 0:
         raise InputError(
             "the predictions agree with the labels no better than chance, so no temperature is the "
             "best: higher is always better. Are these the labels of these examples?"
         )
     low, high = 0.0, 1.0  # 1 / T: the loss falls at `low` and rises at `high`
-    while _slopes(values, chosen, high)[0] < 0:
+    while _slope(values, chosen, high) < 0:
         low, high = high, 2 * high
-    inverse = (low + high) / 2
-    for _ in range(MAX_STEPS):
-        first, second = _slopes(values, chosen, inverse)
-        low, high = (inverse, high) if first < 0 else (low, inverse)
-        step = inverse - first / second if second > 0 else low
-        # A step of Newton's method that leaves the bracket is replaced by its middle.
-        previous, inverse = inverse, step if low < step < high else (low + high) / 2
-        if abs(inverse - previous) <= TOLERANCE * inverse:
-            break
-    return 1 / inverse
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _slope(values, chosen, middle) < 0 else (low, middle)
+    return 2 / (low + high)
 
 
-def _slopes(values: Values, chosen: Values, inverse: float) -> tuple[float, float]:
-    """Returns the first and second derivative of the loss by 1 / T: a mean and a variance."""
+def _slope(values: Values, chosen: Values, inverse: float) -> float:
+    """Returns the derivative of the loss by 1 / T: the expected logit minus that of the label."""
     weights = np.exp(inverse * values)  # (examples, labels)
     weights /= weights.sum(axis=1, keepdims=True)
-    means = (weights * values).sum(axis=1)  # (examples,)
-    variances = (weights * (values - means[:, None]) ** 2).sum(axis=1)  # (examples,)
-    return float((means - chosen).mean()), float(variances.mean())
+    return float(((weights * values).sum(axis=1) - chosen).mean())
 
 
 def _checked(logits: ArrayLike, gold: ArrayLike) -> tuple[Values, NDArray[np.int64]]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from typer import Option
 
 from genpool import __version__
 from genpool.cli import encode, evaluate, explain, predict, probe, recipes, reproduce, serve, train
@@ -48,10 +49,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def genpool(
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Sentence vectors by generalized pooling: train, evaluate, predict, encode, explain."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 from genpool.cli.terminal import stop_with_message
@@ -25,7 +26,7 @@ LARGE_FILE_BYTES = 10 << 20
 def encode(
     paths: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="[MODEL] FILE...",
             help="FILE may be - for standard input. MODEL: a saved folder. With --engine: several "
             "files, folders and globs.",
@@ -33,7 +34,7 @@ def encode(
     ],
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "-o",
             "--output",
             help="A .npy, .parquet or .jsonl file, FOLDER/ (an index), TABLE.lance (LanceDB), or "
@@ -41,12 +42,11 @@ def encode(
         ),
     ],
     column: Annotated[
-        str | None,
-        typer.Option(help="Column of a table. Default: FILE has one sentence per line."),
+        str | None, Option(help="Column of a table. Default: FILE has one sentence per line.")
     ] = None,
     id_: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--id",
             metavar="COLUMN",
             help="Column of ids, which the output keeps. Default of shards: FILE:ROW.",
@@ -54,59 +54,54 @@ def encode(
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="A,B",
-            help="Other columns that the output keeps (not a .npy file). Repeatable.",
+        Option(
+            metavar="A,B", help="Other columns that the output keeps (not a .npy file). Repeatable."
         ),
     ] = None,
     append: Annotated[
-        bool, typer.Option("--append", help="Add to the index or table instead of replacing it.")
+        bool, Option("--append", help="Add to the index or table instead of replacing it.")
     ] = False,
     encoding: options.Encoding = None,
     bad_rows: options.BadRows = "error",
     normalize: Annotated[
-        bool, typer.Option("--normalize", help="Scale every vector to length 1.")
+        bool, Option("--normalize", help="Scale every vector to length 1.")
     ] = False,
     truncate_dim: Annotated[
-        int | None, typer.Option(min=1, help="Keep only this number of leading dimensions.")
+        int | None, Option(min=1, help="Keep only this number of leading dimensions.")
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Sentences per batch.")] = 128,
+    batch_size: Annotated[int, Option(min=1, help="Sentences per batch.")] = 128,
     workers: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Processes that encode at the same time. [1; ray: one per CPU but one]"
-        ),
+        Option(min=1, help="Processes that encode at the same time. [1; ray: one per CPU but one]"),
     ] = None,
     int8: Annotated[
-        bool, typer.Option("--int8", help="8-bit weights: faster, a little less exact.")
+        bool, Option("--int8", help="8-bit weights: faster, a little less exact.")
     ] = False,
     runtime: Annotated[
-        str,
-        typer.Option(metavar="torch|onnx", help="onnx is for a MODEL that `genpool export` wrote."),
+        str, Option(metavar="torch|onnx", help="onnx is for a MODEL that `genpool export` wrote.")
     ] = "torch",
     engine: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="local|ray",
             help="Write Parquet shards, continued after a stop: with worker processes of this "
             "machine, or on Ray.",
         ),
     ] = None,
     address: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Ray cluster. Default: a Ray of its own."),
+        str | None, Option(metavar="HOST:PORT", help="Ray cluster. Default: a Ray of its own.")
     ] = None,
     vectors: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="float32|float16|int8",
             help="Type of the vectors; int8 adds a column scale. Shards only. [float32]",
         ),
     ] = None,
-    shard_rows: Annotated[int | None, typer.Option(min=1, help="Rows per shard. [50000]")] = None,
+    shard_rows: Annotated[int | None, Option(min=1, help="Rows per shard. [50000]")] = None,
     bad_files: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="error|skip",
             help="Stop at an unreadable file, or count and name it. Shards only. [error]",
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 from genpool.cli.terminal import plain_tables
@@ -23,19 +24,19 @@ Report = tuple[dict[str, Any], str]
 def evaluate(
     paths: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             help="[MODEL] DATA. DATA is a table, a folder of tables, or what --reader says. With "
             "--compare: A.tsv B.tsv."
         ),
     ],
     compare: Annotated[
-        bool, typer.Option("--compare", help="Compare two prediction files: is A better than B?")
+        bool, Option("--compare", help="Compare two prediction files: is A better than B?")
     ] = False,
     similarity: Annotated[
-        bool, typer.Option("--similarity", help="Correlate the cosine with a score column.")
+        bool, Option("--similarity", help="Correlate the cosine with a score column.")
     ] = False,
     probe: Annotated[
-        bool, typer.Option("--probe", help="Logistic regression on the frozen sentence vectors.")
+        bool, Option("--probe", help="Logistic regression on the frozen sentence vectors.")
     ] = False,
     reader: options.ReaderName = "table",
     split: options.Split = None,
@@ -47,12 +48,12 @@ def evaluate(
     tokenized: options.Tokenized = False,
     settings: options.Settings = None,
     folds: Annotated[
-        int, typer.Option(min=2, help="Folds of --probe, for data without a training split.")
+        int, Option(min=2, help="Folds of --probe, for data without a training split.")
     ] = 10,
     bad_rows: options.BadRows = "error",
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o",
             "--output",
             help="Also write the predictions, with texts and probabilities: .tsv, .csv, .jsonl or "
@@ -60,7 +61,7 @@ def evaluate(
         ),
     ] = None,
     json_: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to this file, as JSON.")
+        Path | None, Option("--json", help="Also write the report to this file, as JSON.")
     ] = None,
     plugin: options.Plugin = None,
 ) -> None:

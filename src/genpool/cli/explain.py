@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 from genpool.disk.atomic import atomic_file
@@ -22,11 +23,9 @@ CHUNK_LINES = 1024
 
 
 def similarity(
-    first: Annotated[
-        str, typer.Argument(metavar="A", help="A sentence, or a file with one per line.")
-    ],
+    first: Annotated[str, Argument(metavar="A", help="A sentence, or a file with one per line.")],
     second: Annotated[
-        str, typer.Argument(metavar="B", help="The same as A; two files are compared line by line.")
+        str, Argument(metavar="B", help="The same as A; two files are compared line by line.")
     ],
     model: options.Model = None,
     plugin: options.Plugin = None,
@@ -59,20 +58,17 @@ def similarity(
 
 
 def explain(
-    sentence: Annotated[str, typer.Argument(help="The sentence, in quotes.")],
+    sentence: Annotated[str, Argument(help="The sentence, in quotes.")],
     second: Annotated[
-        str | None, typer.Argument(help="Another sentence, to compare the first with.")
+        str | None, Argument(help="Another sentence, to compare the first with.")
     ] = None,
     model: options.Model = None,
     nli: Annotated[
-        bool, typer.Option("--nli", help="Use the embedded NLI classifier, for two sentences.")
+        bool, Option("--nli", help="Use the embedded NLI classifier, for two sentences.")
     ] = False,
-    html: Annotated[
-        Path | None, typer.Option(help="Also write an HTML page with shaded words.")
-    ] = None,
+    html: Annotated[Path | None, Option(help="Also write an HTML page with shaded words.")] = None,
     heatmap: Annotated[
-        Path | None,
-        typer.Option(help="Also draw words by dimensions, all heads: .png, .svg or .pdf."),
+        Path | None, Option(help="Also draw words by dimensions, all heads: .png, .svg or .pdf.")
     ] = None,
     plugin: options.Plugin = None,
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer import Argument, Option
 
 from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import ConfigError, DataError, InputError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from genpool.data.reader import Reader
     from genpool.text import TextPipeline
 
-Argument = TypeVar("Argument")
+Value = TypeVar("Value")
 #: suffixes of the files that the commands read, apart from those of compression
 FILE_SUFFIXES = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 #: a single word with one of them at its end is a sentence
@@ -32,7 +33,7 @@ def _load_plugins(modules: list[str] | None) -> list[str] | None:
 
 Plugin = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--plugin",
         metavar="MODULE",
         callback=_load_plugins,
@@ -42,22 +43,22 @@ Plugin = Annotated[
     ),
 ]
 Model = Annotated[
-    Path | None, typer.Option("--model", help="Folder of a model. Default: the embedded encoder.")
+    Path | None, Option("--model", help="Folder of a model. Default: the embedded encoder.")
 ]
 IndexArgument = Annotated[
-    Path, typer.Argument(metavar="INDEX", help="A folder made by encode -o INDEX/.")
+    Path, Argument(metavar="INDEX", help="A folder made by encode -o INDEX/.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that stopped.")]
+Quiet = Annotated[bool, Option("--quiet", help="Do not show progress.")]
+Resume = Annotated[bool, Option("--resume", help="Continue a run that stopped.")]
 BadRows = Annotated[
     str,
-    typer.Option(
+    Option(
         "--bad-rows", metavar="error|skip", help="Stop at a bad row, or count it and leave it out."
     ),
 ]
 ReaderName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--reader",
         metavar="table|snli|multinli|yelp|age|hub",
         help="What DATA is: your own table, the official files of SNLI, MultiNLI, Yelp or PAN "
@@ -65,33 +66,29 @@ ReaderName = Annotated[
     ),
 ]
 Split = Annotated[
-    str | None, typer.Option("--split", metavar="NAME", help="Split of DATA, if it has several.")
+    str | None, Option("--split", metavar="NAME", help="Split of DATA, if it has several.")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="READER.KEY=VALUE",
         help="An option of the reader, as for train: reader.seed=1. Repeatable.",
     ),
 ]
-First = Annotated[
-    str | None, typer.Option("--first", help="Column of the (first) sentence, in a table.")
-]
+First = Annotated[str | None, Option("--first", help="Column of the (first) sentence, in a table.")]
 Second = Annotated[
-    str | None, typer.Option("--second", help="Column of the second sentence, in a table.")
+    str | None, Option("--second", help="Column of the second sentence, in a table.")
 ]
-Label = Annotated[str | None, typer.Option("--label", help="Column of the gold label, in a table.")]
-Score = Annotated[str | None, typer.Option("--score", help="Column of the score, in a table.")]
+Label = Annotated[str | None, Option("--label", help="Column of the gold label, in a table.")]
+Score = Annotated[str | None, Option("--score", help="Column of the score, in a table.")]
 Encoding = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--encoding", metavar="NAME", help="Encoding of a table that is not UTF-8: cp1252, utf-16."
     ),
 ]
-Tokenized = Annotated[
-    bool, typer.Option("--tokenized", help="The table holds tokens joined by spaces.")
-]
+Tokenized = Annotated[bool, Option("--tokenized", help="The table holds tokens joined by spaces.")]
 
 
 def split_names(names: str | None) -> list[str]:
@@ -104,7 +101,7 @@ def split_names(names: str | None) -> list[str]:
     return found
 
 
-def split_model_argument(last: str, paths: Sequence[Argument]) -> tuple[Argument | None, Argument]:
+def split_model_argument(last: str, paths: Sequence[Value]) -> tuple[Value | None, Value]:
     """Returns the two arguments [MODEL] LAST; None is the embedded model."""
     if not 1 <= len(paths) <= 2:
         raise InputError(f"got {len(paths)} paths; expected [MODEL] {last}.")
@@ -164,7 +161,7 @@ def open_data(
     the columns that `model` was trained on. Of `columns`, None and False are not passed on.
     """
     from genpool.data.columns import read_trained_columns
-    from genpool.data.readers import READERS, open_reader, reader_options
+    from genpool.data.reader import READERS, open_reader, reader_options
 
     READERS.require(reader)
     known = reader_options(reader)

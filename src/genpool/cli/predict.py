@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 from genpool.disk.files import is_folder, uncompressed_name
@@ -23,7 +24,7 @@ SUBMISSION = ".csv"
 def predict(
     arguments: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="[MODEL] DATA",
             help="DATA is a table (.tsv .csv .jsonl .parquet .xlsx, also compressed), a .txt file "
             "with one text per line, - for standard input, what --reader says, or a sentence in "
@@ -32,7 +33,7 @@ def predict(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o",
             "--output",
             help="The .tsv, .csv, .jsonl or .parquet to write, with texts and probabilities. With "
@@ -49,7 +50,7 @@ def predict(
     tokenized: options.Tokenized = False,
     settings: options.Settings = None,
     bad_rows: options.BadRows = "error",
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows per batch.")] = 64,
+    batch_size: Annotated[int, Option(min=1, help="Rows per batch.")] = 64,
     plugin: options.Plugin = None,
 ) -> None:
     """Predict the label of every row of a table, of every line, or of a sentence.

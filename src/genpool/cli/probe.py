@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from genpool.cli import options
 from genpool.errors import InputError
@@ -14,13 +15,13 @@ from genpool.errors import InputError
 def probe(
     data: Annotated[
         str,
-        typer.Option(
+        Option(
             "--data", help="A table of texts and labels, a folder of tables, or what --reader says."
         ),
     ],
     encoder: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="embedded|FOLDER|transformer:FOLDER",
             help="The frozen encoder; FOLDER is of genpool or sentence-transformers. "
             "Default: embedded.",
@@ -28,37 +29,32 @@ def probe(
     ] = None,
     pooling: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="mean, max, scalar, generalized or another pooling; repeatable. all: these four. "
             "Default: all."
         ),
     ] = None,
     heads: Annotated[
-        int | None, typer.Option(min=1, help="Heads of the poolings that have several.")
+        int | None, Option(min=1, help="Heads of the poolings that have several.")
     ] = None,
     layers: Annotated[
         str,
-        typer.Option(
-            metavar="last|all|0,6,12",
-            help="Layers of a transformer, mixed by learned weights.",
+        Option(
+            metavar="last|all|0,6,12", help="Layers of a transformer, mixed by learned weights."
         ),
     ] = "last",
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the report, the predictions, and a probe per pooling."),
+        Path | None, Option(help="Folder for the report, the predictions, and a probe per pooling.")
     ] = None,
     use: Annotated[
-        Path | None,
-        typer.Option(help="Folder of a probe: predict the rows of DATA with it, instead."),
+        Path | None, Option(help="Folder of a probe: predict the rows of DATA with it, instead.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="With --use: the .tsv to write.")
+        Path | None, Option("-o", "--output", help="With --use: the .tsv to write.")
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of cached token states. Default: the user's cache, or GENPOOL_CACHE."
-        ),
+        Option(help="Folder of cached token states. Default: the user's cache, or GENPOOL_CACHE."),
     ] = None,
     reader: options.ReaderName = "table",
     first: options.First = None,
@@ -67,7 +63,7 @@ def probe(
     settings: options.Settings = None,
     bad_rows: options.BadRows = "error",
     seed: Annotated[
-        int, typer.Option(min=0, help="Draws the batches, and the test rows where there are none.")
+        int, Option(min=0, help="Draws the batches, and the test rows where there are none.")
     ] = 0,
     plugin: options.Plugin = None,
 ) -> None:

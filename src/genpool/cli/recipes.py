@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument
 
 from genpool.errors import FolderError
 from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text, recipe_title
@@ -62,7 +63,7 @@ def list_() -> None:
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(help="A recipe of the list.")]) -> None:
+def show(name: Annotated[str, Argument(help="A recipe of the list.")]) -> None:
     """Print a recipe.
 
     Example: genpool recipes show snli
@@ -72,8 +73,8 @@ def show(name: Annotated[str, typer.Argument(help="A recipe of the list.")]) -> 
 
 @app.command()
 def copy(
-    name: Annotated[str, typer.Argument(help="A recipe of the list.")],
-    path: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    name: Annotated[str, Argument(help="A recipe of the list.")],
+    path: Annotated[Path, Argument(help="The file to write; it must not exist.")],
 ) -> None:
     """Write a recipe to a file of your own, to change it.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 from genpool.cli.terminal import stop_with_message
@@ -15,29 +16,29 @@ from genpool.errors import InputError
 def reproduce(
     what: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             help="table1, table2, table3, table4, figure2, figure3 or all; or: status DIR, "
             "report DIR.",
             metavar="WHAT...",
         ),
     ],
-    data: Annotated[Path | None, typer.Option(help="Folder of the data sets.")] = None,
+    data: Annotated[Path | None, Option(help="Folder of the data sets.")] = None,
     scale: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="paper|small|tiny",
             help="paper: the official data; small: minutes per model; tiny: seconds.",
         ),
     ] = "small",
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the reproduction; reproduction-SCALE by default.")
+        Path | None, Option(help="Folder of the reproduction; reproduction-SCALE by default.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Cells trained at once, one thread each.")] = 1,
-    only: Annotated[str | None, typer.Option(help="Title of a single row to run.")] = None,
+    jobs: Annotated[int, Option(min=1, help="Cells trained at once, one thread each.")] = 1,
+    only: Annotated[str | None, Option(help="Title of a single row to run.")] = None,
     sentence: Annotated[
-        str | None, typer.Option(help="Sentence of figure 3 instead of the paper's.")
+        str | None, Option(help="Sentence of figure 3 instead of the paper's.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="No progress.")] = False,
     plugin: options.Plugin = None,
 ) -> None:
     """Train the models of the paper's tables and figures and write a report.

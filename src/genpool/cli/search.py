@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 from genpool.errors import InputError, counted
@@ -24,23 +25,23 @@ QUERIES_TOGETHER = 64
 
 def search(
     folder: options.IndexArgument,
-    query: Annotated[str, typer.Argument(help="A sentence; - reads one per line.")],
+    query: Annotated[str, Argument(help="A sentence; - reads one per line.")],
     model: Annotated[
-        Path | None, typer.Option(help="Folder of the model. Default: the one that made INDEX.")
+        Path | None, Option(help="Folder of the model. Default: the one that made INDEX.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Sentences per query.")] = 10,
+    top: Annotated[int, Option(min=1, help="Sentences per query.")] = 10,
     where: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="CONDITION",
             help="Only rows whose columns fit: 'lang == \"en\" and year >= 2000'. "
             "Also in [...], not, or, null.",
         ),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Compare all rows, even if INDEX has lists.")
+        bool, Option("--exact", help="Compare all rows, even if INDEX has lists.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per query.")] = False,
+    as_json: Annotated[bool, Option("--json", help="One JSON object per query.")] = False,
     plugin: options.Plugin = None,
 ) -> None:
     """Print the sentences closest to a query: cosine, row (from 0), sentence, columns.
@@ -147,7 +148,7 @@ def info(folder: options.IndexArgument) -> None:
 @app.command()
 def delete(
     folder: options.IndexArgument,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the rows to delete.")],
+    ids: Annotated[list[str], Argument(metavar="ID...", help="Ids of the rows to delete.")],
 ) -> None:
     """Delete the rows with these ids; the index was made with encode --id COLUMN.
 

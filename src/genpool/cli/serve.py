@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 
@@ -16,23 +17,21 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def serve(
     model: Annotated[
         Path | None,
-        typer.Argument(help="Folder of an encoder or a classifier. Default: the embedded models."),
+        Argument(help="Folder of an encoder or a classifier. Default: the embedded models."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
+    host: Annotated[str, Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
     classifier: Annotated[
-        Path | None, typer.Option(help="Folder of a classifier, if MODEL has none.")
+        Path | None, Option(help="Folder of a classifier, if MODEL has none.")
     ] = None,
     index: Annotated[
-        Path | None, typer.Option(help="Folder made by encode -o INDEX/, to search in.")
+        Path | None, Option(help="Folder made by encode -o INDEX/, to search in.")
     ] = None,
     api_key: Annotated[
         str | None,
-        typer.Option(envvar="GENPOOL_API_KEY", help="Key that clients must send. Default: none."),
+        Option(envvar="GENPOOL_API_KEY", help="Key that clients must send. Default: none."),
     ] = None,
-    log_level: Annotated[
-        str, typer.Option(help="warning, or info for a line per request.")
-    ] = "warning",
+    log_level: Annotated[str, Option(help="warning, or info for a line per request.")] = "warning",
     plugin: options.Plugin = None,
 ) -> None:
     """Answer over HTTP: vectors, similarities, labels, explanations, and a page that shows them.
@@ -60,12 +59,10 @@ def serve(
 def export(
     paths: Annotated[
         list[str],
-        typer.Argument(
-            help="[MODEL] OUT. OUT is the folder to write; an earlier export is replaced."
-        ),
+        Argument(help="[MODEL] OUT. OUT is the folder to write; an earlier export is replaced."),
     ],
     int8: Annotated[
-        bool, typer.Option("--int8", help="8-bit weights: smaller, slightly less exact.")
+        bool, Option("--int8", help="8-bit weights: smaller, slightly less exact.")
     ] = False,
     plugin: options.Plugin = None,
 ) -> None:

@@ -6,21 +6,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from genpool.cli import options
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe of the package, or your own .toml file.")],
+    recipe: Annotated[str, Argument(help="A recipe of the package, or your own .toml file.")],
     data: Annotated[
-        str | None, typer.Option(help="Folder or file of the data (a name, for the hub).")
+        str | None, Option(help="Folder or file of the data (a name, for the hub).")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the run. Default: runs/RECIPE.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Folder of the run. Default: runs/RECIPE.")] = None,
     start: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="embedded|FOLDER|scratch",
             help="The model to start from: embedded, the folder of a model, or scratch for new "
             "weights. Default: that of the recipe.",
@@ -28,29 +27,23 @@ def train(
     ] = None,
     freeze: Annotated[
         str | None,
-        typer.Option(
-            metavar="nothing|words|encoder", help="What is not trained of the start model."
-        ),
+        Option(metavar="nothing|words|encoder", help="What is not trained of the start model."),
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(
-            metavar="label|score", help="What is learned: a label, or a column of scores."
-        ),
+        Option(metavar="label|score", help="What is learned: a label, or a column of scores."),
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting: section.key=value. Repeatable.")
+        list[str] | None, Option("--set", help="A setting: section.key=value. Repeatable.")
     ] = None,
     select: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Train one run per value and choose on dev: section.key=value,value,... "
             "Repeatable: one run per combination."
         ),
     ] = None,
-    no_test: Annotated[
-        bool, typer.Option("--no-test", help="Do not score the test splits.")
-    ] = False,
+    no_test: Annotated[bool, Option("--no-test", help="Do not score the test splits.")] = False,
     resume: options.Resume = False,
     first: options.First = None,
     second: options.Second = None,
@@ -59,7 +52,7 @@ def train(
     encoding: options.Encoding = None,
     bad_rows: Annotated[
         str | None,
-        typer.Option(metavar="error|skip", help="Stop at a bad row, or count it and leave it out."),
+        Option(metavar="error|skip", help="Stop at a bad row, or count it and leave it out."),
     ] = None,
     quiet: options.Quiet = False,
     plugin: options.Plugin = None,
@@ -121,20 +114,16 @@ def train(
 
 
 def distil(
-    recipe: Annotated[str, typer.Argument(help="A recipe of the package, or a .toml file.")],
-    data: Annotated[Path, typer.Option(help="Folder that contains the files of the corpus.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the run. Default: runs/RECIPE.")
-    ] = None,
+    recipe: Annotated[str, Argument(help="A recipe of the package, or a .toml file.")],
+    data: Annotated[Path, Option(help="Folder that contains the files of the corpus.")],
+    out: Annotated[Path | None, Option(help="Folder of the run. Default: runs/RECIPE.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting, section.key=value. Repeatable.")
+        list[str] | None, Option("--set", help="A setting, section.key=value. Repeatable.")
     ] = None,
     resume: options.Resume = False,
     cache: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of the teacher's vectors, which runs may share. Default: OUT/teacher."
-        ),
+        Option(help="Folder of the teacher's vectors, which runs may share. Default: OUT/teacher."),
     ] = None,
     quiet: options.Quiet = False,
     plugin: options.Plugin = None,

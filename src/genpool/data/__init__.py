@@ -5,12 +5,10 @@ A reader of one's own is registered under a name, which recipes then select:
 """
 
 from genpool.data.nli import MultiNliReader, SnliReader, write_submission
-from genpool.data.reader import Example, Reader
-from genpool.data.readers import READERS, open_reader, register
+from genpool.data.reader import READERS, Example, Reader, open_reader, register
 from genpool.data.rows import BadRow, Record
 from genpool.data.rules.generate import RulesReader
 from genpool.data.sentences import LinesReader
-from genpool.data.splits import draw_parts, seeded_order, stratified_share
 from genpool.data.table import HubReader, TableReader
 from genpool.data.yelp_pan import PanReader, YelpReader
 
@@ -28,10 +26,17 @@ __all__ = [
     "SnliReader",
     "TableReader",
     "YelpReader",
-    "draw_parts",
     "open_reader",
     "register",
-    "seeded_order",
-    "stratified_share",
     "write_submission",
 ]
+
+READERS.update(
+    snli=SnliReader,
+    multinli=MultiNliReader,
+    yelp=YelpReader,
+    age=PanReader,
+    table=TableReader,
+    hub=HubReader,
+    rules=RulesReader,
+)

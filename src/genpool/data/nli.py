@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from genpool.data.formats import json_records, tsv_records
 from genpool.data.reader import Example, Reader, SubmissionWriter, require_choice
@@ -50,14 +50,9 @@ class NliReader(Reader):
     unlabelled: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        tokens: str = "parse",
-        labelled: bool = True,
-        bad_rows: str = "error",
+        self, path: str | Path, *, tokens: str = "parse", labelled: bool = True, **options: Any
     ) -> None:
-        super().__init__(path, bad_rows=bad_rows)
+        super().__init__(path, **options)
         self._tokenized = require_choice("tokens", tokens, _COLUMNS) == "parse"
         self._sides = _COLUMNS[tokens]
         self._labelled = labelled
@@ -131,16 +126,8 @@ def leaves(parse: str) -> list[str]:
 class SnliReader(NliReader):
     """Reads SNLI: 549,367 / 9,842 / 9,824 pairs once those without a gold label are dropped.
 
-    The splits are train, dev and test.
-
-    Args:
-        path: the folder `snli_1.0`, or one of its files.
-        tokens: "parse" (default) or "raw"; see `NliReader`.
-        labelled: True (default) drops pairs without a gold label; see `NliReader`.
-        bad_rows: "error" (default) or "skip"; see `Reader`.
-
-    Raises:
-        DataError: the folder holds none of the official files.
+    The splits are train, dev and test; the path is the folder `snli_1.0` or one of its files, and
+    the options are those of `NliReader`.
 
     Example:
         >>> reader = SnliReader("snli_1.0")
@@ -194,16 +181,8 @@ class MultiNliReader(NliReader):
 
     The splits are train, dev_matched, dev_mismatched, and test_matched and test_mismatched, whose
     labels ("hidden" in the files) were never published: their examples have the label None. The
-    answers to these are what `MultiNliReader.write_submission` writes.
-
-    Args:
-        path: the folder `multinli_1.0`, or one of its files.
-        tokens: "parse" (default) or "raw"; see `NliReader`.
-        labelled: True (default) drops pairs without a gold label; see `NliReader`.
-        bad_rows: "error" (default) or "skip"; see `Reader`.
-
-    Raises:
-        DataError: the folder holds none of the official files.
+    answers to these are what `MultiNliReader.write_submission` writes. The path is the folder
+    `multinli_1.0` or one of its files, and the options are those of `NliReader`.
 
     Example:
         >>> reader = MultiNliReader("multinli_1.0")

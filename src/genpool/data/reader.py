@@ -1,16 +1,18 @@
-"""What every reader yields, an `Example`, and the interface that all readers share."""
+"""What every reader yields, an `Example`; the interface that all readers share; their registry."""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 from genpool.data.rows import BadRow, DroppedRow, Record, to_text
 from genpool.errors import ConfigError, DataError, InputError, unknown_name
+from genpool.registry import Registry
 from genpool.tensors.annotations import Annotation, Annotator
 
 BAD_ROWS = ("error", "skip")
@@ -273,3 +275,46 @@ class Reader(ABC):
                 counts[bad.reason] += 1
                 continue
             yield example
+
+
+#: all readers by name; `genpool.data` adds those of the package, and `register` those of a plugin
+READERS: Registry[Reader] = Registry("reader", Reader, {})  # type: ignore[type-abstract]
+register = READERS.register
+
+
+def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **options: Any) -> Reader:
+    """Returns a reader by name.
+
+    Args:
+        name: a name of `READERS`.
+        path: the file or folder of the data set; for "hub" its name on the hub. A table reader
+            also takes a file for each split, by the name of the split.
+        **options: the options of that reader.
+
+    Raises:
+        ConfigError: the name, or any of the options, is unknown; all of them are reported
+            together, before a file is opened.
+        DataError: there is no such data.
+
+    Example:
+        >>> reader = open_reader("table", "pairs.tsv", bad_rows="skip")
+    """
+    reader = READERS.require(name)
+    known = reader_options(name)
+    wrong = [unknown_name(f"{name} option", key, known) for key in options if key not in known]
+    if wrong:
+        raise ConfigError(wrong)
+    return cast(Callable[..., Reader], reader)(path, **options)
+
+
+def reader_options(name: str) -> list[str]:
+    """Returns the names of the options that a reader takes."""
+    return sorted(
+        {
+            parameter.name
+            for kind in READERS[name].__mro__
+            if "__init__" in vars(kind)
+            for parameter in inspect.signature(vars(kind)["__init__"]).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        }
+    )

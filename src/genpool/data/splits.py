@@ -23,18 +23,7 @@ _SET_SIZES = (
 
 
 def seeded_order(count: int, seed: int) -> NDArray[np.int64]:
-    """Returns the integers 0 to count - 1 in an order that the seed decides.
-
-    Args:
-        count: how many.
-        seed: 0 or more.
-
-    Returns:
-        A permutation, shape (count,).
-
-    Raises:
-        ConfigError: the seed is negative.
-    """
+    """Returns the integers 0 to count - 1 in an order that the seed decides, shape (count,)."""
     if seed < 0:
         raise ConfigError(f"seed is {seed}; expected 0 or more")
     keys = np.random.PCG64(seed).random_raw(count)  # (count,)
@@ -53,22 +42,9 @@ def check_sizes(sizes: Sequence[int | str]) -> tuple[int | str, int, int]:
 
 
 def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.uint8]:
-    """Assigns rows to train, dev and test at random.
+    """Returns the part of each row, an index into PARTS or 3 for an unused row, shape (count,).
 
     Test is drawn first and train last, so a smaller training set leaves dev and test unchanged.
-
-    Args:
-        count: the number of rows.
-        sizes: rows of train, dev and test; train may be "rest", for all other rows.
-        seed: 0 or more; the same seed draws the same rows.
-
-    Returns:
-        For each row the index of its split in ("train", "dev", "test"), or 3 for a row that is
-        not used, shape (count,).
-
-    Raises:
-        ConfigError: `sizes` are not three such numbers, or the seed is negative.
-        DataError: there are fewer rows than the sizes add up to.
     """
     train, dev, test = check_sizes(sizes)
     held_out = dev + test
@@ -87,22 +63,10 @@ def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.
 
 
 def stratified_share(labels: Sequence[str | None], share: float, seed: int) -> NDArray[np.int64]:
-    """Chooses the rows of a training set that become its dev set.
+    """Returns the indices of the rows that become a dev set, ascending, from the labels of all.
 
     Every label contributes its share (largest remainders decide the rounding) and keeps at least
     one row for training.
-
-    Args:
-        labels: the label of every training row.
-        share: the share of the rows to choose, between 0 and 1.
-        seed: 0 or more; the same seed chooses the same rows.
-
-    Returns:
-        The indices of the chosen rows, ascending.
-
-    Raises:
-        ConfigError: `share` is not between 0 and 1, or the seed is negative.
-        DataError: there are too few rows to choose from.
     """
     if not 0 < share < 1:
         raise ConfigError(f"dev share is {share}; expected a number between 0 and 1, such as 0.1")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -43,9 +44,9 @@ class DrawnSplitReader(Reader):
     is_pair = False
 
     def __init__(
-        self, path: str | Path, *, sizes: Sequence[int | str], seed: int, bad_rows: str
+        self, path: str | Path, *, sizes: Sequence[int | str], seed: int = 0, **options: Any
     ) -> None:
-        super().__init__(path, bad_rows=bad_rows)
+        super().__init__(path, **options)
         self._sizes, self._seed = check_sizes(sizes), seed
 
     def splits(self) -> list[str]:
@@ -101,10 +102,9 @@ class YelpReader(DrawnSplitReader):
         path: str | Path,
         *,
         sizes: Sequence[int | str] = (500_000, 2_000, 2_000),
-        seed: int = 0,
-        bad_rows: str = "error",
+        **options: Any,
     ) -> None:
-        super().__init__(path, sizes=sizes, seed=seed, bad_rows=bad_rows)
+        super().__init__(path, sizes=sizes, **options)
         path = require_existing(path)
         self._file = find_split_files(path, {"all": _YELP_FILES})["all"] if path.is_dir() else path
         self.place = self._file
@@ -158,10 +158,9 @@ class PanReader(DrawnSplitReader):
         path: str | Path,
         *,
         sizes: Sequence[int | str] = (68_485, 4_000, 4_000),
-        seed: int = 0,
-        bad_rows: str = "error",
+        **options: Any,
     ) -> None:
-        super().__init__(path, sizes=sizes, seed=seed, bad_rows=bad_rows)
+        super().__init__(path, sizes=sizes, **options)
         folder = require_existing(path)
         # Sorted, because the order of a folder differs from one file system to the next.
         self._authors = sorted(folder.glob("*.xml"), key=lambda file: file.name)

@@ -43,8 +43,9 @@ class Encoder(Configured, nn.Module):
     any padding on either side.
 
     To add an encoder, subclass this class, write `encode_rows`, and register it by a name:
-    `genpool.encoder.register("mine", MyEncoder)`. `encode_rows` sees packed rows only: no padding
-    ever reaches a layer, so that the states of a sentence cannot depend on its batch.
+    `genpool.encoder.register("mine", MyEncoder)`. The arguments of its constructor are remembered
+    in `options`, by which a model is saved. `encode_rows` sees packed rows only: no padding ever
+    reaches a layer, so that the states of a sentence cannot depend on its batch.
 
     Args:
         input_dim: dimensions of a token vector.
@@ -68,8 +69,6 @@ class Encoder(Configured, nn.Module):
     has_gates: ClassVar[bool] = False
     #: the kind of integers per token that `encode_rows` reads from `packing.annotations`, if any
     annotator_class: ClassVar[type[Annotator] | None] = None
-    #: whether states are drawn at random in training mode, beside dropout
-    stochastic: ClassVar[bool] = False
     #: whether training adds a term of the encoder to the loss (see `extra_loss`)
     has_extra_loss: ClassVar[bool] = False
 

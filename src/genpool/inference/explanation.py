@@ -64,16 +64,6 @@ class LeaveOneOut:
             heads_without=_floats(heads_without[0]),
         )
 
-    @property
-    def vector_turns(self) -> Floats:
-        """(tokens,): degrees between the sentence vector and the one without each token."""
-        return degrees_between(self.vector, self.vector_without)
-
-    @property
-    def head_turns(self) -> Floats:
-        """(heads, tokens): degrees between each head's vector and the one without each token."""
-        return degrees_between(self.heads[:, None], self.heads_without)
-
 
 @dataclass(frozen=True)
 class LabelExplanation:
@@ -158,12 +148,12 @@ class Explanation:
     @cached_property
     def vector_influence(self) -> Floats:
         """(tokens,): degrees that the sentence vector turns when a token is left out."""
-        return self.vectors.vector_turns
+        return degrees_between(self.vectors.vector, self.vectors.vector_without)
 
     @cached_property
     def head_influence(self) -> Floats:
         """(heads, tokens): degrees that each head's vector turns when a token is left out."""
-        return self.vectors.head_turns
+        return degrees_between(self.vectors.heads[:, None], self.vectors.heads_without)
 
     @property
     def token_weights(self) -> NDArray[np.float32]:

@@ -7,9 +7,6 @@ are exact, in 32-bit integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
-
 import torch
 from torch import Tensor
 
@@ -49,12 +46,6 @@ class Int8Product:
     def add_to(self, target: Tensor, states: Tensor) -> None:
         """target += states W^T, for states as above."""
         target.addcmul_(self.of_states(states), self.unit_scales)
-
-
-class RowPooling(Protocol):
-    """Pools packed rows, as `Pooling.pool_rows` does."""
-
-    def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled: ...
 
 
 class Int8GeneralizedPooling:
@@ -100,13 +91,6 @@ class Int8GeneralizedPooling:
         return pool_heads(logits, rows, sizes).pooled
 
 
-#: makes the 8-bit form of a pooling; poolings that are not here have no large product to round
-INT8_POOLINGS: dict[type[Pooling], Callable[[Any], RowPooling]] = {
-    GeneralizedPooling: Int8GeneralizedPooling,
-}
-
-
-def int8_pooling(pooling: Pooling) -> RowPooling:
-    """Returns the 8-bit form of a pooling, or the pooling itself where there is none."""
-    make = INT8_POOLINGS.get(type(pooling))
-    return pooling if make is None else make(pooling)
+def int8_pooling(pooling: Pooling) -> Pooling | Int8GeneralizedPooling:
+    """Returns the 8-bit form of a pooling, or the pooling itself if it has no large product."""
+    return Int8GeneralizedPooling(pooling) if isinstance(pooling, GeneralizedPooling) else pooling

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
-from typing import Any, Literal, Protocol, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import torch
@@ -36,17 +36,6 @@ PADDED_TOKENS_PER_SENTENCE = 128
 
 def ignore_progress(count: int) -> None:
     """Does nothing with the number of sentences that are done."""
-
-
-class StreamEncoder(Protocol):
-    """Encodes a stream of sentences, in order."""
-
-    def encode_stream(
-        self,
-        sentences: Iterable[str],
-        batch_size: int = 64,
-        done: Callable[[int], object] = ...,
-    ) -> Iterator[Tensor]: ...
 
 
 class SentenceVectors:
@@ -190,7 +179,7 @@ class SentenceVectors:
         return map_by_length(words, len, self.encode_tokenized, batch_size, done, self.threads)
 
     @contextmanager
-    def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[StreamEncoder]:
+    def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[SentenceVectors]:
         """Yields what encodes a long stream fastest; here, this encoder itself.
 
         Args:

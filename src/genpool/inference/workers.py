@@ -37,6 +37,7 @@ from genpool.errors import GenpoolError, InputError
 from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import (
     WINDOW_BATCHES,
+    SentenceVectors,
     ignore_progress,
     require_batch_size,
 )
@@ -69,7 +70,7 @@ class WorkerResult(NamedTuple):
     annotated: Counter[str]
 
 
-class WorkerPool:
+class WorkerPool(SentenceVectors):
     """A sentence encoder on several processes; close it, or use it in a `with` block.
 
     The processes start with the first sentences, which takes a few seconds, and end with this
@@ -95,7 +96,7 @@ class WorkerPool:
     def __init__(self, model: SentenceEncoder, workers: int, int8: bool = False) -> None:
         if workers < 1:
             raise InputError(f"workers is {workers}; expected 1 or more.")
-        self.output_dim, self.workers = model.output_dim, workers
+        self._output_dim, self.workers = model.output_dim, workers
         self._cut, self._annotator = model.text.cut, model.text.annotator
         # A fresh interpreter: a fork could have locks of threads that it does not have.
         context = get_context("spawn")
@@ -115,22 +116,9 @@ class WorkerPool:
             resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             self._resources = resources.pop_all()
 
-    def encode(self, sentences: Iterable[str], batch_size: int = 64) -> Vectors:
-        """Returns the vectors of sentences, in the order of the sentences.
-
-        Args:
-            sentences: any iterable of sentences.
-            batch_size: sentences per batch. Default: 64.
-
-        Returns:
-            Vectors (sentences, output_dim), float32.
-
-        Raises:
-            InputError: one of them is not a string, or batch_size is below 1.
-            GenpoolError: a worker process ended before its work was done.
-        """
-        chunks = [chunk.numpy() for chunk in self.encode_stream(sentences, batch_size)]
-        return np.concatenate(chunks) if chunks else np.zeros((0, self.output_dim), np.float32)
+    @property
+    def output_dim(self) -> int:
+        return self._output_dim
 
     def encode_stream(
         self,

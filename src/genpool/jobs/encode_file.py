@@ -70,7 +70,7 @@ def encode_file(
             folder ("index/", "index"), for `genpool search`.
         options: how to encode. Default: None, the defaults of `EncodeOptions`.
         open_output: opens an output of another kind, such as a table of LanceDB
-            (`genpool.integrations.lance_table.table_writer`). Default: None, one of those above.
+            (`genpool.integrations.lancedb.table_writer`). Default: None, one of those above.
 
     Example:
         >>> encode_file(model, "sentences.txt", "vectors.npy", EncodeOptions(normalize=True))

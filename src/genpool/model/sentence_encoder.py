@@ -17,7 +17,6 @@ from genpool.inference.explanation import Explanation, PairExplanation, explain_
 from genpool.inference.quick import QuickEncoder, QuickEncoderCache
 from genpool.inference.sentence_vectors import (
     SentenceVectors,
-    StreamEncoder,
     evaluation_mode,
     ignore_progress,
 )
@@ -250,7 +249,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             self._quick.drop_if_large()
 
     @contextmanager
-    def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[StreamEncoder]:
+    def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[SentenceVectors]:
         """Yields the quick form of this model, or a pool of worker processes that each have one.
 
         Args:

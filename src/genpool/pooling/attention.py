@@ -33,7 +33,6 @@ class ScalarAttentionPooling(AttentionPooling):
         >>> pooled.vector.shape, pooled.weights.shape   # (batch, 4200), (batch, 7, time, 1)
     """
 
-    keeps_weight_ratios = True
     penalties = ("attention", "embedding", "scalar")
 
     def __init__(
@@ -85,6 +84,8 @@ class InnerAttentionPooling(AttentionPooling):
         >>> pooled.vector.shape     # (batch, 600)
     """
 
+    keeps_weight_ratios = False  # the mean changes with every token
+
     def __init__(self, input_dim: int) -> None:
         super().__init__(input_dim)
         self.wy = nn.Parameter(torch.empty(input_dim, input_dim))
@@ -122,7 +123,6 @@ class SourceToTokenPooling(AttentionPooling):
         >>> pooled.weights.shape    # (batch, 1, time, 600)
     """
 
-    keeps_weight_ratios = True
     is_packed = True
     penalties = ("attention",)
 

@@ -49,8 +49,9 @@ class Pooling(Configured, nn.Module):
     them there are, never change the result. A sentence without tokens returns zeros.
 
     To add a pooling, subclass this class, write `forward`, and register it by a name:
-    `genpool.pooling.register("mine", MyPooling)`. The class attributes say what the rest of genpool
-    may do with it.
+    `genpool.pooling.register("mine", MyPooling)`. The arguments of its constructor are remembered
+    in `options`, by which a model is saved. The class attributes say what the rest of genpool may
+    do with it.
 
     Args:
         input_dim: dimensions of a token state.
@@ -192,6 +193,8 @@ class AttentionPooling(Pooling):
 
     A subclass writes `weights`. The arguments are those of `Pooling`.
     """
+
+    keeps_weight_ratios = True
 
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
         """Returns the attention weights A, (batch, heads, time, input_dim or 1).

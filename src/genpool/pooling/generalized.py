@@ -89,7 +89,6 @@ class GeneralizedPooling(AttentionPooling):
         >>> vector.shape, weights.shape     # (batch, 3840), (batch, 5, time, 768)
     """
 
-    keeps_weight_ratios = True
     is_packed = True
     penalties = ("parameter", "attention", "embedding")
 

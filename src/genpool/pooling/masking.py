@@ -5,14 +5,13 @@ Padding is removed with `where`, never by multiplication: padding may hold inf o
 
 The functions with "without" answer how much each token matters: at a token's position they return
 the vector of the sentence without that token; zeros at padding and where no token remains.
-`repool_without` really leaves the tokens out and works for any pooling; the others are the closed
-forms of single poolings.
+`repool_without` really leaves the tokens out and works for any pooling; `weighted_without` is the
+closed form where the weights of the other tokens keep their ratios.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -67,13 +66,6 @@ def weighted_sum(weights: Tensor, states: Tensor) -> Tensor:
     return (weights * states.unsqueeze(1)).sum(dim=2)  # (batch, heads, dim)
 
 
-class WithoutToken(NamedTuple):
-    """Heads (batch, heads, time, dim), and the total weight of the other tokens, (…, dim or 1)."""
-
-    heads: Tensor
-    remaining: Tensor
-
-
 def sum_of_others(values: Tensor) -> Tensor:
     """Returns, for every token, the sum over all other tokens; values (..., time, dim).
 
@@ -85,39 +77,17 @@ def sum_of_others(values: Tensor) -> Tensor:
     return before + after  # (..., time, dim)
 
 
-def weighted_without(weights: Tensor, states: Tensor, mask: Tensor) -> WithoutToken:
+def weighted_without(weights: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the weighted mean of all tokens but one: (v - a_t h_t) / (1 - a_t), per dimension.
 
-    weights (batch, heads, time, dim or 1); states (batch, time, dim); mask (batch, time).
+    weights (batch, heads, time, dim or 1); states (batch, time, dim); mask (batch, time) -> heads
+    (batch, heads, time, dim) and the total weight of the other tokens, (batch, heads, time, ...).
     """
     clean = hide_padding(states, mask).unsqueeze(1)  # (batch, 1, time, dim)
     remaining = sum_of_others(weights)  # (batch, heads, time, dim or 1): 1 - a_t
     divisor = remaining.masked_fill(remaining == 0, 1)
     heads = sum_of_others(weights * clean) / divisor  # (batch, heads, time, dim)
-    return WithoutToken(heads.masked_fill(~mask[:, None, :, None], 0), remaining)
-
-
-def mean_without(states: Tensor, mask: Tensor) -> Tensor:
-    """Returns the mean of all tokens but one, (batch, time, dim)."""
-    others = (mask.sum(dim=1) - 1).clamp(min=1).to(states.dtype)  # (batch,)
-    means = sum_of_others(hide_padding(states, mask)) / others[:, None, None]
-    return hide_padding(means, mask)  # (batch, time, dim)
-
-
-def max_without(states: Tensor, mask: Tensor) -> Tensor:
-    """Returns the maximum of all tokens but one, (batch, time, dim): at its own token, the second.
-
-    states (batch, time, dim); mask (batch, time).
-    """
-    lowest = float("-inf")
-    filled = states.masked_fill(~mask.unsqueeze(-1), lowest)  # (batch, time, dim)
-    filled = functional.pad(filled, (0, 0, 0, 2), value=lowest)  # two rows even without a token
-    (largest, second), (place, _) = (top.unbind(dim=1) for top in filled.topk(2, dim=1))
-    position = torch.arange(states.shape[1], device=states.device)[None, :, None]  # (1, time, 1)
-    is_largest = position == place.unsqueeze(1)  # (batch, time, dim)
-    others = torch.where(is_largest, second.unsqueeze(1), largest.unsqueeze(1))
-    alone = (mask.sum(dim=1) < 2)[:, None]  # (batch, 1): no token remains
-    return hide_padding(others, mask & ~alone)  # (batch, time, dim)
+    return heads.masked_fill(~mask[:, None, :, None], 0), remaining
 
 
 def repool_without(

@@ -13,10 +13,7 @@ from genpool.pooling.masking import (
     hide_padding,
     masked_max,
     masked_mean,
-    max_without,
-    mean_without,
     weighted_sum,
-    weighted_without,
 )
 from genpool.tensors.checks import require_tensor
 
@@ -69,9 +66,6 @@ class MaxPooling(ReductionPooling):
     def reduce(self, states: Tensor, mask: Tensor) -> Tensor:
         return masked_max(states, mask).unsqueeze(1)
 
-    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
-        return max_without(states, self.check(states, mask)).unsqueeze(1)
-
 
 class MeanPooling(ReductionPooling):
     """Mean pooling: v = sum_t h_t / n, the mean of each dimension over the n real tokens.
@@ -89,9 +83,6 @@ class MeanPooling(ReductionPooling):
 
     def reduce(self, states: Tensor, mask: Tensor) -> Tensor:
         return masked_mean(states, mask).unsqueeze(1)
-
-    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
-        return mean_without(states, self.check(states, mask)).unsqueeze(1)
 
 
 class MeanMaxPooling(ReductionPooling):
@@ -114,10 +105,6 @@ class MeanMaxPooling(ReductionPooling):
 
     def reduce(self, states: Tensor, mask: Tensor) -> Tensor:
         return torch.stack([masked_mean(states, mask), masked_max(states, mask)], dim=1)
-
-    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
-        mask = self.check(states, mask)
-        return torch.stack([mean_without(states, mask), max_without(states, mask)], dim=1)
 
 
 class LastPooling(ReductionPooling):
@@ -212,12 +199,6 @@ class GatedPooling(Pooling):
         plain = [masked_mean(states, mask), masked_max(states, mask)]  # 2 x (batch, input_dim)
         heads = torch.cat([torch.stack(plain, dim=1), gated], dim=1)  # (batch, 3, input_dim)
         return Pooled(heads.flatten(1), heads, None)
-
-    def heads_without(self, states: Tensor, mask: Tensor, gates: Tensor | None = None) -> Tensor:
-        mask = self.check(states, mask)
-        plain = [mean_without(states, mask), max_without(states, mask)]  # 2 x (batch, time, dim)
-        gated = weighted_without(self._weights(gates, mask), states, mask).heads
-        return torch.cat([torch.stack(plain, dim=1), gated], dim=1)  # (batch, 3, time, input_dim)
 
     def _weights(self, gates: Tensor | None, mask: Tensor) -> Tensor:
         """Returns g_t / sum_t g_t as weights (batch, 1, time, 1)."""

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from genpool.data import TableReader, seeded_order
+from genpool.data import TableReader
 from genpool.data.rules.generate import generate
+from genpool.data.splits import seeded_order
 from genpool.disk.atomic import atomic_file
 from genpool.text import WordTokenizer
 

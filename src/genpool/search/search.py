@@ -291,19 +291,16 @@ class SearchIndex:
         """
         if isinstance(top, bool) or top < 1:
             raise InputError(f"top is {top}; expected 1 or more.")
-        if isinstance(queries, str):
-            return self._search_texts([queries], top, where, exact)[0]
-        if isinstance(queries, list | tuple) and queries and isinstance(queries[0], str):
-            return self._search_texts(queries, top, where, exact)
-        return self._search(queries, top, where, exact)
-
-    def _search_texts(
-        self, texts: Sequence[Any], top: int, where: str | None, exact: bool
-    ) -> list[list[Hit]]:
-        vectors = self.encoder.encode(texts, truncate_dim=self.card.dim)
-        words = self.encoder.text.words_batch(list(texts))
+        is_single = isinstance(queries, str)
+        vectors: Any = [queries] if is_single else queries
+        words: list[list[str]] | None = None
+        if isinstance(vectors, list | tuple) and vectors and isinstance(vectors[0], str):
+            words = self.encoder.text.words_batch(list(vectors))
+            vectors = self.encoder.encode(vectors, truncate_dim=self.card.dim)
         hits = self._search(vectors, top, where, exact)
-        return [rows if has_words else [] for rows, has_words in zip(hits, words, strict=True)]
+        if words is not None:
+            hits = [rows if has_words else [] for rows, has_words in zip(hits, words, strict=True)]
+        return hits[0] if is_single else hits
 
     def _search(
         self, vectors: ArrayLike, top: int, where: str | None, exact: bool

@@ -19,8 +19,7 @@ from genpool.config import (
     TextSettings,
     from_dict,
 )
-from genpool.data.reader import BAD_ROWS
-from genpool.data.readers import READERS, reader_options
+from genpool.data.reader import BAD_ROWS, READERS, reader_options
 from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.model import PairClassifier
 from genpool.pooling import POOLINGS

@@ -7,7 +7,6 @@ from typing import cast
 import numpy as np
 from torch import nn
 
-from genpool.encoder.lstm import LSTMDirection
 from genpool.reproduction.encoders import (
     CAFEEncoder,
     DiSANEncoder,
@@ -157,18 +156,7 @@ def nti(encoder: NTIEncoder, sentence: np.ndarray) -> np.ndarray:
 
 
 def gumbel_leaves(encoder: GumbelTreeEncoder, sentence: np.ndarray) -> list[Node]:
-    first = encoder.leaf_maps[0]
-    if isinstance(first, nn.Linear):
-        return [Node(*np.split(layer(first)(x), 2)) for x in sentence]
-    leaves = tree_reference.lstm_nodes(sentence, direction(cast(LSTMDirection, first)))
-    if len(encoder.leaf_maps) == 1:
-        return leaves
-    second = direction(cast(LSTMDirection, encoder.leaf_maps[1]))
-    backwards = tree_reference.lstm_nodes(sentence[::-1], second)[::-1]
-    return [
-        Node(np.concatenate([one.h, other.h]), np.concatenate([one.c, other.c]))
-        for one, other in zip(leaves, backwards, strict=True)
-    ]
+    return tree_reference.lstm_nodes(sentence, direction(encoder.leaves))
 
 
 def gumbel_tree(encoder: GumbelTreeEncoder, sentence: np.ndarray) -> tuple[np.ndarray, Nested]:
@@ -203,11 +191,6 @@ CASES |= {
     # scores are so near that bfloat16 chooses another tree.
     "gumbel-tree": Case(
         lambda: GumbelTreeEncoder(INPUT_DIM, 4).eval(),
-        lambda encoder, sentence: (gumbel_tree(encoder, sentence)[0], None),
-        choosing=("query",),
-    ),
-    "gumbel-tree, linear": Case(
-        lambda: GumbelTreeEncoder(INPUT_DIM, 4, leaves="linear").eval(),
         lambda encoder, sentence: (gumbel_tree(encoder, sentence)[0], None),
         choosing=("query",),
     ),

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from genpool.encoder import Encoder
-from genpool.encoder.lstm import LSTMDirection
 from genpool.reproduction.encoders import (
-    CAFEEncoder,
     NSEEncoder,
     disan,
     nse,
@@ -96,20 +93,13 @@ def test_listed_pairs_give_what_a_mask_gives(block: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(disan, "MAX_BLOCK_VALUES", block)
     sources, keys, queries = tensors()
     pairs, allowed = some_pairs()
-    seen = attend_pairs(sources, keys, queries, pairs)
     batch = (tensor.unsqueeze(0) for tensor in (sources, keys, queries, allowed))
     expected = disan.attend(*batch)[0]
-    torch.testing.assert_close(seen, expected, rtol=0, atol=1e-12)
-    assert not seen[4].any()
-
-
-def test_the_plain_form_gives_what_a_mask_gives() -> None:
-    sources, keys, queries = tensors()
-    pairs, allowed = some_pairs()
-    with fast_paths(False):
-        seen = attend_pairs(sources, keys, queries, pairs)
-    batch = (tensor.unsqueeze(0) for tensor in (sources, keys, queries, allowed))
-    torch.testing.assert_close(seen, disan.attend(*batch)[0], rtol=0, atol=1e-12)
+    for fast in (True, False):
+        with fast_paths(fast):
+            seen = attend_pairs(sources, keys, queries, pairs)
+        torch.testing.assert_close(seen, expected, rtol=0, atol=1e-12)
+        assert not seen[4].any()
 
 
 def test_rounding_in_single_precision_is_small_for_logits_of_all_sizes() -> None:
@@ -134,15 +124,6 @@ def test_gradients_are_those_of_finite_differences(
     assert torch.autograd.gradcheck(
         lambda sources, keys, queries: attend_pairs(sources, keys, queries, pairs), tensors(seed=1)
     )
-
-
-def test_a_pair_worked_by_hand() -> None:
-    sources = torch.tensor([[1.0], [3.0], [0.0]])
-    keys = torch.tensor([[1e6], [-1e6], [0.0]])  # logits 5 and -5
-    pairs = Pairs(torch.tensor([2, 2]), torch.tensor([0, 1]))
-    seen = attend_pairs(sources, keys, torch.zeros(3, 1), pairs)
-    high, low = torch.tensor([5.0, -5.0], dtype=torch.float64).exp().tolist()
-    assert seen.flatten().tolist() == pytest.approx([0, 0, (high + 3 * low) / (high + low)])
 
 
 def test_no_pairs_give_zeros_and_zero_gradients() -> None:
@@ -211,11 +192,6 @@ def test_a_closed_highway_carries_its_input_and_an_open_one_transforms_it() -> N
     torch.testing.assert_close(layer(values), layer.transform(values).relu())
 
 
-def test_a_highway_carries_most_of_its_input_at_first() -> None:
-    gate = Highway(3).gate.bias.sigmoid()
-    assert (gate < 0.5).all() and (gate > 0.1).all()
-
-
 def test_equal_keys_attend_to_the_mean_of_the_real_words() -> None:
     values = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [0.0, 0.0]]])
     mask = torch.tensor([[True, True, False]])
@@ -223,26 +199,7 @@ def test_equal_keys_attend_to_the_mean_of_the_real_words() -> None:
     assert aligned[0, :2].tolist() == [[2.0, 4.0], [2.0, 4.0]]
 
 
-def test_a_word_alone_is_aligned_with_itself() -> None:
-    """So that x - x' is zero, and its feature is the bias of that factorization machine."""
-    encoder = CAFEEncoder(4, 3)
-    with torch.no_grad():
-        encoder.difference.linear.bias.fill_(7)
-    values, keys = encoder.transformed(torch.randn(1, 1, 4))
-    aligned = intra_attention(values, keys, torch.tensor([[True]]))
-    torch.testing.assert_close(aligned, values)
-    features = encoder.with_features(values, aligned)[0, 0, 3:]
-    assert features.shape == (3,)
-    assert float(features[1].detach()) == pytest.approx(7)
-
-
 # --- NSE -----------------------------------------------------------------------------------------
-
-
-def test_words_of_the_width_of_the_memory_are_not_mapped() -> None:
-    assert isinstance(NSEEncoder(6, 6).inputs, nn.Identity)
-    mapped = NSEEncoder(6, 4).inputs
-    assert isinstance(mapped, nn.Linear) and mapped.bias is None
 
 
 def test_attention_over_the_memory_worked_by_hand() -> None:
@@ -251,32 +208,6 @@ def test_attention_over_the_memory_worked_by_hand() -> None:
     weights = nse.attend(memory, empty, torch.tensor([[1.0, 0.0]]))
     # exp(log 2) to exp(0): 2 to 1; the third slot belongs to no word.
     torch.testing.assert_close(weights, torch.tensor([[2 / 3, 1 / 3, 0.0]]))
-
-
-def test_a_state_that_fills_a_slot_is_what_the_next_word_reads() -> None:
-    """A memory of one slot: every step reads what the step before it has written."""
-    encoder = lively(NSEEncoder(2, 2)).double()
-    rows = torch.tensor([[0.5, -1.0]], dtype=torch.float64)
-    memory = rows.unsqueeze(0)  # one sentence, one slot
-    queries = torch.randn(3, 2, dtype=torch.float64)
-    states = encoder._write_states(queries, memory, torch.tensor([[False]]), (1, 1, 1))
-    seen = rows[0]
-    h = c = np.zeros(2)
-    for query, state in zip(queries, states, strict=True):
-        composed = encoder.compose(torch.cat([query, seen]))
-        h, c = _lstm_step(encoder.write, to_numpy(composed), h, c)
-        np.testing.assert_allclose(to_numpy(state), h, rtol=0, atol=1e-12)
-        seen = state
-
-
-def _lstm_step(
-    layer: LSTMDirection, x: np.ndarray, h: np.ndarray, c: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    w, u, b = to_numpy(layer.w), to_numpy(layer.u), to_numpy(layer.b)
-    logits = w @ x + u @ h + b
-    i, f, o = (1 / (1 + np.exp(-logits[2 * part : 2 * part + 2])) for part in range(3))
-    c = f * c + i * np.tanh(logits[6:])
-    return o * np.tanh(c), c
 
 
 def test_200_words_agree_with_the_equations() -> None:
@@ -288,3 +219,12 @@ def test_200_words_agree_with_the_equations() -> None:
     for row, length in ((0, 200), (1, 90)):
         expected, _ = CASES["nse"].expected(encoder, to_numpy(inputs[row, :length]))
         np.testing.assert_allclose(to_numpy(states[row, :length]), expected, rtol=0, atol=1e-10)
+
+
+def test_a_pair_worked_by_hand() -> None:
+    sources = torch.tensor([[1.0], [3.0], [0.0]])
+    keys = torch.tensor([[1e6], [-1e6], [0.0]])  # logits 5 and -5
+    pairs = Pairs(torch.tensor([2, 2]), torch.tensor([0, 1]))
+    seen = attend_pairs(sources, keys, torch.zeros(3, 1), pairs)
+    high, low = torch.tensor([5.0, -5.0], dtype=torch.float64).exp().tolist()
+    assert seen.flatten().tolist() == pytest.approx([0, 0, (high + 3 * low) / (high + low)])

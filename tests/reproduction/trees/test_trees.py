@@ -17,7 +17,6 @@ from genpool.reproduction.trees import (
     tree_rows,
 )
 from genpool.reproduction.trees.head_rules import constituency_dependencies
-from genpool.tensors.annotations import pad_annotations
 from genpool.tensors.packing import Packing
 from tests.helpers.tree_shapes import every_tree, halves, middle_heads, random_tree, reductions
 
@@ -193,10 +192,6 @@ def test_begin_and_end_tokens_depend_on_the_root() -> None:
     assert empty[:, 0].tolist() == [-1, 0]
 
 
-def test_further_roots_depend_on_the_first() -> None:
-    assert DependencyTrees.single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
-
-
 # --- From dependencies to a binary tree ----------------------------------------------------------
 
 
@@ -224,16 +219,7 @@ def test_crossing_arcs_become_a_tree_too() -> None:
         assert not any(a < c < b < d for a, b in arcs for c, d in arcs)
 
 
-def test_a_tree_without_crossing_arcs_is_left_as_it_is() -> None:
-    assert DependencyTrees.projective([2, 2, -1, 4, 2]) == [2, 2, -1, 4, 2]
-
-
 # --- In a batch ----------------------------------------------------------------------------------
-
-
-def test_trees_of_a_batch_are_padded_with_zeros() -> None:
-    padded = pad_annotations([column([0, 1, 1]), column([0])], 4)
-    assert padded.tolist() == [[[0], [1], [1], [0]], [[0], [0], [0], [0]]]
 
 
 def test_a_packing_without_trees_has_balanced_ones() -> None:
@@ -244,13 +230,6 @@ def test_a_packing_without_trees_has_balanced_ones() -> None:
         for sentence, real in enumerate(mask):
             expected = kind.balanced(int(real.sum())).tolist()
             assert rows[sentence, real].tolist() == expected
-
-
-def test_a_packing_keeps_trees_with_their_tokens() -> None:
-    mask = torch.tensor([[0, 1, 1], [1, 1, 1]]).bool()
-    trees = torch.arange(12).view(2, 3, 2)
-    rows = tree_rows(Packing.from_mask(mask, trees), DependencyTrees)
-    assert Packing.from_mask(mask).unpack(rows)[mask].tolist() == trees[mask].tolist()
 
 
 # --- From constituency parses to dependencies, worked out by hand ---------------------------------
@@ -310,3 +289,11 @@ def test_phrases_of_any_label_and_depth_have_one_root() -> None:
 def test_what_is_no_parse_is_refused(parse: str) -> None:
     with pytest.raises(InputError, match="brackets of the parse do not match"):
         constituency_dependencies(parse)
+
+
+def test_further_roots_depend_on_the_first() -> None:
+    assert DependencyTrees.single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
+
+
+def test_a_tree_without_crossing_arcs_is_left_as_it_is() -> None:
+    assert DependencyTrees.projective([2, 2, -1, 4, 2]) == [2, 2, -1, 4, 2]

@@ -19,8 +19,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from genpool.data.reader import Example, Reader
 from genpool.data.rows import Record
@@ -37,6 +38,7 @@ from genpool.data.rules.scenes import (
     render,
     sensible,
 )
+from genpool.data.splits import PARTS as SPLITS
 from genpool.errors import ConfigError, InputError
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -66,39 +68,31 @@ class Pair(NamedTuple):
 # --- The rules: one hypothesis, and a premise for each label -------------------------------------
 
 
-def _along(dice: Dice, scene: Scene, *parts: str) -> Case:
-    """Returns a case: the narrower premise entails, the broader one leaves it open, and so on."""
+#: the rules that change a part of a scene: their articles, and the parts
+_OF_PARTS = {
+    # A dog is an animal, an animal may be a dog, and a cat is none.
+    "hypernym": ("a", ("subject", "object")),
+    # A small dog is a dog, a dog may be small, and a big one is not.
+    "modifier": ("a", ("subject modifier", "object modifier")),
+    # In the park is outside, outside may be the park, and the kitchen is neither.
+    "place": (("a", "the"), ("place",)),
+    # At midnight is at night, at night may be midnight, and in the morning is not.
+    "time": (("a", "the"), ("time",)),
+    # Who sprints runs, who runs may sprint, and who sits does neither.
+    "action": (("a", "the"), ("action",)),
+}
+
+
+def _along(dice: Dice, rule: str) -> Case:
+    """The narrower premise entails, the broader one leaves it open, the opposed one contradicts."""
+    articles, parts = _OF_PARTS[rule]
+    scene = draw(dice, articles if isinstance(articles, str) else dice.pick(articles))
     return Case(
         scene,
         change(dice, scene, "narrower", *parts) or change(dice, scene, "narrower", *EXTRAS),
         change(dice, scene, "broader", *parts) or change(dice, scene, "broader", *EXTRAS),
         change(dice, scene, "opposed", *parts),
     )
-
-
-def hypernym(dice: Dice) -> Case:
-    """A dog is an animal, an animal may be a dog, and a cat is none."""
-    return _along(dice, draw(dice), "subject", "object")
-
-
-def modifier(dice: Dice) -> Case:
-    """A small dog is a dog, a dog may be small, and a big one is not."""
-    return _along(dice, draw(dice), "subject modifier", "object modifier")
-
-
-def place(dice: Dice) -> Case:
-    """In the park is outside, outside may be the park, and the kitchen is neither."""
-    return _along(dice, draw(dice, dice.pick(("a", "the"))), "place")
-
-
-def time(dice: Dice) -> Case:
-    """At midnight is at night, at night may be midnight, and in the morning is not."""
-    return _along(dice, draw(dice, dice.pick(("a", "the"))), "time")
-
-
-def action(dice: Dice) -> Case:
-    """Who sprints runs, who runs may sprint, and who sits does neither."""
-    return _along(dice, draw(dice, dice.pick(("a", "the"))), "action")
 
 
 def negation(dice: Dice) -> Case:
@@ -197,19 +191,10 @@ def number(dice: Dice) -> Case:
     return Case(count(said.words), *premises)
 
 
-# A new rule is one function and one line here.
+# A new rule is one function and its name here.
 RULES: dict[str, Rule] = {
-    "hypernym": hypernym,
-    "modifier": modifier,
-    "place": place,
-    "time": time,
-    "action": action,
-    "negation": negation,
-    "passive": passive,
-    "roles": roles,
-    "synonym": synonym,
-    "conjunction": conjunction,
-    "number": number,
+    **{name: partial(_along, rule=name) for name in _OF_PARTS},
+    **{rule.__name__: rule for rule in (negation, passive, roles, synonym, conjunction, number)},
 }
 
 
@@ -266,9 +251,6 @@ def _disguise(dice: Dice, label: str, premise: Scene, hypothesis: Scene) -> Scen
     return premise
 
 
-SPLITS = ("train", "dev", "test")
-
-
 class RulesReader(Reader):
     """Generates pairs of sentences by rules: nothing is read, so no path is needed.
 
@@ -276,7 +258,7 @@ class RulesReader(Reader):
         path: ignored. Default None.
         sizes: pairs of train, dev and test, each 1 or more. Default (10000, 1000, 1000).
         seed: the seed of train; dev has seed + 1 and test seed + 2. Default 0.
-        bad_rows: as every reader has it; generated rows are never bad.
+        **options: those of every reader; generated rows are never bad.
 
     Raises:
         ConfigError: `sizes` are not three such numbers.
@@ -296,9 +278,9 @@ class RulesReader(Reader):
         *,
         sizes: Sequence[int] = (10_000, 1_000, 1_000),
         seed: int = 0,
-        bad_rows: str = "error",
+        **options: Any,
     ) -> None:
-        super().__init__(bad_rows=bad_rows)
+        super().__init__(**options)
         if len(sizes) != len(SPLITS) or min(sizes) < 1:
             raise ConfigError(
                 f"sizes is {list(sizes)}; expected three numbers of 1 or more "

@@ -133,26 +133,11 @@ class Modifier(NamedTuple):
     relative: bool  # a small horse is not a small animal
 
 
-_BEASTS = ("dog", "horse", "goat")
-_GOODS = ("vehicle", "toy", "piece of furniture", "container", "tool", "[on wheels]")
-_GROWN = ("animal", "[snacks]", "vegetable", "[growing]")
-
-MODIFIERS = (
-    Modifier(("rich", "poor"), ("person",), False),
-    Modifier(("expensive", "cheap"), ("instrument", "vehicle", "piece of furniture"), True),
-    Modifier(("big", "small"), ("drink", *_GROWN, *_GOODS), True),
-    Modifier(("tall", "short"), ("person",), True),
-    Modifier(("clean", "dirty"), ("[openings]", *_GOODS), False),
-    Modifier(("young", "old"), ("adult", "bird", "cow", "sheep", *_BEASTS), True),
-    Modifier(("new", "old"), ("instrument", "newspaper", "[openings]", *_GOODS), True),
-    Modifier(("long", "short"), ("book", "letter"), True),
-    Modifier(("wet", "dry"), ("cat", "[round]", *_BEASTS), False),
-    Modifier(("black", "white", "brown", "grey"), ("cat", *_BEASTS), False),
-    Modifier(("blond", "dark-haired"), ("person",), False),
-    Modifier(("red", "blue", "green", "yellow"), ("ball", "[openings]", *_GOODS), False),
-    Modifier(("red", "white", "pink"), ("flower",), False),
+_GROUPS = dict(table(WORDS["groups"], ": "))
+MODIFIERS = tuple(
+    Modifier(tuple(words.split(", ")), tuple(kinds.format(**_GROUPS).split(", ")), bool(relative))
+    for words, kinds, *relative in table(WORDS["modifiers"], "|")
 )
-
 RELATIVE = frozenset(word for row in MODIFIERS if row.relative for word in row.words)
 
 
@@ -163,3 +148,7 @@ def modifiers(noun: str) -> tuple[Modifier, ...]:
 
 
 SYNONYMS = dict(table(WORDS["synonyms"]))
+PLURALS = dict(table(WORDS["irregular_plurals"]))
+#: past and participle
+IRREGULAR = {base: forms for base, *forms in table(WORDS["irregular_verbs"])}
+DOUBLED = frozenset(word for row in table(WORDS["doubled"]) for word in row)

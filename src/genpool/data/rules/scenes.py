@@ -9,29 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from genpool.data.rules import lexicon
-from genpool.data.rules.lexicon import (
-    FRAMES,
-    NOUNS,
-    PLACES,
-    SYNONYMS,
-    TIMES,
-    VERBS,
-    WORDS,
-    Tree,
-    modifiers,
-    table,
-)
+from genpool.data.rules.lexicon import FRAMES, NOUNS, PLACES, TIMES, VERBS
 
-_PLURALS = {
-    "person": "people",
-    "child": "children",
-    "goose": "geese",
-    "sheep": "sheep",
-    "fish": "fish",
-    "goldfish": "goldfish",
-    "trout": "trout",
-    "scarf": "scarves",
-}
 #: determiners of one thing; none is for words such as "nobody"
 _SINGULAR = ("a", "the", "another", "only a", "1", "")
 #: vowels that are spoken as consonants
@@ -41,8 +20,8 @@ _NOT_VOWELS = ("eu", "uni", "use", "one")
 def plural(noun: str) -> str:
     """Returns the plural of a noun."""
     head, of, rest = noun.partition(" of ")
-    if head in _PLURALS:
-        return _PLURALS[head]
+    if head in lexicon.PLURALS:
+        return lexicon.PLURALS[head]
     if head.endswith("man"):
         return head[:-3] + "men"
     if head.endswith("y") and head[-2] not in "aeiou":
@@ -51,22 +30,14 @@ def plural(noun: str) -> str:
     return head + ending + of + rest
 
 
-# Past and participle, where they are not made with -ed.
-_IRREGULAR = {base: forms for base, *forms in table(WORDS["irregular_verbs"])}
-_DOUBLED = (
-    *("run", "jog", "sit", "swim", "cut", "chop", "drag", "hug", "sob", "scrub", "shut"),
-    *("put", "get", "let", "drop", "grin", "nap", "dig", "slip", "plan", "set", "slam", "win"),
-)
-
-
 def conjugate(verb: str) -> tuple[str, str, str]:
     """Returns past, participle and -ing form; only the first word changes ("looked at")."""
     head, space, rest = verb.partition(" ")
     tail = space + rest
-    stem = head + head[-1] if head in _DOUBLED else head
+    stem = head + head[-1] if head in lexicon.DOUBLED else head
     regular = head[:-1] + "ied" if head.endswith("y") and head[-2] not in "aeiou" else stem + "ed"
     regular = head + "d" if head.endswith("e") else regular
-    past, participle = _IRREGULAR.get(head, [regular, regular])
+    past, participle = lexicon.IRREGULAR.get(head, [regular, regular])
     ing = (head[:-1] if head.endswith("e") else stem) + "ing"
     ing = head[:-2] + "ying" if head.endswith("ie") else ing
     return past + tail, participle + tail, ing + tail
@@ -84,7 +55,7 @@ class Phrase:
     @property
     def is_sensible(self) -> bool:
         """Whether the adjectives suit the noun, and are not too many."""
-        known = {word for row in modifiers(self.noun) for word in row.words}
+        known = {word for row in lexicon.modifiers(self.noun) for word in row.words}
         return known.issuperset(self.adjectives) and len(self.adjectives) < 3
 
     @property
@@ -131,7 +102,7 @@ def render(scene: Scene) -> str:
     """Returns the scene as an English sentence."""
 
     def say(word: str) -> str:
-        return SYNONYMS.get(word, word) if scene.reworded else word
+        return lexicon.SYNONYMS.get(word, word) if scene.reworded else word
 
     def phrase(part: Phrase) -> str:
         noun = plural(say(part.noun)) if part.is_plural else say(part.noun)
@@ -265,7 +236,7 @@ def change(dice: Dice, scene: Scene, way: Way, *parts: str) -> Scene | None:
     return None
 
 
-def _steps(tree: Tree, word: str, way: Way, optional: bool = False) -> list[str]:
+def _steps(tree: lexicon.Tree, word: str, way: Way, optional: bool = False) -> list[str]:
     """Returns the words one step away in a tree; an optional word can also be added or dropped."""
     if way == "broader":
         parent = tree.parent(word)

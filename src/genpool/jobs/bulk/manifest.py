@@ -146,14 +146,10 @@ def _require_same(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) ->
 
 def _difference(name: str, earlier: object, now: object) -> str:
     if isinstance(earlier, list) and isinstance(now, list):
-        gone = sorted(set(map(str, earlier)) - set(map(str, now)))
-        new = sorted(set(map(str, now)) - set(map(str, earlier)))
-        parts = [
-            f"{len(names)} {what} ({', '.join(names[:3])})"
-            for names, what in ((gone, "no longer there"), (new, "new"))
-            if names
-        ]
-        return f"{name}: {' and '.join(parts) or 'another order'}"
+        before, after = set(map(str, earlier)), set(map(str, now))
+        gone = [f"{entry} no longer there" for entry in sorted(before - after)]
+        new = [f"{entry} new" for entry in sorted(after - before)]
+        return f"{name}: {', '.join([*gone, *new][:MAX_DIFFERENCES]) or 'another order'}"
     return f"{name} was {earlier}, now {now}"
 
 

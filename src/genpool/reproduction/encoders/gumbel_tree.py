@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
-from genpool.errors import InputError, unknown_name
+from genpool.errors import InputError
 from genpool.reproduction.encoders.tree_neighbours import (
     Composition,
     Projections,
     join_neighbours,
     keep_one,
 )
-from genpool.reproduction.encoders.tree_nodes import composition_layer, leaf_layer, lstm_leaves
+from genpool.reproduction.encoders.tree_nodes import composition_layer, lstm_leaves
 from genpool.reproduction.trees import to_brackets
 from genpool.tensors.checks import require_positive
 from genpool.tensors.dropout import dropout_is_disabled
 from genpool.tensors.fast import fast
 from genpool.tensors.packing import Packing
-
-Leaves = Literal["lstm", "bilstm", "linear"]
-LEAVES: tuple[Leaves, ...] = ("lstm", "bilstm", "linear")
 
 
 def straight_through(logits: Tensor, valid: Tensor, temperature: float) -> Tensor:
@@ -66,41 +62,26 @@ class GumbelTreeEncoder(Encoder):
     No parse is read. A token's state is the largest node that ends at it, so that the last token's
     is the root: with last pooling the vector is the paper's.
 
-    Chosen here: initial weights (Xavier, forget biases of the nodes 1, q Gaussian with 0.01).
-    Published are hidden_dim 300 and 600 with leaves of a one-way LSTM.
+    Leaves are the states and cells of a one-way LSTM. Chosen here: initial weights (Xavier, forget
+    biases of the nodes 1, q Gaussian with 0.01). Published are hidden_dim 300 and 600.
 
     Args:
         hidden_dim: dimensions of a node. Default: 300.
-        leaves: "lstm": states and cells of an LSTM; "bilstm": of two directions with half of the
-            dimensions each; "linear": [h ; c] = W x + b. Default: "lstm".
         temperature: of the Gumbel-softmax; lower values are nearer to a hard choice. Default: 1.0.
     """
-
-    stochastic = True
 
     def __init__(
         self,
         input_dim: int,
         hidden_dim: int = 300,
-        leaves: Leaves = "lstm",
         temperature: float = 1.0,
     ) -> None:
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
-        if leaves not in LEAVES:
-            raise InputError(unknown_name("leaves", leaves, LEAVES))
-        if leaves == "bilstm" and hidden_dim % 2:
-            raise InputError(f"hidden_dim is {hidden_dim}; leaves of a BiLSTM need an even one.")
         if not 0 < temperature < float("inf"):
             raise InputError(f"temperature is {temperature}; expected a number above 0.")
         super().__init__(input_dim, output_dim=hidden_dim)
-        self.hidden_dim, self.leaves, self.temperature = hidden_dim, leaves, temperature
-        self.leaf_maps = nn.ModuleList()
-        if leaves == "linear":
-            self.leaf_maps.append(leaf_layer(input_dim, hidden_dim))
-        else:
-            directions = (False,) if leaves == "lstm" else (False, True)
-            width = hidden_dim // len(directions)
-            self.leaf_maps.extend(LSTMDirection(input_dim, width, side) for side in directions)
+        self.temperature = temperature
+        self.leaves = LSTMDirection(input_dim, hidden_dim)
         self.composition = composition_layer(2 * hidden_dim, hidden_dim)
         self.query = nn.Parameter(torch.empty(hidden_dim))
         nn.init.normal_(self.query, std=0.01)
@@ -124,18 +105,6 @@ class GumbelTreeEncoder(Encoder):
             trees = self._grow(rows, packing, sample=False)[1]  # (rows, 1)
         return to_brackets(words, trees.cpu().numpy())
 
-    def _leaves(self, rows: Tensor, packing: Packing) -> Tensor:
-        """Returns the leaves [h ; c] (rows, 2 hidden)."""
-        sides = []
-        for layer in self.leaf_maps:
-            if isinstance(layer, LSTMDirection):
-                sides.append(lstm_leaves(layer, rows, packing.sizes))
-            elif isinstance(layer, nn.Linear):
-                weight, bias = layer.weight.to(rows), layer.bias.to(rows)
-                sides.append(functional.linear(rows, weight, bias))
-        halves = [side.chunk(2, dim=1) for side in sides]  # h and c of every direction
-        return torch.cat([h for h, _ in halves] + [c for _, c in halves], dim=1)
-
     def _grow(self, rows: Tensor, packing: Packing, sample: bool) -> tuple[Tensor, Tensor]:
         """Returns the states (rows, hidden) and the trees as reductions (rows, 1)."""
         if not packing.sizes:
@@ -143,7 +112,7 @@ class GumbelTreeEncoder(Encoder):
         # In single precision or better, because rounding must not change a choice.
         wide = torch.promote_types(self.query.dtype, torch.float32)
         with torch.autocast(rows.device.type, enabled=False):
-            leaves = self._leaves(rows.to(wide), packing)  # (rows, 2 hidden)
+            leaves = lstm_leaves(self.leaves, rows.to(wide), packing.sizes)  # (rows, 2 hidden)
             states, trees = self._join_all(leaves, packing, sample)
         return states.to(self.query.dtype), trees
 

@@ -68,7 +68,7 @@ class SPINNEncoder(Encoder):
         if tracking_dim < 0:
             raise InputError(f"tracking_dim is {tracking_dim}; expected 0 or more.")
         super().__init__(input_dim, output_dim=hidden_dim)
-        self.hidden_dim, self.tracking_dim, self.parser = hidden_dim, tracking_dim, parser
+        self.tracking_dim, self.parser = tracking_dim, parser
         self.words = leaf_layer(input_dim, hidden_dim)
         self.composition = composition_layer(2 * hidden_dim + tracking_dim, hidden_dim)
         if tracking_dim:

@@ -38,7 +38,7 @@ class TreeCNNEncoder(Encoder):
     ) -> None:
         require_positive(input_dim=input_dim, maps=maps)
         super().__init__(input_dim, output_dim=maps)
-        self.maps, self.parser = maps, parser
+        self.parser = parser
         self.parent = nn.Linear(input_dim, maps)
         self.relations = nn.Parameter(torch.empty(len(RELATIONS), maps, input_dim))
         nn.init.xavier_uniform_(self.parent.weight)

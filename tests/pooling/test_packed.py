@@ -1,0 +1,148 @@
+"""Pooling packed rows returns the vectors and gradients of pooling the padded tensor."""
+
+import pytest
+import torch
+
+from genpool.pooling import GeneralizedPooling
+from genpool.tensors.packing import Packing
+from tests.helpers.gradients import gradient
+
+from .cases import (
+    CASES,
+    Case,
+    assert_is_reference,
+    every_mask,
+    mask_of,
+    pool,
+    random_gates,
+    random_states,
+    with_garbage,
+)
+from .test_equations import equations
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def pool_rows(pooling, states, mask, gates=None):
+    packing = Packing.from_mask(mask)
+    gates = packing.pack(gates) if pooling.needs_gates else None
+    return pooling.pool_rows(packing.pack(states), packing, gates)
+
+
+def generalized(heads, dtype=torch.float64, dim=4):
+    return Case("generalized", {"heads": heads, "hidden_dim": 3}, heads).make(dim, dtype)
+
+
+def difference(one, other):
+    return (one - other).abs().max().item()
+
+
+@every_case
+def test_rows_give_the_vectors_and_gradients_of_the_padded_tensor_for_every_mask(case):
+    mask, outcomes = every_mask(6), []
+    for way in (pool_rows, pool):
+        pooling = case.make(4, torch.float64)
+        states = with_garbage(random_states(*mask.shape, 4, dtype=torch.float64), mask)
+        gates = with_garbage(random_gates(*mask.shape, dtype=torch.float64), mask)
+        states.requires_grad_(), gates.requires_grad_()
+        before = states.detach().clone()
+        pooled = way(pooling, states, mask, gates)
+        torch.testing.assert_close(states.detach(), before, rtol=0, atol=0, equal_nan=True)
+        leaves = [states, *pooling.parameters(), *([gates] if pooling.needs_gates else [])]
+        gradients = torch.autograd.grad(pooled.vector.square().sum(), leaves)
+        outcomes.append([pooled.vector, pooled.heads, *gradients])
+    torch.testing.assert_close(outcomes[0], outcomes[1], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_rows_follow_the_equations_and_finite_differences(heads):
+    pooling, mask = generalized(heads, dim=2), every_mask(4)
+    states = random_states(*mask.shape, 2, dtype=torch.float64)
+    packed = pool_rows(pooling, states, mask)
+    assert packed.weights is None
+    expected = equations(pooling, states, mask)
+    assert_is_reference(packed, mask, lambda row: (expected(row)[0], None))
+    names, mask = [name for name, _ in pooling.named_parameters()], every_mask(3)[[1, 7, 0, 5]]
+    packing = Packing.from_mask(mask)
+
+    class ByRows(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pooling = pooling
+
+        def forward(self, rows):
+            return self.pooling.pool_rows(rows, packing).vector
+
+    def function(rows, *parameters):
+        named = {f"pooling.{name}": p for name, p in zip(names, parameters, strict=True)}
+        return torch.func.functional_call(ByRows(), named, (rows,))
+
+    rows = random_states(6, 2, dtype=torch.float64).requires_grad_()
+    parameters = [p.detach().clone().requires_grad_() for p in pooling.parameters()]
+    assert torch.autograd.gradcheck(function, (rows, *parameters))
+
+
+@every_case
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 3)], ids=str)
+def test_batch_of_no_tokens_at_all_gives_zeros(case, shape):
+    pooling, mask = case.make(4), torch.zeros(shape, dtype=torch.bool)
+    packed = pool_rows(pooling, random_states(*shape, 4), mask, random_gates(*shape))
+    assert torch.equal(packed.vector, torch.zeros(shape[0], 4 * case.heads))
+    assert torch.equal(packed.heads, torch.zeros(shape[0], case.heads, 4))
+
+
+@every_case
+def test_half_precision_keeps_its_type_and_is_near_double_precision(case):
+    pooling, mask = case.make(4), mask_of([6, 4, 0], 6)
+    states, gates = random_states(3, 6, 4).requires_grad_(), random_gates(3, 6)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = pool_rows(pooling, states, mask, gates).vector
+    mixed.sum().backward()
+    assert gradient(states).isfinite().all()
+    exact = pool_rows(case.make(4).double(), states.double(), mask, gates.double()).vector
+    assert difference(mixed.double(), exact) <= 0.05
+    rough = pool_rows(pooling.bfloat16(), states.bfloat16(), mask, gates.bfloat16()).vector
+    assert rough.dtype is torch.bfloat16 and difference(rough.double(), exact) <= 0.05
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["throughout", "by autocast"])
+def test_long_sentence_in_bfloat16_is_pooled_to_its_end(mixed):
+    # With w2 = 0 it is the mean: 300 zeros and 900 ones. A running sum of bfloat16 stops at 256.
+    pooling = GeneralizedPooling(2, heads=1)
+    with torch.no_grad():
+        pooling.w2.zero_()
+    states = (torch.arange(1200) >= 300).float().view(1, 1200, 1).expand(1, 1200, 2)
+    if not mixed:
+        pooling, states = pooling.bfloat16(), states.bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
+        packed = pool_rows(pooling, states, torch.ones(1, 1200, dtype=torch.bool))
+    assert packed.vector[0].tolist() == pytest.approx([0.75, 0.75], abs=0.01)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 30.0, 100.0, 1e6])
+@pytest.mark.parametrize("sign", ["mixed", "positive", "negative"])
+def test_huge_logits_choose_and_do_not_overflow(factor, sign):
+    """Where all logits are far below zero, nothing may vanish either."""
+    pooling, mask = generalized(2, torch.float32), mask_of([5, 3], 5)
+    with torch.no_grad():
+        pooling.b1.add_(1.0)
+        if sign != "mixed":
+            pooling.w2.abs_().mul_(1.0 if sign == "positive" else -1.0)
+        pooling.w2.mul_(factor)
+    states = random_states(2, 5, 4).requires_grad_()
+    packed = pool_rows(pooling, states, mask)
+    assert difference(packed.vector, pooling(states, mask).vector) <= 1e-6
+    packed.vector.sum().backward()
+    assert gradient(states).isfinite().all()
+
+
+def test_a_second_backward_pass_and_a_frozen_pooling_give_the_same_gradients():
+    pooling, mask = generalized(2), mask_of([5, 3], 5)
+    states = random_states(2, 5, 4, dtype=torch.float64).requires_grad_()
+    loss = pool_rows(pooling, states, mask).vector.square().sum()
+    leaves = [states, *pooling.parameters()]
+    first = torch.autograd.grad(loss, leaves, retain_graph=True)
+    assert all(map(torch.equal, first, torch.autograd.grad(loss, leaves)))
+    pooling.requires_grad_(False)
+    frozen = pool_rows(pooling, states, mask).vector.square().sum()
+    torch.testing.assert_close(torch.autograd.grad(frozen, states)[0], first[0])

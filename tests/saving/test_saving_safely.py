@@ -1,0 +1,399 @@
+"""Saving over something that exists, on a failing disk, by several processes at once."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import multiprocessing
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool.config import TextSettings
+from genpool.errors import FolderError
+from genpool.model import load_model
+from genpool.saving import storage
+from genpool.text import Vocabulary, WordTokenizer
+from genpool.text.vocabulary import SPECIAL_WORDS
+from tests.helpers.saved_folders import FILES, change_json, content_of
+from tests.helpers.small_models import MakeEncoder
+
+WRITERS, SAVES = 2, 20
+
+
+@pytest.fixture
+def write(monkeypatch) -> Callable[[Path, int], None]:
+    """Writes a folder in which every file says the same number; does not wait for the disk."""
+    rules = WordTokenizer("whitespace")
+    monkeypatch.setattr(os, "fsync", lambda file: None)
+
+    def write(path: Path, number: int) -> None:
+        words = {word: place for place, word in enumerate([*SPECIAL_WORDS, f"word{number}"])}
+        storage.write_folder(
+            path,
+            {"format": "genpool", "format_version": 1, "precision": "float", "number": number},
+            {"weights": torch.full((500,), float(number))},
+            rules.to_tokenizers(words, "<unk>"),
+            f"card {number}",
+        )
+
+    return write
+
+
+def number_of(path: Path) -> int:
+    """The number that all files of a folder agree on."""
+
+    def load(folder: storage.SavedFolder) -> int:
+        number: int = folder.config["number"]
+        weights = folder.load_weights({"weights": (500,)})["weights"]
+        assert torch.equal(weights, torch.full((500,), float(number)))
+        assert f"word{number}" in folder.tokenizer.vocabulary
+        assert (path / "README.md").read_text() == f"card {number}"
+        return number
+
+    return storage.read_folder(path, load)
+
+
+class Mishap:
+    """Lets the file system fail at one step: its n-th call, counted over all functions below.
+
+    when: "before" the call takes place, or "after" it has. dead: all later calls fail as well, so
+    that no cleaning up is possible: what is then on disk is what a kill would leave.
+    """
+
+    FUNCTIONS = (
+        *((os, name) for name in ("mkdir", "rename", "replace", "fsync", "unlink", "rmdir")),
+        *((os, name) for name in ("listdir", "scandir", "open", "stat", "lstat", "utime")),
+        (io, "open"),
+        (builtins, "open"),
+        (storage, "save_file"),
+    )
+
+    def __init__(self, error: BaseException | None = None, step: int = 0) -> None:
+        self.error, self.step = error, step
+        self.when, self.dead = "before", False
+        self.calls = 0
+
+    def __enter__(self) -> Mishap:
+        self.patch = pytest.MonkeyPatch()
+        for module, name in self.FUNCTIONS:
+            self.patch.setattr(module, name, self.watched(getattr(module, name)))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.patch.undo()
+
+    def watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            self.calls += 1
+            now = self.calls == self.step or (self.dead and self.step < self.calls)
+            if not now or self.error is None:
+                return function(*args, **options)
+            if self.when == "after":
+                with suppress(OSError):
+                    result = function(*args, **options)
+                    if hasattr(result, "close"):
+                        result.close()
+            raise self.error
+
+        return call
+
+
+def full_disk() -> OSError:
+    return OSError(errno.ENOSPC, "No space left on device")
+
+
+def fresh(tmp_path: Path, write: Callable[[Path, int], None], number: int) -> Path:
+    """A folder of its own with a model, number 1, and a file of somebody else."""
+    target = tmp_path / str(number) / "model"
+    write(target, 1)
+    (target / "mine.txt").write_text("mine")
+    (target / "plots").mkdir()
+    (target / "plots" / "mine.svg").write_text("mine")
+    return target
+
+
+def steps_of_a_save(tmp_path: Path, write: Callable[[Path, int], None]) -> int:
+    target = fresh(tmp_path, write, 0)
+    with Mishap() as watch:
+        write(target, 2)
+    assert number_of(target) == 2
+    return watch.calls
+
+
+@pytest.mark.parametrize(
+    ("when", "dead"), [("before", False), ("before", True), ("after", True)], ids=str
+)
+def test_an_interrupt_at_any_step_leaves_the_old_model_or_the_new(
+    tmp_path, write, when: str, dead: bool
+) -> None:
+    steps, outcomes = steps_of_a_save(tmp_path, write), []
+    for step in range(1, steps + 1):
+        target = fresh(tmp_path, write, step)
+        with Mishap(KeyboardInterrupt(), step) as mishap, pytest.raises(KeyboardInterrupt):
+            mishap.when, mishap.dead = when, dead
+            write(target, 2)
+        outcomes.append(number_of(target))
+        check_that_all_is_well_again(target, write)
+    assert outcomes == sorted(outcomes) and outcomes.count(1) > 20 and outcomes.count(2) > 10
+
+
+def check_that_all_is_well_again(target: Path, write: Callable[[Path, int], None]) -> None:
+    """The next save works, keeps the files of others, and leaves nothing beside the folder."""
+    assert (target / "mine.txt").read_text() == "mine"
+    write(target, 3)
+    assert number_of(target) == 3
+    assert (
+        (target / "mine.txt").read_text() == (target / "plots" / "mine.svg").read_text() == "mine"
+    )
+    assert [path.name for path in target.parent.iterdir()] == ["model"]
+
+
+def test_a_failing_disk_at_any_step_leaves_the_old_model_or_the_new(tmp_path, write) -> None:
+    steps, outcomes = steps_of_a_save(tmp_path, write), []
+    for step in range(1, steps + 1):
+        target = fresh(tmp_path, write, step)
+        failed = False
+        with Mishap(full_disk(), step):
+            try:
+                write(target, 2)
+            except FolderError as error:
+                failed = True
+                assert "No space left on device. What was there before is unchanged" in str(error)
+        assert target.is_dir()
+        outcomes.append(number_of(target))
+        assert outcomes[-1] == (1 if failed else 2), f"step {step}"
+        check_that_all_is_well_again(target, write)
+    # A failure while the old model is cleaned away behind the new one does no harm.
+    assert outcomes.count(1) > 20 and outcomes.count(2) > 10
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), full_disk()], ids=repr)
+def test_a_first_save_that_fails_leaves_no_folder_or_a_complete_one(tmp_path, write, error) -> None:
+    with Mishap() as watch:
+        write(tmp_path / "0" / "model", 1)
+    kinds = (FolderError, KeyboardInterrupt)
+    for step in range(1, watch.calls + 1):
+        target = tmp_path / str(step) / "model"
+        with Mishap(error, step):
+            try:
+                write(target, 1)
+            except kinds:
+                assert not target.exists() or number_of(target) == 1
+            else:
+                assert number_of(target) == 1
+        write(target, 2)
+        assert number_of(target) == 2
+
+
+def test_a_relative_path_recovers_like_any_other(tmp_path, write, monkeypatch) -> None:
+    target = fresh(tmp_path, write, 0)
+    target.rename(target.with_name(".model.previous"))
+    monkeypatch.chdir(target.parent)
+    assert number_of(Path("model")) == 1
+
+
+def test_every_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(
+    folder, monkeypatch
+) -> None:
+    model = load_model(folder)
+    events = []
+    flush, rename = os.fsync, os.rename
+
+    def flushing(file: int) -> None:
+        events.append(Path(f"/proc/self/fd/{file}").readlink().name)
+        flush(file)
+
+    def renaming(old: Path, new: Path) -> None:
+        events.append(f"{old.name} -> {new.name}")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    monkeypatch.setattr(os, "rename", renaming)
+    model.save_pretrained(folder)
+    assert set(events[:4]) == FILES
+    assert events[4] == "model -> .model.previous"
+    assert re.fullmatch(r"\.model\.[0-9a-f]{8}-\d+-[0-9a-f]{8}\.saving -> model", events[5])
+    assert len(events) == 6
+
+
+def test_a_read_only_disk_and_notes_that_are_not_json_keep_the_old_model(
+    folder: Path, monkeypatch
+) -> None:
+    def refuses(*args, **options):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    model = PairClassifier.from_pretrained(folder)
+    before = content_of(folder)
+    with monkeypatch.context() as patch:
+        for name in ("mkdir", "rename", "unlink", "rmdir"):
+            patch.setattr(os, name, refuses)
+        with pytest.raises(FolderError, match="could not be written: Read-only file system"):
+            model.save_pretrained(folder)
+    model.notes = {"data": object()}
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        model.save_pretrained(folder)
+    assert content_of(folder) == before
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("config.json", '{"model_type": "bert"}'), ("config.json", '{"for'), ("thesis.tex", "mine")],
+)
+def test_saving_over_what_is_no_model_is_refused(sentence_encoder, tmp_path, name, content) -> None:
+    target = tmp_path / "mine"
+    target.mkdir()
+    (target / name).write_text(content)
+    with pytest.raises(
+        FolderError, match="contains something else, which saving would replace"
+    ) as e:
+        sentence_encoder.save_pretrained(target)
+    assert "Choose a new or empty folder" in str(e.value)
+    assert content_of(tmp_path) == {f"mine/{name}": content.encode()}
+
+
+def test_saving_over_a_newer_model_or_a_file_is_refused(sentence_encoder, folder: Path) -> None:
+    change_json(folder / "config.json", "format_version", 4)
+    (folder.parent / "notes.txt").write_text("mine")
+    before = content_of(folder.parent)
+    with pytest.raises(FolderError, match="has format version 4"):
+        sentence_encoder.save_pretrained(folder)
+    with pytest.raises(FolderError, match="is a file; expected a folder"):
+        sentence_encoder.save_pretrained(folder.parent / "notes.txt")
+    with pytest.raises(FolderError, match="could not be written"):
+        sentence_encoder.save_pretrained(folder.parent / "notes.txt" / "model")
+    assert content_of(folder.parent) == before
+
+
+@pytest.mark.parametrize("path", [".", "sub/.."])
+def test_saving_in_place_of_the_working_folder_is_refused(
+    sentence_encoder, tmp_path: Path, monkeypatch, path: str
+) -> None:
+    inside = tmp_path / "mine" / "deep"
+    (inside / "sub").mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    with pytest.raises(FolderError, match="is the working folder, or contains it"):
+        sentence_encoder.save_pretrained(path)
+    assert Path.cwd() == inside  # which is gone if the folder was replaced
+    sentence_encoder.save_pretrained("model")
+    assert isinstance(load_model("model"), SentenceEncoder)
+
+
+def test_files_of_others_stay_in_the_folder(sentence_encoder, folder: Path) -> None:
+    (folder / "scores.tsv").write_text("93")
+    (folder / ".hidden").write_text("x")
+    (folder / "plots" / "deep").mkdir(parents=True)
+    (folder / "plots" / "deep" / "curve.svg").write_text("<svg/>")
+    (folder / "nothing").symlink_to("nowhere")
+    (folder / "outside").symlink_to(folder.parent)
+    os.utime(folder / "scores.tsv", (1000, 1000))
+    for _ in range(2):
+        sentence_encoder.save_pretrained(folder)
+    assert (folder / "scores.tsv").read_text() == "93"
+    assert (folder / "scores.tsv").stat().st_mtime == 1000
+    assert (folder / ".hidden").read_text() == "x"
+    assert (folder / "plots" / "deep" / "curve.svg").read_text() == "<svg/>"
+    assert str((folder / "nothing").readlink()) == "nowhere"
+    assert (folder / "outside").is_symlink() and (folder / "outside").readlink() == folder.parent
+    assert isinstance(load_model(folder), SentenceEncoder)
+
+
+def test_a_link_to_a_folder_stays_one_and_its_target_is_replaced(sentence_encoder, folder) -> None:
+    link = folder.parent / "elsewhere" / "link"
+    link.parent.mkdir()
+    link.symlink_to(folder)
+    for _ in range(2):
+        sentence_encoder.save_pretrained(link)
+        assert link.is_symlink()
+        assert isinstance(load_model(link), SentenceEncoder)
+        assert isinstance(load_model(folder), SentenceEncoder)
+    assert [path.name for path in link.parent.iterdir()] == ["link"]
+    assert {path.name for path in folder.parent.iterdir()} == {"model", "elsewhere"}
+
+
+def test_saving_into_an_empty_folder_works(sentence_encoder, tmp_path: Path) -> None:
+    sentence_encoder.save_pretrained(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+
+
+def as_version(model: TextClassifier, version: int) -> TextClassifier:
+    """Every file of the folder says the version; all versions have the same sizes."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(version)
+    model.labels = (f"yes {version}", f"no {version}")
+    words = model.text.vocabulary.words
+    model.text.vocabulary = Vocabulary([*words[:-1], f"word{version}"])
+    return model
+
+
+def version_of(model: TextClassifier) -> int:
+    """Returns the version that all parts of a model agree on."""
+    version = int(model.labels[0].removeprefix("yes "))
+    assert model.labels == (f"yes {version}", f"no {version}")
+    assert model.text.vocabulary.words[-1] == f"word{version}"
+    for parameter in model.parameters():
+        assert torch.equal(parameter, torch.full_like(parameter, version))
+    return version
+
+
+def save_often(source: str, target: str, version: int, start: Barrier) -> None:
+    torch.set_num_threads(1)
+    os.fsync = lambda fd: None  # a test need not wait for the disk
+    model = as_version(TextClassifier.from_pretrained(source), version)
+    start.wait()
+    for _ in range(SAVES):
+        model.save_pretrained(target)
+
+
+@pytest.mark.slow
+def test_savers_and_a_reader_of_one_folder_never_mix_versions(
+    make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    # Rules that are loaded fast leave more of the time to what is tested.
+    model = TextClassifier(make_encoder(text=TextSettings(rules="whitespace")), ["yes", "no"])
+    model.save_pretrained(tmp_path / "source")
+    target = tmp_path / "shared" / "model"
+    as_version(model, 0).save_pretrained(target)
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(WRITERS)
+    arguments = [
+        (str(tmp_path / "source"), str(target), 1 + writer, start) for writer in range(WRITERS)
+    ]
+    writers = [context.Process(target=save_often, args=args) for args in arguments]
+    for writer in writers:
+        writer.start()
+    versions = []
+    while any(writer.is_alive() for writer in writers):
+        versions.append(version_of(TextClassifier.from_pretrained(target)))
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    assert versions and set(versions) <= {0, 1, 2}
+    assert version_of(TextClassifier.from_pretrained(target)) in (1, 2)
+    assert [path.name for path in target.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_files_of_two_models_of_the_same_sizes_are_recognised(
+    make_encoder: MakeEncoder, tmp_path: Path, name: str
+) -> None:
+    model = TextClassifier(make_encoder(), ["yes", "no"])
+    for version in (1, 2):
+        as_version(model, version).save_pretrained(tmp_path / str(version))
+    (tmp_path / "1" / name).write_bytes((tmp_path / "2" / name).read_bytes())
+    with pytest.raises(FolderError) as caught:
+        TextClassifier.from_pretrained(tmp_path / "1")
+    message = str(caught.value)
+    assert f"{tmp_path / '1' / name} and {tmp_path / '1' / 'config.json'} do not belong" in message
+    assert 'remove "checksums" from config.json' in message
