@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import stat
 import subprocess
@@ -145,30 +144,9 @@ def test_links_in_a_circle_are_refused_in_words(tmp_path: Path) -> None:
 
 # --- what a kill leaves --------------------------------------------------------------------------
 
-KILLED = """
-import os, signal, sys
-from genpool.disk.atomic import atomic_file
-with atomic_file(sys.argv[1]) as temporary:
-    temporary.write_text("half")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
 
 @needs_unix
-def test_what_a_killed_process_left_is_removed_by_the_next_write_of_the_same_file(
-    tmp_path: Path,
-) -> None:
-    for name in ("out.txt", "other.txt"):
-        done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / name])
-        assert done.returncode == -signal.SIGKILL
-    left = names(tmp_path)
-    assert [name.split(".")[1] for name in left] == ["other", "out"]
-    write(tmp_path / "out.txt")
-    assert names(tmp_path) == [left[0], "out.txt"]  # that of the other file is not ours
-
-
-@needs_unix
-def test_what_a_living_process_is_writing_is_left_alone(tmp_path: Path) -> None:
+def test_only_what_a_process_that_is_gone_left_of_the_same_file_is_removed(tmp_path: Path) -> None:
     target = tmp_path / "out.txt"
     with atomic_file(target) as temporary:
         temporary.write_text("half")
@@ -180,9 +158,10 @@ def test_what_a_living_process_is_writing_is_left_alone(tmp_path: Path) -> None:
     gone.wait()
     abandoned = tmp_path / name.replace(f"-{number}-", f"-{gone.pid}-")
     other_machine = tmp_path / f".out.txt.00000000-{gone.pid}-abcdef01.tmp"
+    other_file = abandoned.with_name(abandoned.name.replace("out", "other"))
     foreign = tmp_path / ".out.txt.tmp"
-    for path in (theirs, abandoned, other_machine, foreign):
+    for path in (theirs, abandoned, other_machine, other_file, foreign):
         path.write_text("half")
     write(target)
-    expected = sorted(path.name for path in (target, theirs, other_machine, foreign))
+    expected = sorted(path.name for path in (target, theirs, other_machine, other_file, foreign))
     assert names(tmp_path) == expected

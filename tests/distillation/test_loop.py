@@ -16,11 +16,13 @@ from genpool import SentenceEncoder
 from genpool.distillation import distil, read_distillation, teachers
 from genpool.distillation.lesson import aligned_directions, group_batches, leading_directions
 from genpool.distillation.run import DistillationRun, learning_rate_factor
-from genpool.distillation.settings import DistillationLoopSettings
+from genpool.distillation.settings import DistillationLoopSettings, require_trainable
 from genpool.distillation.student import turn_to_leading_axes
 from genpool.errors import ConfigError, DataError, Interrupted, TrainingError
 from genpool.training.state import save_checkpoint
 from tests.helpers.distillation_runs import RECIPE, BagOfWords, write_tables
+
+TEACHER = '[teacher]\nmodel = "a-teacher"\n'
 
 
 @pytest.fixture
@@ -171,6 +173,10 @@ def test_mistakes_are_named(data: Path) -> None:
         read_distillation("[training]\nepochs = 2\n")
     with pytest.raises(ConfigError, match=r"training\.epochs"):
         read_distillation(RECIPE, ["training.epochs=0"])
+    with pytest.raises(ConfigError, match="the word table would stay random"):
+        require_trainable(read_distillation(TEACHER))
+    for way_out in ("vectors.path=x.txt", "embedding.frozen=false", "training.start=runs/earlier"):
+        require_trainable(read_distillation(TEACHER, [way_out]))
     wide = read_distillation(RECIPE, ["projection.dim=7"])
     with pytest.raises(ConfigError, match=r"7 dimensions, the teacher's 6.*projection\.dim=6"):
         distil(wide, data, data / "wide", show_progress=False)

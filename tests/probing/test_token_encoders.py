@@ -34,7 +34,8 @@ def test_states_of_genpool_are_those_that_its_pooling_receives(encoder: Sentence
 
 
 def test_tokens_and_states_are_as_many(encoder: SentenceEncoder, bert_folder: Path) -> None:
-    for opened in map(open_token_encoder, (encoder, f"transformer:{bert_folder}")):
+    for name in (encoder, f"transformer:{bert_folder}"):
+        opened = open_token_encoder(name)
         for sentence, rows in zip(SENTENCES, opened.states(SENTENCES), strict=True):
             assert len(opened.tokens(sentence)) == len(rows)
 

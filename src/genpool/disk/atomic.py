@@ -29,6 +29,8 @@ from typing import TypeVar
 from genpool.disk.lock import exclusive, lock_path
 from genpool.errors import DataError, FolderError
 
+#: how the name of a file ends that is not finished
+FILE_SUFFIX = "tmp"
 #: Windows does not rename a folder of which a reader has a file open; readers are soon done
 RENAME_TRIES = 200 if os.name == "nt" else 1
 #: times a folder is read before its writers are asked to wait
@@ -67,7 +69,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     try:
         require_replaceable()
         target = resolve_links(output) if output.is_symlink() else output
-        with temporary_path(target, "tmp") as temporary:
+        with temporary_path(target, FILE_SUFFIX) as temporary:
             yield temporary
             _flush(temporary)
             require_replaceable()

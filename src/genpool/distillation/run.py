@@ -114,7 +114,7 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
 
     def step(self, batch: list[int]) -> None:
         """Trains on one batch of sentences."""
-        began = time.monotonic()
+        began, training = time.monotonic(), self.settings.training
         loss = self._loss(batch)
         if not torch.isfinite(loss):
             raise TrainingError(
@@ -122,7 +122,14 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
                 f"{self.state.epoch + 1}); the run stops. Try a lower rate: "
                 "--set training.learning_rate=..."
             )
-        self._update(loss)
+        factor = learning_rate_factor(self.state.step, self.total_steps, training)
+        for group in self.optimizer.param_groups:
+            group["lr"] = training.learning_rate * factor
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if training.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
+        self.optimizer.step()
         state = self.state
         state.loss += float(loss.detach()) * len(batch)
         state.batches += 1
@@ -143,17 +150,6 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
     def _targets(self, vectors: HalfRows) -> Tensor:
         """Returns vectors to learn (sentences, teacher dim) on the student's axes."""
         return torch.from_numpy(vectors).float() @ self.student.axes
-
-    def _update(self, loss: Tensor) -> None:
-        training = self.settings.training
-        factor = learning_rate_factor(self.state.step, self.total_steps, training)
-        for group in self.optimizer.param_groups:
-            group["lr"] = training.learning_rate * factor
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if training.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
-        self.optimizer.step()
 
     def evaluate(self) -> None:
         """Ends an epoch: scores the student on dev, logs a line of metrics, keeps the best."""

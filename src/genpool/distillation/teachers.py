@@ -105,7 +105,8 @@ def teacher_vectors(
     """
     settings = settings or TeacherSettings()
     identity = _identity(name, settings)
-    place = folder / _file_name(identity)
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
+    place = folder / f"{readable}-{zlib.crc32(identity.encode()):08x}"
     cache = RowCache.open(place, identity)
     todo = list(dict.fromkeys(sentences)) if cache is None else cache.missing(sentences)
     earlier = len(sentences) - len(todo)
@@ -133,11 +134,6 @@ def _identity(name: str, settings: TeacherSettings) -> str:
         if getattr(settings, option) != getattr(default, option)
     ]
     return ", ".join([name, *changes])
-
-
-def _file_name(identity: str) -> str:
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
-    return f"{readable}-{zlib.crc32(identity.encode()):08x}"
 
 
 def graph_of(folder: Path) -> Path | None:
