@@ -49,6 +49,9 @@ def test_rows_give_the_vectors_and_gradients_of_the_padded_tensor_for_every_mask
         pooled = way(pooling, states, mask, gates)
         torch.testing.assert_close(states.detach(), before, rtol=0, atol=0, equal_nan=True)
         leaves = [states, *pooling.parameters(), *([gates] if pooling.needs_gates else [])]
+        with torch.no_grad():  # another form: all heads together
+            without = way(pooling, states, mask, gates).vector
+        torch.testing.assert_close(without, pooled.vector.detach(), rtol=0, atol=1e-12)
         gradients = torch.autograd.grad(pooled.vector.square().sum(), leaves)
         outcomes.append([pooled.vector, pooled.heads, *gradients])
     torch.testing.assert_close(outcomes[0], outcomes[1], rtol=1e-10, atol=1e-12)

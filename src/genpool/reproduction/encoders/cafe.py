@@ -88,8 +88,15 @@ class CAFEEncoder(Encoder):
     the first bias of the highway layers too.
 
     Args:
+        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of the highway layers and of a state. Default: 300.
         factors: factors of each factorization machine. Default: 10.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> states, _ = CAFEEncoder(300)(vectors, mask)   # (batch, time, 300)
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 300, factors: int = 10) -> None:

@@ -211,7 +211,14 @@ class DiSANEncoder(Encoder):
     values, which are computed block by block and never kept (`pair_attention`).
 
     Args:
+        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of each direction. Default: 300.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> states, _ = DiSANEncoder(300)(vectors, mask)   # (batch, time, 2 * 300)
     """
 
     bidirectional = True

@@ -66,8 +66,17 @@ class GumbelTreeEncoder(Encoder):
     biases of the nodes 1, q Gaussian with 0.01). Published are hidden_dim 300 and 600.
 
     Args:
+        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a node. Default: 300.
         temperature: of the Gumbel-softmax; lower values are nearer to a hard choice. Default: 1.0.
+
+    Raises:
+        InputError: a size is less than 1, or temperature is not positive.
+
+    Example:
+        >>> encoder = GumbelTreeEncoder(300).eval()
+        >>> states, _ = encoder(vectors, mask)                  # (batch, time, 300)
+        >>> encoder.chosen_trees(vectors, mask).shape           # (batch, time, 1), binary trees
     """
 
     def __init__(

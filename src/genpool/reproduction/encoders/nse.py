@@ -35,7 +35,14 @@ class NSEEncoder(Encoder):
     hidden_dim are mapped to it by a matrix without a bias, which the original does not need.
 
     Args:
+        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of the memory and of a state. Default: 300.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> states, _ = NSEEncoder(300)(vectors, mask)   # (batch, time, 300)
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 300) -> None:

@@ -31,7 +31,14 @@ class NTIEncoder(Encoder):
     hidden_dim 300.
 
     Args:
+        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a leaf and of a node. Default: 300.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> states, _ = NTIEncoder(300)(vectors, mask)   # (batch, time, 300)
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 300) -> None:

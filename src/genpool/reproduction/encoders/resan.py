@@ -128,10 +128,17 @@ class ReSANEncoder(Encoder):
     second phase, and choices are not sampled outside training.
 
     Args:
+        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of each direction, and of the samplers' hidden layer. Default: 300.
         price: what a reward loses if all words are chosen as heads and as dependents. Default:
             0.02.
         pretraining_epochs: epochs of the first phase. Default: 10.
+
+    Raises:
+        InputError: a size is less than 1, or another number negative or not finite.
+
+    Example:
+        >>> states, _ = ReSANEncoder(300)(vectors, mask)   # (batch, time, 2 * 300)
     """
 
     has_extra_loss = True

@@ -49,10 +49,18 @@ class SPINNEncoder(Encoder):
     The published model has hidden_dim 300 and tracking_dim 61.
 
     Args:
+        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a node. Default: 300.
         tracking_dim: dimensions of the tracking LSTM; 0 leaves it out (SPINN-PI-NT). Default: 61.
         parser: what parses text that has no parse: "spacy" (the extra `parse`). Default: None,
             balanced trees.
+
+    Raises:
+        InputError: input_dim or hidden_dim is less than 1, or tracking_dim less than 0.
+
+    Example:
+        >>> trees = torch.tensor([[[0], [1], [1]]])     # ( ( A man ) sleeps )
+        >>> states, _ = SPINNEncoder(300)(vectors, mask, annotations=trees)   # (1, 3, 300)
     """
 
     annotator_class = BinaryTrees

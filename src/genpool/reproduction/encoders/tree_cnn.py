@@ -26,9 +26,17 @@ class TreeCNNEncoder(Encoder):
     weights. The published model has 300 maps.
 
     Args:
+        input_dim: dimensions of a token vector.
         maps: dimensions of a state. Default: 300.
         parser: what parses text that has no parse: "spacy" (the extra `parse`). Default: None,
             balanced trees.
+
+    Raises:
+        InputError: a size is less than 1.
+
+    Example:
+        >>> trees = torch.tensor([[[1, 19], [2, 26], [-1, 0]]])   # heads, relations: A man sleeps
+        >>> states, _ = TreeCNNEncoder(300)(vectors, mask, annotations=trees)   # (1, 3, 300)
     """
 
     annotator_class = DependencyTrees
