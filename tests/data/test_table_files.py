@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from genpool.data import Example, TableReader
-from genpool.data.row_slices import NO_OFFSET, RowFile
 from genpool.data.rows import BadRow, Record
+from genpool.data.table_files import NO_OFFSET, RowFile
 from genpool.errors import DataError, MissingExtraError
 
 
@@ -280,7 +280,7 @@ def test_a_missing_column_is_told_with_those_that_are_there(tmp_path: Path) -> N
     with pytest.raises(DataError, match=r"unknown column 'txt'.*Did you mean 'text'"):
         RowFile(path, ["txt"]).scan(5)
     path.write_text("text,text\na,1\n")
-    with pytest.raises(DataError, match="2 columns named 'text'"):
+    with pytest.raises(DataError, match="column 'text' appears 2 times"):
         RowFile(path, ["text"]).scan(5)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,17 @@ def check_uses(columns: Mapping[str, str]) -> dict[str, str]:
     return dict(columns)
 
 
+def require_columns(
+    wanted: Iterable[str], names: Sequence[str], path: Path | str, line: int | None
+) -> None:
+    """Raises DataError for a column that a table does not have, or has more than once."""
+    for name in wanted:
+        if name not in names:
+            raise DataError(unknown_name("column", name, names), path, line)
+        if names.count(name) > 1:
+            raise DataError(f"column {name!r} appears {names.count(name)} times", path, line)
+
+
 def find_columns(
     wanted: Mapping[str, str],
     preferred: Mapping[str, str],
@@ -85,8 +96,11 @@ def find_columns(
                 chosen.setdefault(use, usual[name])
     columns = {use: chosen[use] for use in USES if use in chosen}
     problem = _problem(columns, names, labelled)
+    if problem and len(names) == 1 and any(delimiter in names[0] for delimiter in "\t,;|"):
+        option = "delimiter= (command line: --set 'reader.delimiter=\";\"')"
+        problem += f". Are the columns separated by another character? Name it: {option}"
     if problem:
-        raise DataError(problem + _delimiter_hint(names), path, line)
+        raise DataError(problem, path, line)
     return columns
 
 
@@ -117,9 +131,10 @@ def _problem(columns: Mapping[str, str], names: Sequence[str], labelled: bool) -
     if len(missing) == 1 and not problems:
         return unknown_name("column", missing[0], names)
     if missing:
-        problems.insert(
-            0, f"unknown columns {', '.join(_nearest(name, names) for name in missing)}"
-        )
+        near = [difflib.get_close_matches(name, names, n=1, cutoff=0.5) for name in missing]
+        hints = [f" (did you mean {found[0]!r}?)" if found else "" for found in near]
+        named = ", ".join(f"{name!r}{hint}" for name, hint in zip(missing, hints, strict=True))
+        problems.insert(0, f"unknown columns {named}")
     if not problems:
         return None
     problems.append(f"this table has: {', '.join(map(repr, names)) or 'no columns'}")
@@ -129,18 +144,6 @@ def _problem(columns: Mapping[str, str], names: Sequence[str], labelled: bool) -
     if likely:
         problems.append(f"perhaps {', '.join(likely)}")
     return "; ".join(problems)
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name)
-
-
-def _delimiter_hint(names: Sequence[str]) -> str:
-    if len(names) == 1 and any(delimiter in names[0] for delimiter in "\t,;|"):
-        option = "delimiter= (command line: --set 'reader.delimiter=\";\"')"
-        return f". Are the columns separated by another character? Name it: {option}"
-    return ""
 
 
 # --- The columns that a model was trained on, which its folder remembers for the next table ------

@@ -34,95 +34,26 @@ DELIMITERS = ",;\t|"
 _field_limit_lock = threading.Lock()
 
 
-def tsv_records(
+def text_records(
     path: Path,
     choose: Choose,
     encoding: TextEncoding = UTF8_TEXT,
-    delimiter: str = "\t",
+    delimiter: str | None = "\t",
+    quotes: bool = False,
     short_rows: bool = False,
     lines: Lines = None,
 ) -> Iterator[Record]:
-    """Yields rows without quoting: a quote is a character like any other.
+    """Yields rows with the names of the header, which is the first line that is not empty.
 
-    With `short_rows`, empty fields at the end of a row may be left out with their tabs, as long as
-    the columns that are used are there.
+    With `quotes`, fields may be quoted as in RFC 4180 and then hold delimiters and line breaks, the
+    line of a record is the one it begins on, and a delimiter of None is the one that the header has
+    most often. Without, a quote is a character like any other. With `short_rows`, empty fields at
+    the end of a row may be left out with their delimiters, as long as the columns that are used are
+    there. Empty lines are skipped, except between the rows of a table with one column, where they
+    are empty cells.
     """
-
-    def split(line: RawLine) -> list[str] | BadRow:
-        try:
-            return encoding.decode(line).split(delimiter) if line.data else []
-        except BadRow as bad:
-            return bad
-
-    rows = ((line, split(line)) for line in lines or encoding.lines(path))
-    return _by_name(path, rows, choose, short_rows)
-
-
-def csv_records(
-    path: Path,
-    choose: Choose,
-    encoding: TextEncoding = UTF8_TEXT,
-    delimiter: str | None = None,
-    lines: Lines = None,
-) -> Iterator[Record]:
-    """Yields rows with quoting as in RFC 4180: quoted fields may hold delimiters and line breaks.
-
-    The line of a record is the one it begins on. If the delimiter is None, it is the one that the
-    header has most often.
-    """
-    rows = _csv_rows(iter(lines or encoding.lines(path)), encoding, delimiter)
-    return _by_name(path, rows, choose)
-
-
-def _csv_rows(
-    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None
-) -> Iterator[tuple[RawLine, list[str] | BadRow]]:
-    """Yields the fields of each row and the line that it begins on; an empty line has no fields."""
-    damage: list[BadRow] = []
-    taken: list[RawLine] = []  # the lines of the row that is parsed
-
-    def text_lines() -> Iterator[str]:
-        for line in chain(first_lines, lines):
-            taken.append(line)
-            try:
-                yield encoding.decode(line) + "\n"
-            except BadRow as bad:
-                # The parser still needs the line, to know where its record ends.
-                damage.append(bad)
-                yield line.data.decode("utf-8", "replace") + "\n"
-
-    first_lines: list[RawLine] = []
-    for line in lines:  # up to the header
-        first_lines.append(line)
-        if line.data:
-            with suppress(BadRow):  # which is reported where the line is parsed
-                delimiter = delimiter or find_delimiter(encoding.decode(line))
-            break
-    rows = csv.reader(text_lines(), delimiter=delimiter or ",", strict=True)
-    while True:
-        taken.clear()
-        damage.clear()
-        fields: list[str] | BadRow | None
-        try:
-            fields = _next_row(rows)
-        except csv.Error as error:
-            fields = _csv_fault(error)
-        if fields is None:
-            return
-        yield taken[0], damage[0] if damage else fields
-
-
-def _by_name(
-    path: Path,
-    rows: Iterable[tuple[RawLine, list[str] | BadRow]],
-    choose: Choose,
-    short_rows: bool = False,
-) -> Iterator[Record]:
-    """Yields rows with the names of the header, which is the first of them.
-
-    Empty lines are skipped, except between the rows of a table with one column, where they are
-    empty cells.
-    """
+    source = iter(lines or encoding.lines(path))
+    rows = (_csv_rows if quotes else _plain_rows)(source, encoding, delimiter)
     header: list[str] = []
     empty_lines: list[RawLine] = []
     min_fields = 0
@@ -154,13 +85,61 @@ def _by_name(
         raise DataError("is empty; expected a header line with the names of the columns", path)
 
 
-def find_delimiter(header: str) -> str:
-    """Returns the character between the fields of a CSV header: a comma unless another is usual.
+def _plain_rows(
+    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None
+) -> Iterator[tuple[RawLine, list[str] | BadRow]]:
+    """Yields the fields of each line without quoting; an empty line has no fields."""
+    for line in lines:
+        try:
+            yield line, encoding.decode(line).split(delimiter) if line.data else []
+        except BadRow as bad:
+            yield line, bad
 
-    Spreadsheet programs write semicolons in countries whose decimal mark is the comma.
-    """
-    unquoted = re.sub(r'"[^"]*"', "", header)
-    return max(DELIMITERS, key=unquoted.count)  # of equal counts the first, the comma
+
+def _csv_rows(
+    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None
+) -> Iterator[tuple[RawLine, list[str] | BadRow]]:
+    """Yields the fields of each row and the line that it begins on; an empty line has no fields."""
+    damage: list[BadRow] = []
+    taken: list[RawLine] = []  # the lines of the row that is parsed
+
+    def text_lines() -> Iterator[str]:
+        for line in chain(first_lines, lines):
+            taken.append(line)
+            try:
+                yield encoding.decode(line) + "\n"
+            except BadRow as bad:
+                # The parser still needs the line, to know where its record ends.
+                damage.append(bad)
+                yield line.data.decode("utf-8", "replace") + "\n"
+
+    first_lines: list[RawLine] = []
+    for line in lines:  # up to the header
+        first_lines.append(line)
+        if line.data:
+            # Spreadsheet programs write semicolons in countries whose decimal mark is the comma.
+            with suppress(BadRow):  # which is reported where the line is parsed
+                unquoted = re.sub(r'"[^"]*"', "", encoding.decode(line))
+                # Of equal counts the first, the comma.
+                delimiter = delimiter or max(DELIMITERS, key=unquoted.count)
+            break
+    rows = csv.reader(text_lines(), delimiter=delimiter or ",", strict=True)
+    while True:
+        taken.clear()
+        damage.clear()
+        fields: list[str] | BadRow | None
+        try:
+            fields = _next_row(rows)
+        except csv.Error as error:
+            if "field limit" in str(error):
+                problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
+                fields = BadRow("field too long", f"{problem}; is a quote never closed?")
+            else:
+                problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
+                fields = BadRow("bad quoting", problem)
+        if fields is None:
+            return
+        yield taken[0], damage[0] if damage else fields
 
 
 def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
@@ -175,14 +154,6 @@ def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
             csv.field_size_limit(usual)
 
 
-def _csv_fault(error: csv.Error) -> BadRow:
-    if "field limit" in str(error):
-        problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
-        return BadRow("field too long", f"{problem}; is a quote never closed?")
-    problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
-    return BadRow("bad quoting", problem)
-
-
 def json_records(
     path: Path, choose: Choose, encoding: TextEncoding = UTF8_TEXT, lines: Lines = None
 ) -> Iterator[Record]:
@@ -193,21 +164,19 @@ def json_records(
         if line.data.strip()
     )
     first = list(islice(records, JSON_HEADER_LINES))
-    readable = [record for record in first if not isinstance(record.values, BadRow)]
+    # One line may lack a field that the next ones have: then that line is bad, not the file.
+    readable = {
+        record.line: record.values for record in first if not isinstance(record.values, BadRow)
+    }
     if readable:
-        # One line may lack a field that the next ones have: then that line is bad, not the file.
-        names = dict.fromkeys(name for record in readable for name in _fields(record))
-        choose(list(names), path, readable[0].line)
+        names = dict.fromkeys(name for values in readable.values() for name in values)
+        choose(list(names), path, min(readable))
     yield from first
     for record in records:
         if not readable and not isinstance(record.values, BadRow):
-            choose(_fields(record), path, record.line)
-            readable.append(record)
+            choose(list(record.values), path, record.line)
+            readable[record.line] = record.values
         yield record
-
-
-def _fields(record: Record) -> list[str]:
-    return [] if isinstance(record.values, BadRow) else list(record.values)
 
 
 def json_values(line: RawLine, encoding: TextEncoding = UTF8_TEXT) -> Mapping[str, object] | BadRow:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from genpool.data.formats import json_records, tsv_records
+from genpool.data.formats import json_records, text_records
 from genpool.data.reader import Example, Reader, SubmissionWriter, require_choice
 from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
 from genpool.data.text_files import find_split_files
@@ -37,10 +37,7 @@ class NliReader(Reader):
             paper does; "raw" takes the text as it was written.
         labelled: True (default) drops the pairs without a gold label ("-") and counts them in
             `skipped`; False keeps them, with the label None, to predict them.
-        bad_rows: "error" (default) or "skip"; see `Reader`.
-
-    Raises:
-        DataError: the folder holds none of the official files.
+        **options: the options of `Reader`.
     """
 
     labels = LABELS
@@ -59,7 +56,6 @@ class NliReader(Reader):
         self._files = find_split_files(path, self.file_names)
 
     def splits(self) -> list[str]:
-        """Returns the splits whose files are present, in the official order."""
         return list(self._files)
 
     def _absent(self, split: str) -> str:
@@ -72,7 +68,7 @@ class NliReader(Reader):
         if uncompressed_name(path).endswith(".jsonl"):
             return json_records(path, choose)
         # The columns of the single annotators at the end are empty in most rows.
-        return tsv_records(path, choose, short_rows=True)
+        return text_records(path, choose, short_rows=True)
 
     def _choose(self, split: str, names: Sequence[str], path: Path, line: int | None) -> list[str]:
         needed = self._sides if split in self.unlabelled else ("gold_label", *self._sides)
@@ -128,13 +124,6 @@ class SnliReader(NliReader):
 
     The splits are train, dev and test; the path is the folder `snli_1.0` or one of its files, and
     the options are those of `NliReader`.
-
-    Example:
-        >>> reader = SnliReader("snli_1.0")
-        >>> for example in reader.read("train"):
-        ...     example.label, example.first, example.second
-        >>> reader.skipped
-        Counter({'no gold label': 785})
     """
 
     file_names: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -144,22 +133,11 @@ class SnliReader(NliReader):
 
 
 def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]) -> int:
-    """Writes the file that the MultiNLI competition accepts: columns pairID and gold_label.
+    """Writes the file that the MultiNLI competition accepts and returns the number of its pairs.
 
-    Args:
-        path: the .csv file; an existing one is replaced only when the new one is complete.
-        answers: (pairID, predicted label) of every pair of a test set.
-
-    Returns:
-        The number of pairs.
-
-    Raises:
-        InputError: an answer has no pairID, repeats one, or has a label that is not MultiNLI's.
-        DataError: the file cannot be written.
-
-    Example:
-        >>> write_submission("test_matched.csv", [("31193", "neutral"), ("92164", "entailment")])
-        2
+    `answers` are the (pairID, predicted label) of every pair of a test set; InputError if one has
+    no pairID, repeats one, or has a label that is not MultiNLI's. An existing file is replaced only
+    when the new one is complete.
     """
     seen: set[str] = set()
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -183,11 +161,6 @@ class MultiNliReader(NliReader):
     labels ("hidden" in the files) were never published: their examples have the label None. The
     answers to these are what `MultiNliReader.write_submission` writes. The path is the folder
     `multinli_1.0` or one of its files, and the options are those of `NliReader`.
-
-    Example:
-        >>> reader = MultiNliReader("multinli_1.0")
-        >>> next(reader.read("dev_matched")).genre
-        'slate'
     """
 
     # The test sets were published once, before version 1.0, and keep the old number.

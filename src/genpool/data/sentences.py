@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from genpool.data.reader import Example, Reader
 from genpool.data.rows import BadRow, Record
@@ -122,20 +122,11 @@ class LinesReader(Reader):
     Args:
         source: a text file, or "-" for standard input.
         is_pair: True if a line holds two sentences with a tab between them. Default False.
-        bad_rows: "error" (default) or "skip"; see `Reader`.
-
-    Raises:
-        DataError: there is no such file.
-
-    Example:
-        >>> [example.first for example in LinesReader("reviews.txt").read("all")]
-        ['I love this film.', 'What a waste of time.']
+        **options: the options of `Reader`.
     """
 
-    def __init__(
-        self, source: str | Path, *, is_pair: bool = False, bad_rows: str = "error"
-    ) -> None:
-        super().__init__(STANDARD_INPUT if str(source) == "-" else Path(source), bad_rows=bad_rows)
+    def __init__(self, source: str | Path, *, is_pair: bool = False, **options: Any) -> None:
+        super().__init__(STANDARD_INPUT if str(source) == "-" else Path(source), **options)
         self._source = source if str(source) == "-" else require_existing(source)
         self._is_pair = is_pair
 
@@ -144,7 +135,6 @@ class LinesReader(Reader):
         return self._is_pair
 
     def splits(self) -> list[str]:
-        """Returns the only split, "all"."""
         return ["all"]
 
     def check(self, split: str | None = None) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from genpool.data.columns import USES, check_uses, find_columns
+from genpool.data.columns import USES, check_uses, find_columns, require_columns
 from genpool.data.reader import Example, Reader
 from genpool.data.rows import DroppedRow, Record, parse_label, parse_score, parse_text, to_text
 from genpool.data.splits import PARTS
@@ -18,10 +18,7 @@ from genpool.data.table_files import (
     tables_of_folder,
 )
 from genpool.data.text_files import TextEncoding, require_existing
-from genpool.errors import ConfigError, DataError, require_extra, unknown_name
-
-# The hub's name for a dev set; SNLI has "validation", MultiNLI "validation_matched".
-_HUB_DEV, _DEV = "validation", "dev"
+from genpool.errors import ConfigError, DataError, require_extra
 
 
 class ColumnReader(Reader):
@@ -99,12 +96,7 @@ class ColumnReader(Reader):
         """Finds the columns of a split and returns the names of those that are used."""
         columns = find_columns(self._wanted, self._preferred, names, path, line, self._labelled)
         self._columns[split] = columns
-        for name in self.kept:
-            if name not in names:
-                raise DataError(unknown_name("column", name, names), path, line)
-            if names.count(name) > 1:
-                problem = f"column {name!r} appears {names.count(name)} times"
-                raise DataError(problem, path, line)
+        require_columns(self.kept, names, path, line)
         extra = self._annotation_columns((columns["first"], columns.get("second")), names)
         return [*dict.fromkeys([*columns.values(), *filter(None, extra), *self.kept])]
 
@@ -219,24 +211,10 @@ class HubReader(ColumnReader):
         config: the configuration of the data set; None (default) if it has only one.
         revision: a branch, tag or commit of the data set; None (default) for the newest.
         **options: the options of `ColumnReader`.
-
-    Raises:
-        MissingExtraError: the extra `datasets` is not installed.
-        DataError: the hub cannot be reached, or has no such data set.
-
-    Example:
-        >>> reader = HubReader("nyu-mll/glue", config="sst2")
-        >>> reader.splits()
-        ['train', 'dev', 'test']
     """
 
     def __init__(
-        self,
-        name: str,
-        *,
-        config: str | None = None,
-        revision: str | None = None,
-        **options: Any,
+        self, name: str, *, config: str | None = None, revision: str | None = None, **options: Any
     ) -> None:
         super().__init__(name, **options)
         with require_extra("reading data sets of the hub", "datasets"):
@@ -255,13 +233,13 @@ class HubReader(ColumnReader):
         return next(iter(self._classes.values()), None) or None
 
     def splits(self) -> list[str]:
-        """Returns the splits that the hub lists, in its order."""
         return list(self._hub_splits)
 
     @cached_property
     def _hub_splits(self) -> dict[str, str]:
         names = self._ask(self._hub.get_dataset_split_names)
-        return {name.replace(_HUB_DEV, _DEV): name for name in names}
+        # SNLI has "validation", MultiNLI "validation_matched".
+        return {name.replace("validation", "dev"): name for name in names}
 
     def _ask(self, function: Any, **options: Any) -> Any:
         try:
@@ -272,18 +250,14 @@ class HubReader(ColumnReader):
 
     def records(self, split: str) -> Iterator[Record]:
         rows = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
-        features = rows.features
-        for row, values in enumerate(self._fetch(rows), start=1):
-            if row == 1:
-                self._choose(split, list(values), self._name, None)
-                column = self._columns[split].get("label")
-                names = getattr((features or {}).get(column), "names", None)
-                self._classes[split] = tuple(names or ())
-            yield Record(self._name, row, values)
-
-    def _fetch(self, rows: Any) -> Iterator[Mapping[str, object]]:
         try:
-            yield from rows
+            for row, values in enumerate(rows, start=1):
+                if row == 1:
+                    self._choose(split, list(values), self._name, None)
+                    column = self._columns[split].get("label")
+                    names = getattr((rows.features or {}).get(column), "names", None)
+                    self._classes[split] = tuple(names or ())
+                yield Record(self._name, row, values)
         except OSError as error:
             raise DataError(f"the connection to the hub was lost: {error}", self._name) from error
 

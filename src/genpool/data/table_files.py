@@ -1,17 +1,23 @@
-"""Which files are tables, by their names, and the rows of any of them: text, Parquet or Excel."""
+"""Which files are tables, by their names, and the rows of any of them: text, Parquet or Excel.
+
+A `RowFile` reads any part of a file, without what is before it where that is possible: lines of a
+plain file and rows of Parquet are found at once, by a first pass that notes where every so many
+rows begin; a compressed file, UTF-16 text and Excel are read from their start.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from genpool.data.formats import Choose, Lines, csv_records, json_records, tsv_records
+from genpool.data.columns import require_columns
+from genpool.data.formats import Choose, Lines, json_records, text_records
 from genpool.data.rows import BadRow, Record
 from genpool.data.text_files import TextEncoding, list_names, open_seekable
-from genpool.disk.files import COMPRESSED, uncompressed_name
+from genpool.disk.files import COMPRESSED, RawLine, raw_lines, uncompressed_name
 from genpool.errors import DataError, GenpoolError, require_extra, unknown_name
 
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
@@ -25,6 +31,10 @@ _OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
 #: how names of files begin that are no data: hidden ones, and the locks of open Excel files
 _NO_DATA = (".", "~$")
 _BATCH_ROWS = 1024
+#: the only column of a file with one text per line
+LINE_COLUMN = "text"
+#: the offset of a place that cannot be gone to
+NO_OFFSET = -1
 
 
 def table_format(path: Path) -> str | None:
@@ -76,23 +86,35 @@ def table_records(
     sheet: str | None = None,
     lines: Lines = None,
 ) -> Iterator[Record]:
-    """Yields the rows of a table, as its name says how; see `genpool.data.formats`.
+    """Yields the rows of a table, as its name says how, or else the lines of a text file.
 
     `quotes`, `delimiter` and `sheet` are options of `TableReader`. `lines` are the lines of a text
     file to read; None, the default, is all of them.
     """
     kind = table_format(path)
+    if kind is None:
+        return _line_records(path, choose, encoding, lines)
     if kind == ".parquet":
         return parquet_records(path, choose)
     if kind in (".xlsx", ".xlsm"):
         return excel_records(path, choose, sheet)
     if kind in JSON_SUFFIXES:
         return json_records(path, choose, encoding, lines)
-    if kind == ".tsv":
-        delimiter = delimiter or "\t"
-    if quotes or (quotes is None and kind == ".csv"):
-        return csv_records(path, choose, encoding, delimiter, lines)
-    return tsv_records(path, choose, encoding, delimiter or ",", lines=lines)
+    quotes = kind == ".csv" if quotes is None else quotes
+    if delimiter is None and not (quotes and kind == ".csv"):  # then it is looked for
+        delimiter = "\t" if kind == ".tsv" else ","
+    return text_records(path, choose, encoding, delimiter, quotes, lines=lines)
+
+
+def _line_records(
+    path: Path, choose: Choose, encoding: TextEncoding, lines: Lines
+) -> Iterator[Record]:
+    choose([LINE_COLUMN], path, None)
+    for line in lines or encoding.lines(path):
+        try:
+            yield Record(path, line.number, {LINE_COLUMN: encoding.decode(line)}, line.offset)
+        except BadRow as bad:
+            yield Record(path, line.number, bad, line.offset)
 
 
 # --- Parquet -------------------------------------------------------------------------------------
@@ -193,3 +215,83 @@ def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
         yield record
     if not header:
         raise DataError("is empty; expected a first row with the names of the columns", path)
+
+
+# --- Parts of a file -----------------------------------------------------------------------------
+
+
+class Start(NamedTuple):
+    """Where a slice begins.
+
+    Attributes:
+        row: its first row, from 0; rows are counted as the file has them, bad ones too.
+        line: the line on which that row begins, from 1.
+        offset: the offset of that line, or -1 where the file has to be read from its start.
+    """
+
+    row: int
+    line: int
+    offset: int
+
+
+class RowScan(NamedTuple):
+    """What a pass over a file found: its rows, the lines of its header, where slices begin."""
+
+    rows: int
+    head_lines: int
+    starts: list[Start]
+
+
+class RowFile:
+    """A file of rows: a table by its name, or else one text per line, in the column "text"."""
+
+    def __init__(
+        self, path: str | Path, columns: Sequence[str], encoding: str | None = None
+    ) -> None:
+        self.path, self.columns = Path(path), tuple(dict.fromkeys(columns))
+        self.kind = table_format(self.path)
+        self._encoding = TextEncoding(encoding)
+        compressed = self.path.suffix.lower() in COMPRESSED
+        self._can_seek = not compressed and not self._encoding.is_wide
+
+    def scan(self, slice_rows: int) -> RowScan:
+        """Returns where each slice of `slice_rows` rows begins; the last one may be shorter."""
+        first = next(self._records(self._choose), None)
+        if first is None:
+            return RowScan(0, 0, [])
+        if self.kind == ".parquet" and self._can_seek:
+            rows = count_parquet_rows(self.path)
+            starts = [Start(row, row + 1, NO_OFFSET) for row in range(0, rows, slice_rows)]
+            return RowScan(rows, 0, starts)
+        has_header = self.kind is not None and self.kind not in JSON_SUFFIXES
+        places: Iterator[Record | RawLine]
+        if has_header:
+            places = self._records(self._choose)
+        else:  # every line is a row: nothing is parsed
+            lines = self._encoding.lines(self.path)
+            places = (line for line in lines if self.kind is None or line.data.strip())
+        rows, starts = 0, []
+        for place in places:
+            if rows % slice_rows == 0:
+                line = place.line if isinstance(place, Record) else place.number
+                starts.append(Start(rows, line, place.offset if self._can_seek else NO_OFFSET))
+            rows += 1
+        return RowScan(rows, first.line - 1 if has_header else 0, starts)
+
+    def read(self, start: Start, rows: int, head_lines: int) -> Iterator[Record]:
+        """Yields `rows` rows from a start that `scan` found; unusable ones hold a BadRow."""
+        if self.kind == ".parquet" and self._can_seek:
+            return islice(parquet_records(self.path, self._choose, start.row), rows)
+        if start.offset == NO_OFFSET:
+            return islice(self._records(self._choose), start.row, start.row + rows)
+        head = islice(self._encoding.lines(self.path), head_lines)
+        lines = chain(head, raw_lines(self.path, first=start.line, offset=start.offset))
+        # A few lines of JSON may lack a column, so the columns are not looked up again.
+        return islice(self._records(lambda *_: self.columns, lines), rows)
+
+    def _records(self, choose: Choose, lines: Lines = None) -> Iterator[Record]:
+        return table_records(self.path, choose, self._encoding, lines=lines)
+
+    def _choose(self, names: Sequence[str], path: Path, line: int | None) -> Sequence[str]:
+        require_columns(self.columns, names, path, line)
+        return self.columns

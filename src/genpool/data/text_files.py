@@ -134,7 +134,11 @@ class TextEncoding:
             if self._name is not None:
                 fix = "name another encoding"
             elif self._is_option:
-                fix = _guess_at(line.data, error.start)
+                guess = guess_encoding(line.data)
+                before, after = line.data[: error.start], line.data[error.start :]
+                word = before.split(b" ")[-1] + after.split(b" ")[0]
+                sample = word.decode(guess, "replace")[:_SAMPLE_CHARACTERS]
+                fix = f"it may be {guess}, in which this is {sample!r}: {_name_it(guess)}"
                 self.advice = self.advice or f"line {line.number} is not UTF-8; {fix}"
             raise BadRow(f"bad {name}", f"{problem}; {fix}") from None
 
@@ -165,14 +169,6 @@ def _decodes(data: bytes, encoding: str) -> str | None:
         return data.decode(encoding)
     except UnicodeDecodeError:
         return None
-
-
-def _guess_at(line: bytes, start: int) -> str:
-    """Returns advice for a line that is not UTF-8 from a byte on: the encoding that it may be."""
-    guess = guess_encoding(line)
-    word = line[:start].split(b" ")[-1] + line[start:].split(b" ")[0]
-    sample = word.decode(guess, "replace")[:_SAMPLE_CHARACTERS]
-    return f"it may be {guess}, in which this is {sample!r}: {_name_it(guess)}"
 
 
 def _name_it(encoding: str) -> str:

@@ -83,16 +83,7 @@ class YelpReader(DrawnSplitReader):
         sizes: reviews of train, dev and test; the default, (500000, 2000, 2000), is the paper's.
             Train may be "rest", for all other reviews.
         seed: decides the split. Default 0.
-        bad_rows: "error" (default) or "skip"; see `Reader`.
-
-    Raises:
-        ConfigError: `sizes` are not three such numbers.
-        DataError: there is no such file, or it holds too few reviews.
-
-    Example:
-        >>> reader = YelpReader("yelp", sizes=("rest", 2000, 2000), seed=1)
-        >>> next(reader.read("dev")).label
-        '4'
+        **options: the options of `Reader`.
     """
 
     labels = STARS
@@ -139,16 +130,7 @@ class PanReader(DrawnSplitReader):
         sizes: documents of train, dev and test; the default, (68485, 4000, 4000), is the paper's.
             Train may be "rest", for all other documents.
         seed: decides the split. Default 0.
-        bad_rows: "error" (default) or "skip"; see `Reader`.
-
-    Raises:
-        ConfigError: `sizes` are not three such numbers.
-        DataError: the folder holds no such files, or too few documents.
-
-    Example:
-        >>> reader = PanReader("pan16", sizes=("rest", 4000, 4000))
-        >>> next(reader.read("train")).label
-        '25-34'
+        **options: the options of `Reader`.
     """
 
     labels = AGES
@@ -194,9 +176,16 @@ class PanReader(DrawnSplitReader):
         ages: dict[str, str] = {}
         for line in raw_lines(self._truth):
             try:
-                if line.data.strip():
-                    author, age = _author_and_age(UTF8_TEXT.decode(line))
-                    ages[author] = age
+                if not line.data.strip():
+                    continue
+                fields = [field.strip() for field in UTF8_TEXT.decode(line).split(":::")]
+                if len(fields) < 3:
+                    problem = f"has {len(fields)} fields; expected author:::GENDER:::AGE"
+                    raise BadRow("wrong number of fields", problem)
+                age = _OTHER_SPELLINGS.get(fields[2].lower(), fields[2].lower())
+                if age not in (*AGES, _UNKNOWN_AGE):
+                    parse_label({"age": fields[2]}, "age", AGES)
+                ages[fields[0]] = age
             except BadRow as bad:
                 yield Record(self._truth, line.number, bad)
         for path in self._authors:
@@ -225,18 +214,6 @@ class PanReader(DrawnSplitReader):
         if not values["text"]:
             raise DroppedRow(_NO_TEXT, "the document has no text")
         return Example(str(values["age"]), parse_text(values, "text"), id=str(values["id"]))
-
-
-def _author_and_age(line: str) -> tuple[str, str]:
-    fields = [field.strip() for field in line.split(":::")]
-    if len(fields) < 3:
-        problem = f"has {len(fields)} fields; expected author:::GENDER:::AGE"
-        raise BadRow("wrong number of fields", problem)
-    age = fields[2].lower()
-    age = _OTHER_SPELLINGS.get(age, age)
-    if age not in (*AGES, _UNKNOWN_AGE):
-        parse_label({"age": fields[2]}, "age", AGES)
-    return fields[0], age
 
 
 # --- Plain text out of XML and HTML, which are not trusted ---------------------------------------

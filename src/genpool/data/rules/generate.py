@@ -259,13 +259,6 @@ class RulesReader(Reader):
         sizes: pairs of train, dev and test, each 1 or more. Default (10000, 1000, 1000).
         seed: the seed of train; dev has seed + 1 and test seed + 2. Default 0.
         **options: those of every reader; generated rows are never bad.
-
-    Raises:
-        ConfigError: `sizes` are not three such numbers.
-
-    Example:
-        >>> next(RulesReader(sizes=(100, 10, 10)).read("dev")).label
-        'neutral'
     """
 
     labels = LABELS
@@ -289,7 +282,6 @@ class RulesReader(Reader):
         self._sizes, self._seed = tuple(sizes), seed
 
     def splits(self) -> list[str]:
-        """Returns train, dev and test."""
         return list(SPLITS)
 
     def records(self, split: str) -> Iterator[Record]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from genpool.data.reader import BAD_ROWS, require_choice
-from genpool.data.row_slices import LINE_COLUMN, RowFile, Start
-from genpool.data.table_files import table_format
+from genpool.data.table_files import LINE_COLUMN, RowFile, Start, table_format
 from genpool.data.text_files import require_existing
 from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import DataError, InputError, require_extra

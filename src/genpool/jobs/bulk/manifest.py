@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from genpool.data.row_slices import Start
+from genpool.data.table_files import Start
 from genpool.disk.atomic import atomic_file, require_version
 from genpool.errors import FolderError
 from genpool.jobs.bulk.inputs import InputFile
