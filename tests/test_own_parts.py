@@ -216,7 +216,7 @@ def saved(text: TextPipeline, folder: Path) -> Path:
     [
         (None, "cannot be imported: ModuleNotFoundError"),
         ("1 / 0", "cannot be imported: ZeroDivisionError"),
-        (PLUGIN.format(name="mean"), r"plugin bad_plugin: .*MeanPooling; select another name"),
+        (PLUGIN.format(name="mean"), r"plugin bad_plugin_\d+: .*MeanPooling; select another name"),
         ("import genpool.pooling; genpool.pooling.register('x', int)", "expected a subclass of"),
     ],
 )
@@ -228,8 +228,9 @@ def test_a_plugin_that_cannot_be_used_is_told_before_any_work(
     problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    name = f"bad_plugin_{len(content or '')}"
     if content is not None:
-        (tmp_path / "bad_plugin.py").write_text(content)
+        (tmp_path / f"{name}.py").write_text(content)
     with pytest.raises(ConfigError, match=problem):
-        SentenceEncoder.from_pretrained("no-folder", plugins=["bad_plugin"])
-    sys.modules.pop("bad_plugin", None)
+        SentenceEncoder.from_pretrained("no-folder", plugins=[name])
+    sys.modules.pop(name, None)

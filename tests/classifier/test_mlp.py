@@ -138,12 +138,12 @@ def test_an_unknown_initialization_is_refused_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("sizes", "problem"),
     [
-        ((0, 3, 2), "input_dim=0"),
-        ((4, 3, -1), "classes=-1"),
+        ((0, 3, 2), "input_dim is 0"),
+        ((4, 3, -1), "classes is -1"),
     ],
 )
 def test_sizes_below_one_are_refused(sizes: tuple[int, int, int], problem: str) -> None:
-    with pytest.raises(InputError, match=rf"{problem}.*must be 1 or more"):
+    with pytest.raises(InputError, match=rf"{problem}; expected .* 1 or more"):
         MLP(*sizes)
 
 

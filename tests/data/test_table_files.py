@@ -40,11 +40,15 @@ def test_parquet_is_read_by_the_chosen_columns(tmp_path):
     assert pairs(read(path)) == [("0", "a"), ("1", "b"), ("0", "c")]
 
 
-def test_parquet_inside_gzip_is_read_too(tmp_path):
+def test_parquet_inside_gzip_is_read_up_to_the_limit_of_expansion(tmp_path, monkeypatch):
     path = write_parquet(tmp_path / "t.parquet", {"label": ["x"], "text": ["a"]})
     packed = tmp_path / "t.parquet.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert pairs(read(packed)) == [("x", "a")]
+    monkeypatch.setattr("genpool.disk.files.FREE_BYTES", 0)
+    monkeypatch.setenv("GENPOOL_MAX_EXPANSION", "1")
+    with pytest.raises(DataError, match="expands to more than"):
+        read(packed)
 
 
 def test_a_bad_row_of_parquet_is_located_by_its_row(tmp_path):

@@ -13,13 +13,7 @@ from pathlib import Path
 import pytest
 
 from genpool.disk import atomic
-from genpool.disk.atomic import (
-    atomic_folder,
-    previous_path,
-    read_consistently,
-    recover,
-    require_version,
-)
+from genpool.disk.atomic import atomic_folder, previous_path, read_consistently, require_version
 from genpool.disk.lock import exclusive, lock_path
 from genpool.errors import FolderError
 
@@ -53,21 +47,7 @@ def test_a_named_pipe_in_the_place_is_refused_and_stays(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode) and names(tmp_path) == ["link", "out"]
 
 
-@needs_unix
-def test_a_pipe_that_appears_while_the_folder_is_written_is_refused(tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    with (
-        pytest.raises(FolderError, match="is a named pipe"),
-        atomic_folder(target, "the test", allow) as fresh,
-    ):
-        (fresh / "file.txt").write_text("new")
-        os.mkfifo(target)
-    assert stat.S_ISFIFO(target.stat().st_mode) and names(tmp_path) == ["out"]
-
-
-def test_a_foreign_folder_that_appears_while_the_folder_is_written_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_what_appears_while_the_folder_is_written_is_refused(tmp_path: Path) -> None:
     def refuse(folder: Path) -> None:
         raise FolderError("not ours")
 
@@ -96,23 +76,12 @@ def test_a_pipe_inside_the_old_folder_is_named_and_the_folder_stays(
     assert (target / "file.txt").read_text() == "old" and names(tmp_path) == ["out"]
 
 
-@needs_unix
-def test_links_in_a_circle_are_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / "one").symlink_to("two")
-    (tmp_path / "two").symlink_to("one")
-    with pytest.raises(FolderError, match="could not be written: Too many levels of symbolic"):
-        write(tmp_path / "one", "new")
-    assert names(tmp_path) == ["one", "two"]
-
-
 def test_two_writers_of_one_folder_do_not_mix_files(tmp_path: Path) -> None:
     target = tmp_path / "out"
     with atomic_folder(target, "the test", allow) as first:
         (first / "first.txt").write_text("first")
-        with atomic_folder(target, "the test", allow) as second:
-            assert first != second
-            (second / "second.txt").write_text("second")
-        assert names(target) == ["second.txt"]
+        write(target, "second")
+        assert names(target) == ["file.txt", "other.txt"]
     assert names(target) == ["first.txt"]  # the last one to finish
     assert names(tmp_path) == ["out"]
 
@@ -212,24 +181,20 @@ def test_a_folder_that_a_reader_holds_open_is_renamed_a_little_later(
 # --- reading a folder that is replaced in the meantime ------------------------------------------
 
 
-@pytest.mark.parametrize("replacements", [1, 20])
+@pytest.mark.parametrize("replacements", [1, 5])
 def test_files_of_two_versions_are_never_mixed(tmp_path: Path, replacements: int) -> None:
     target = tmp_path / "out"
     write(target, "version 0")
-    left = iter(range(1, replacements + 1))
-    reads = 0
+    left = iter(range(1, replacements + 1))  # after 5 reads, writers wait for the lock
 
     def read() -> tuple[str, str]:
-        nonlocal reads
-        reads += 1
         first = (target / "file.txt").read_text()
-        number = next(left, None) if reads <= 5 else None  # later, writers wait for the lock
-        if number is not None:
+        for number in left:
             write(target, f"version {number}")
+            break
         return first, (target / "other.txt").read_text()
 
-    first, second = read_consistently(target, read)
-    assert first == second == f"version {min(replacements, 5)}"
+    assert read_consistently(target, read) == (f"version {replacements}",) * 2
 
 
 @pytest.mark.parametrize("error", [FolderError, RuntimeError])
@@ -262,9 +227,7 @@ def test_a_reader_between_the_two_renames_waits_for_the_second(tmp_path: Path) -
     with exclusive(target):
         target.rename(previous_path(target))
         thread = threading.Thread(
-            target=lambda: result.append(
-                read_consistently(target, lambda: (target / "file.txt").read_text())
-            )
+            target=lambda: result.append(read_consistently(target, (target / "file.txt").read_text))
         )
         thread.start()
         thread.join(0.2)
@@ -280,10 +243,8 @@ def test_a_reader_restores_what_a_kill_between_the_renames_left(tmp_path: Path) 
     target = tmp_path / "out"
     write(target, "old")
     target.rename(previous_path(target))
-    assert read_consistently(target, lambda: (target / "file.txt").read_text()) == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    recover(target)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert read_consistently(target, (target / "file.txt").read_text) == "old"
+    assert names(tmp_path) == ["out"]
 
 
 def test_a_folder_that_is_not_there_leaves_no_lock_file(tmp_path: Path) -> None:
@@ -302,10 +263,6 @@ def test_a_disk_on_which_no_lock_can_be_made_is_read_without(
     target = tmp_path / "out"
     write(target, "old")
     previous_path(target).mkdir()
-
-    def missing_at_first() -> str:
-        return (target / "file.txt").read_text()
-
     opened = os.open
 
     def read_only(path: str, flags: int, *more: int, **options: int) -> int:
@@ -315,13 +272,12 @@ def test_a_disk_on_which_no_lock_can_be_made_is_read_without(
 
     monkeypatch.setattr(os, "open", read_only)
     monkeypatch.setattr("genpool.disk.atomic.UNLOCKED_READS", 0)
-    assert read_consistently(target, missing_at_first) == "old"
+    assert read_consistently(target, (target / "file.txt").read_text) == "old"
 
 
 def test_a_version_that_this_genpool_does_not_read_is_refused() -> None:
-    for version in (0, 3, True, 1.0, "1", None):
-        for newest, allowed in ((1, r"1\."), (2, r"1 to 2\.")):
-            problem = rf"x has format version {version!r}; this genpool reads {allowed}"
-            with pytest.raises(FolderError, match=problem):
-                require_version(version, newest, Path("x"))
+    for version, newest, allowed in [(0, 1, "1"), (3, 2, "1 to 2"), (True, 1, "1"), ("1", 1, "1")]:
+        problem = rf"x has format version {version!r}; this genpool reads {allowed}\."
+        with pytest.raises(FolderError, match=problem):
+            require_version(version, newest, Path("x"))
     require_version(2, 2, Path("x"))

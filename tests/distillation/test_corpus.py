@@ -57,6 +57,8 @@ def test_groups_hold_what_belongs_together_and_nothing_twice(tmp_path: Path) -> 
     )
     corpus = read_corpus(CorpusSettings(tables=(f"{name}:a,b",)), tmp_path)
     assert corpus.groups == [["a man sleeps now", "somebody is at rest", "a dog runs away"]]
+    two = CorpusSettings(tables=(f"{name}:b",), min_words=2, max_words=2)
+    assert read_corpus(two, tmp_path).groups == [["too short"]]
 
 
 def test_excluded_sentences_are_left_out_in_any_case_and_punctuation(
@@ -99,12 +101,6 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         read_corpus(CorpusSettings(texts=("file.tsv:text",)), tmp_path)
     with pytest.raises(DataError, match="no sentence"):
         read_corpus(CorpusSettings(), tmp_path)
-
-
-def test_sentences_outside_the_limits_of_length_are_left_out(tmp_path: Path) -> None:
-    name = table(tmp_path / "t.tsv", "text", "two words", "three words here", "now four words here")
-    settings = CorpusSettings(tables=(f"{name}:text",), min_words=3, max_words=3)
-    assert read_corpus(settings, tmp_path).groups == [["three words here"]]
 
 
 def test_the_fingerprint_differs_with_sentences_groups_and_dev_scores(tmp_path: Path) -> None:

@@ -26,24 +26,24 @@ from tests.helpers.distillation_runs import RECIPE, BagOfWords, sentence, write_
 
 def test_every_source_gives_its_number_after_those_held_out() -> None:
     rows = [(f"s{n % 3}", f"text {n}") for n in range(30)]
-    mixture = take_mixture(rows, {"s0": 2, "s1": 4}, 3, lambda text: text)
-    assert mixture.held_out == {
+    learned, held_out = take_mixture(rows, {"s0": 2, "s1": 4}, 3, lambda text: text)
+    assert held_out == {
         "s0": ["text 0", "text 3", "text 6"],
         "s1": ["text 1", "text 4", "text 7"],
     }
-    learned = ["text 9", "text 10", "text 12", "text 13", "text 16", "text 19"]
-    assert mixture.sentences == learned
-    others = take_mixture(rows, {"*": 1, "s1": 0}, 0, lambda text: text)
-    assert others.sentences == ["text 0", "text 2"]
+    expected = ["text 9", "text 10", "text 12", "text 13", "text 16", "text 19"]
+    assert learned == expected
+    others, _ = take_mixture(rows, {"*": 1, "s1": 0}, 0, lambda text: text)
+    assert others == ["text 0", "text 2"]
 
 
 def test_skipped_sentences_are_neither_held_out_nor_learned() -> None:
     rows = [(f"s{n % 2}", f"text {n}") for n in range(20)]
-    mixture = take_mixture(rows, {"s0": 2, "s1": 2}, 1, lambda text: text, {"s0": 3})
-    assert mixture.held_out == {"s0": ["text 0"], "s1": ["text 1"]}
-    assert mixture.sentences == ["text 3", "text 5", "text 8", "text 10"]
-    other = take_mixture(rows, {"s0": 1, "s1": 1}, 0, lambda text: text, {"*": 4, "s1": 0})
-    assert other.sentences == ["text 1", "text 8"]
+    learned, held_out = take_mixture(rows, {"s0": 2, "s1": 2}, 1, lambda text: text, {"s0": 3})
+    assert held_out == {"s0": ["text 0"], "s1": ["text 1"]}
+    assert learned == ["text 3", "text 5", "text 8", "text 10"]
+    other, _ = take_mixture(rows, {"s0": 1, "s1": 1}, 0, lambda text: text, {"*": 4, "s1": 0})
+    assert other == ["text 1", "text 8"]
 
 
 def test_no_more_rows_are_read_than_needed() -> None:
@@ -51,7 +51,7 @@ def test_no_more_rows_are_read_than_needed() -> None:
         yield from (("a", f"text {n}") for n in range(2000))
         raise AssertionError("read on although every source was full")
 
-    assert len(take_mixture(rows(), {"a": 5}, 1, lambda text: text).sentences) == 5
+    assert len(take_mixture(rows(), {"a": 5}, 1, lambda text: text)[0]) == 5
 
 
 def test_counts_that_are_none_are_named_together() -> None:

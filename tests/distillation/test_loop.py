@@ -14,16 +14,15 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.distillation import distil, read_distillation, teachers
-from genpool.distillation.lesson import (
-    aligned_directions,
-    group_batches,
-    leading_directions,
-)
+from genpool.distillation.lesson import aligned_directions, group_batches, leading_directions
 from genpool.distillation.run import DistillationRun, learning_rate_factor
-from genpool.distillation.settings import DistillationLoopSettings
+from genpool.distillation.settings import DistillationLoopSettings, require_trainable
 from genpool.distillation.student import turn_to_leading_axes
 from genpool.errors import ConfigError, DataError, Interrupted, TrainingError
+from genpool.training.state import save_checkpoint
 from tests.helpers.distillation_runs import RECIPE, BagOfWords, write_tables
+
+TEACHER = '[teacher]\nmodel = "a-teacher"\n'
 
 
 @pytest.fixture
@@ -52,10 +51,8 @@ def test_batches_are_whole_groups() -> None:
 def test_the_rate_rises_and_falls() -> None:
     settings = DistillationLoopSettings(warm_up=4)
     factors = [learning_rate_factor(step, 12, settings) for step in range(13)]
-    assert factors[:4] == [0.25, 0.5, 0.75, 1.0]
-    assert factors[4] == 1.0
-    assert factors[8] == 0.5
-    assert factors[12] == 0.0
+    assert factors[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert (factors[8], factors[12]) == (0.5, 0.0)
 
 
 def test_a_student_learns(data: Path) -> None:
@@ -71,10 +68,8 @@ def test_a_student_learns(data: Path) -> None:
     assert "a-teacher" in (data / "run" / "best" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("stop", [8, 22])
-def test_a_run_continues_to_the_same_weights(
-    data: Path, monkeypatch: pytest.MonkeyPatch, stop: int
-) -> None:
+def test_a_run_continues_to_the_same_weights(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = 22  # within an epoch
     settings = read_distillation(RECIPE, ["training.save_minutes=0"])  # a checkpoint at each step
     distil(settings, data, data / "whole", cache=data / "cache", show_progress=False)
     calls = BagOfWords.calls
@@ -102,24 +97,11 @@ def test_a_run_continues_to_the_same_weights(
     assert BagOfWords.calls == calls  # the teacher's vectors were kept
     weights = [data / name / "best" / "model.safetensors" for name in ("whole", "part")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
-    first, second = ((data / name / "metrics.jsonl").read_text() for name in ("whole", "part"))
-    lines = [[json.loads(line) for line in text.splitlines()] for text in (first, second)]
-    assert len(lines[0]) == len(lines[1]) == 3
-    assert all(
-        one | {"seconds": 0} == other | {"seconds": 0} for one, other in zip(*lines, strict=True)
+    metrics = [(data / name / "metrics.jsonl").read_text() for name in ("whole", "part")]
+    first, second = (
+        [json.loads(line) | {"seconds": 0} for line in text.splitlines()] for text in metrics
     )
-
-
-def test_an_interrupt_saves_where_the_run_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = read_distillation(RECIPE)
-    interrupt_at(monkeypatch, 11)
-    with pytest.raises(Interrupted, match=r"stopped after step 12; continue .* --resume"):
-        distil(settings, data, data / "run", show_progress=False)
-    monkeypatch.undo()
-    monkeypatch.setattr(teachers, "open_teacher", lambda *_: BagOfWords())
-    best = distil(settings, data, data / "run", True, show_progress=False)
-    whole = distil(settings, data, data / "whole", show_progress=False)
-    assert best["loss"] == whole["loss"]
+    assert first == second and len(first) == 3
 
 
 # --- The checks of --resume, which are those of a training run ------------------------------------
@@ -139,18 +121,20 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 
 @pytest.fixture
 def stopped(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a run that was stopped after 12 steps, with two checkpoints."""
-    settings = read_distillation(RECIPE, ["training.save_minutes=0"])
+    """The folder of a run that was stopped after 12 steps, and saved by that alone."""
     with monkeypatch.context() as patch:
         interrupt_at(patch, 11)
-        with pytest.raises(Interrupted):
-            distil(settings, data, data / "run", cache=data / "cache", show_progress=False)
+        with pytest.raises(Interrupted, match=r"stopped after step 12; continue .* --resume"):
+            run(data, "run", False)
     return data / "run"
 
 
-def resume(data: Path, out: Path) -> dict[str, Any]:
-    settings = read_distillation(RECIPE, ["training.save_minutes=0"])
-    return distil(settings, data, out, True, data / "cache", False)
+def run(data: Path, name: str, resume: bool) -> dict[str, Any]:
+    return distil(read_distillation(RECIPE), data, data / name, resume, data / "cache", False)
+
+
+def test_an_interrupt_saves_where_the_run_is(data: Path, stopped: Path) -> None:
+    assert run(data, "run", True)["loss"] == run(data, "whole", False)["loss"]
 
 
 def test_a_run_is_not_continued_on_another_corpus_of_equal_size(data: Path, stopped: Path) -> None:
@@ -158,7 +142,10 @@ def test_a_run_is_not_continued_on_another_corpus_of_equal_size(data: Path, stop
     header, first, *rest = table.read_text().splitlines()
     table.write_text("\n".join([header, *rest, first]) + "\n")  # the same sentences, other order
     with pytest.raises(TrainingError, match=r"not the data that the run was trained on.*--data"):
-        resume(data, stopped)
+        run(data, "run", True)
+    save_checkpoint(stopped / "checkpoints", 99, {"invented": 1}, {})
+    with pytest.raises(TrainingError, match=r"of another version of genpool.*--out"):
+        run(data, "run", True)
 
 
 def test_two_distillations_in_one_folder_are_refused(
@@ -186,6 +173,10 @@ def test_mistakes_are_named(data: Path) -> None:
         read_distillation("[training]\nepochs = 2\n")
     with pytest.raises(ConfigError, match=r"training\.epochs"):
         read_distillation(RECIPE, ["training.epochs=0"])
+    with pytest.raises(ConfigError, match="the word table would stay random"):
+        require_trainable(read_distillation(TEACHER))
+    for way_out in ("vectors.path=x.txt", "embedding.frozen=false", "training.start=runs/earlier"):
+        require_trainable(read_distillation(TEACHER, [way_out]))
     wide = read_distillation(RECIPE, ["projection.dim=7"])
     with pytest.raises(ConfigError, match=r"7 dimensions, the teacher's 6.*projection\.dim=6"):
         distil(wide, data, data / "wide", show_progress=False)

@@ -11,13 +11,7 @@ import pytest
 from genpool.distillation import teachers
 from genpool.distillation.lesson import Targets, spread_of_cosines
 from genpool.distillation.settings import TeacherSettings
-from genpool.distillation.teachers import (
-    OnnxTeacher,
-    first_pooling,
-    mean_pooling,
-    open_teacher,
-    teacher_vectors,
-)
+from genpool.distillation.teachers import OnnxTeacher, open_teacher, teacher_vectors
 from genpool.errors import ConfigError, DataError
 
 SENTENCES = ["a dog runs", "a cat", "the dog sleeps now", "dog"]
@@ -70,13 +64,6 @@ def test_the_vectors_of_an_onnx_folder_by_loops(onnx_folder: Path) -> None:
     assert np.abs(first - by_loop("dog")).max() < 1e-6
     cut = OnnxTeacher(onnx_folder, "mean", 2).encode(["a dog runs now"])[0]
     assert np.abs(cut - by_loop("a dog")).max() < 1e-6
-
-
-def test_poolings_leave_padding_out() -> None:
-    states = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
-    mask = np.array([[1, 1, 0]])
-    assert mean_pooling(states, mask).tolist() == [[2.0, 3.0, 4.0, 5.0]]
-    assert first_pooling(states, mask).tolist() == [[0.0, 1.0, 2.0, 3.0]]
 
 
 def test_vectors_are_kept_and_only_new_sentences_encoded(

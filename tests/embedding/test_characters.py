@@ -170,11 +170,11 @@ def test_defaults_are_the_papers() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"characters": 0}, "characters=0.*must be 1 or more"),
+        ({"characters": 0}, "characters is 0; expected .* 1 or more"),
         ({"initialization": "gausian"}, "unknown initialization 'gausian'.*'gaussian'"),
         ({"padding": "left"}, "unknown character padding 'left'.*both, right"),
-        ({"widths": (3, 0)}, r"widths=\(3, 0\)"),
-        ({"widths": ()}, r"widths=\(\)"),
+        ({"widths": (3, 0)}, "widths is 0"),
+        ({"widths": ()}, "number_of_widths is 0"),
     ],
 )
 def test_options_that_are_not_possible_are_refused(options: dict, problem: str) -> None:

@@ -158,10 +158,10 @@ def test_sentences_without_words_give_no_vectors(sentences: list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"words": 0}, "words=0"),
-        ({"characters": 5, "character_maps": 0}, "maps=0"),
+        ({"words": 0}, "words is 0"),
+        ({"characters": 5, "character_maps": 0}, "maps is 0"),
     ],
 )
 def test_sizes_below_one_are_refused(options: dict, problem: str) -> None:
-    with pytest.raises(InputError, match=rf"{problem}.*must be 1 or more"):
+    with pytest.raises(InputError, match=rf"{problem}; expected .* 1 or more"):
         TokenEmbedding(**{"words": 9, "word_dim": 5, **options})

@@ -25,7 +25,7 @@ Rows = tuple[list[str], list[str]]
 
 
 def small_probe(encoder: Any, **options: Any) -> AttentiveProbe:
-    return AttentiveProbe(encoder, **{"steps": 30, "hidden_dim": 4, **options})
+    return AttentiveProbe(encoder, **{"steps": 30, "hidden_dim": 4, "extent": 1.0, **options})
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,11 @@ def test_a_text_has_the_same_probabilities_alone_and_among_others(
     assert trained.predict_proba([]).shape == (0, 2)
 
 
-@pytest.mark.parametrize("labels", [[3, 7], [False, True], [0.5, 1.5], ["b", "a"]], ids=repr)
+@pytest.mark.parametrize("labels", [[3, 7], [False, True], [0.5, 1.5]], ids=repr)
 def test_labels_keep_their_type(encoder: SentenceEncoder, rows: Rows, labels: list[Any]) -> None:
     texts = rows[0][:12]
     values = [labels[number % 2] for number in range(12)]
-    probe = small_probe(encoder, steps=2).fit(texts, np.array(values))
+    probe = small_probe(encoder, pooling="mean").fit(texts, np.array(values))
     assert probe.classes_.tolist() == sorted(labels)
     assert type(probe.predict(texts[:1]).tolist()[0]) is type(labels[0])
 
@@ -65,15 +65,15 @@ def test_labels_keep_their_type(encoder: SentenceEncoder, rows: Rows, labels: li
 def test_texts_may_be_arrays_and_columns(encoder: SentenceEncoder, rows: Rows) -> None:
     pandas = pytest.importorskip("pandas")
     texts, labels = rows[0][:12], rows[1][:12]
-    expected = small_probe(encoder, steps=2).fit(texts, labels).predict_proba(texts)
+    probe = small_probe(encoder, pooling="mean")
+    expected = probe.fit(texts, labels).predict_proba(texts)
     table = pandas.DataFrame({"text": texts, "label": labels})
     for columns in [
         (np.array(texts), np.array(labels)),
         (np.array(texts, dtype=object), tuple(labels)),
         (table["text"], table["label"]),
     ]:
-        actual = small_probe(encoder, steps=2).fit(*columns).predict_proba(columns[0])
-        np.testing.assert_array_equal(actual, expected)
+        np.testing.assert_array_equal(probe.fit(*columns).predict_proba(columns[0]), expected)
 
 
 def test_it_is_cloned_without_its_training(trained: AttentiveProbe) -> None:
@@ -118,12 +118,6 @@ def test_states_are_cached_for_all_folds(
     assert sorted(encoded) == sorted(rows[0])
 
 
-def test_a_pickled_probe_predicts_the_same(trained: AttentiveProbe, rows: Rows) -> None:
-    again = pickle.loads(pickle.dumps(trained))
-    expected = trained.predict_proba(rows[0][:4])
-    np.testing.assert_array_equal(again.predict_proba(rows[0][:4]), expected)
-
-
 @pytest.mark.parametrize("pooling", ["generalized", "last"])
 def test_a_saved_probe_predicts_the_same(
     encoder_folder: Path, rows: Rows, tmp_path: Path, pooling: str
@@ -133,7 +127,8 @@ def test_a_saved_probe_predicts_the_same(
     probe.save_pretrained(tmp_path / "probe")  # replaces the earlier one
     again = AttentiveProbe.from_pretrained(tmp_path / "probe")
     expected = probe.predict_proba(rows[0])
-    np.testing.assert_array_equal(again.predict_proba(rows[0]), expected)
+    for copy in (again, pickle.loads(pickle.dumps(probe))):
+        np.testing.assert_array_equal(copy.predict_proba(rows[0]), expected)
     assert again.classes_.tolist() == probe.classes_.tolist()
     assert again.get_params()["pooling"] == pooling
     card = (tmp_path / "probe" / "README.md").read_text()
@@ -218,7 +213,7 @@ def test_only_a_probe_is_replaced_and_only_a_probe_is_loaded(
 def test_an_encoder_in_memory_cannot_be_named_in_a_folder(
     encoder: SentenceEncoder, rows: Rows, tmp_path: Path
 ) -> None:
-    probe = small_probe(encoder, steps=2).fit(*rows)
+    probe = small_probe(encoder, pooling="mean").fit(*rows)
     with pytest.raises(InputError, match="exists in memory only"):
         probe.save_pretrained(tmp_path / "probe")
     assert list(tmp_path.iterdir()) == []
@@ -290,8 +285,6 @@ def test_a_class_with_one_row_is_enough(encoder: SentenceEncoder) -> None:
 
 def test_a_probe_that_is_not_trained_says_so(encoder: SentenceEncoder) -> None:
     probe = small_probe(encoder)
-    for call in (lambda: probe.predict(["a"]), lambda: probe.explain("a")):
+    for call in (probe.predict, probe.explain, probe.save_pretrained):
         with pytest.raises(InputError, match="not trained yet"):
-            call()
-    with pytest.raises(InputError, match="not trained yet"):
-        probe.save_pretrained("anywhere")
+            call("anything")

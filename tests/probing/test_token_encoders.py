@@ -34,10 +34,8 @@ def test_states_of_genpool_are_those_that_its_pooling_receives(encoder: Sentence
 
 
 def test_tokens_and_states_are_as_many(encoder: SentenceEncoder, bert_folder: Path) -> None:
-    for opened in (
-        open_token_encoder(encoder),
-        open_token_encoder(f"transformer:{bert_folder}"),
-    ):
+    for name in (encoder, f"transformer:{bert_folder}"):
+        opened = open_token_encoder(name)
         for sentence, rows in zip(SENTENCES, opened.states(SENTENCES), strict=True):
             assert len(opened.tokens(sentence)) == len(rows)
 
@@ -135,14 +133,7 @@ def test_layers_that_do_not_exist_are_refused(layers: object) -> None:
         layer_numbers(layers, 2)  # type: ignore[arg-type]
 
 
-def test_an_encoder_of_genpool_has_the_last_layer_only(encoder: SentenceEncoder) -> None:
-    with pytest.raises(InputError, match="only the last layer"):
-        open_token_encoder(encoder, "all")
-
-
 def test_other_things_than_encoders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="encoder is int"):
-        open_token_encoder(3)  # type: ignore[arg-type]
     with pytest.raises(FolderError, match="there is no such folder"):
         open_token_encoder(tmp_path / "missing")
     with pytest.raises(FolderError, match=r"no config.json"):

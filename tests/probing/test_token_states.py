@@ -24,23 +24,21 @@ def small_states() -> TokenStates:
     return TokenStates(rows, np.array([0, 2, 2]), np.array([2, 0, 3]))
 
 
-def test_states_are_in_the_order_of_the_texts(encoder: SentenceEncoder) -> None:
+def test_states_are_in_the_order_of_the_texts_and_equal_texts_encoded_once(
+    encoder: SentenceEncoder,
+) -> None:
     opened = open_token_encoder(encoder)
     states = encode_states(opened, TEXTS)
     for position, text in enumerate(TEXTS):
         (expected,) = opened.states([text])
         start, length = states.starts[position], states.lengths[position]
         np.testing.assert_array_equal(states.rows[start : start + length], expected)
-
-
-def test_equal_texts_are_encoded_once(encoder: SentenceEncoder) -> None:
-    states = encode_states(open_token_encoder(encoder), TEXTS)
-    assert states.starts[0] == states.starts[4]
-    assert len(states.rows) == 3 + 0 + 8 + 1
+    assert states.starts[0] == states.starts[4] and len(states.rows) == 3 + 0 + 8 + 1
 
 
 def test_a_batch_unpacked_is_the_padded_states() -> None:
     states = small_states()
+    assert sorted(np.concatenate(list(states.batches(2))).tolist()) == [0, 1, 2]
     rows, packing = states.batch(np.array([2, 1, 0]))
     padded = packing.unpack(rows.squeeze(1))  # (3, 3, 2)
     assert padded[0].tolist() == [[2, 2.5], [3, 3.5], [4, 4.5]]
@@ -69,11 +67,6 @@ def test_token_dropout_leaves_tokens_out_but_never_all_of_them() -> None:
     assert torch.equal(owners, packing.sentence)  # each in its own text
     nearly_all, packing = states.batch(everything, 0.999, random)
     assert packing.mask().any(dim=1).all() and len(nearly_all) > 900
-
-
-def test_batches_hold_every_text_once() -> None:
-    states = small_states()
-    assert sorted(np.concatenate(list(states.batches(2))).tolist()) == [0, 1, 2]
 
 
 def test_cached_states_are_those_in_memory_and_each_text_is_encoded_once(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -42,7 +41,9 @@ def characters_of(batch: Batch) -> list[list[int]]:
 @given(sentences, st.booleans())
 @example([[], ["a"], []], False)
 @example([[]], False)
+@example([[], []], False)
 @example([], True)
+@example([], False)
 def test_lengths_and_mask_are_those_of_the_sentences(texts: Sentences, ends: bool) -> None:
     batch = batched(texts, ends)
     lengths = [len(sentence) + 2 * ends for sentence in texts]
@@ -56,27 +57,19 @@ def test_lengths_and_mask_are_those_of_the_sentences(texts: Sentences, ends: boo
 
 @properties
 @given(sentences, st.booleans())
-def test_ids_are_those_of_the_words_in_their_order(texts: Sentences, ends: bool) -> None:
-    batch = batched(texts, ends)
-    for row, sentence in enumerate(texts):
-        expected = [VOCABULARY.id(word) for word in sentence]
-        if ends:
-            expected = [BEGIN, *expected, END]
-        padding = batch.mask.shape[1] - len(expected)
-        assert batch.ids[row].tolist() == expected + [PAD] * padding
-
-
-@properties
-@given(sentences, st.booleans())
-def test_characters_are_those_of_the_words_in_their_order(texts: Sentences, ends: bool) -> None:
+def test_ids_and_characters_are_those_of_the_words_in_their_order(
+    texts: Sentences, ends: bool
+) -> None:
     batch = batched(texts, ends)
     characters = characters_of(batch)
     for row, sentence in enumerate(texts):
-        expected = [CHARACTERS.ids_of(word) for word in sentence]
+        ids = [VOCABULARY.id(word) for word in sentence]
+        spelled = [CHARACTERS.ids_of(word) for word in sentence]
         if ends:
-            expected = [[BEGIN], *expected, [END]]
+            ids, spelled = [BEGIN, *ids, END], [[BEGIN], *spelled, [END]]
+        assert batch.ids[row].tolist() == ids + [PAD] * (batch.mask.shape[1] - len(ids))
         words = batch.index[row][batch.mask[row]].tolist()
-        assert [characters[word] for word in words] == expected
+        assert [characters[word] for word in words] == spelled
 
 
 @properties
@@ -130,14 +123,6 @@ def test_a_word_keeps_its_index_in_a_table() -> None:
     first = words.index_of("dog")
     words.index_of("man")
     assert words.index_of("dog") == first and len(words) == 2 + 2  # with the begin and end tokens
-
-
-@pytest.mark.parametrize("texts", [[], [[]], [[], []]])
-def test_no_words_at_all_are_a_batch_too(texts: Sentences) -> None:
-    batch = batched(texts)
-    assert batch.ids.shape == batch.mask.shape == (len(texts), 0)
-    assert batch.lengths.tolist() == [0] * len(texts)
-    assert len(batch.word_ids) == len(batch.character_ids) == len(batch.character_counts) == 0
 
 
 def test_to_moves_every_tensor() -> None:

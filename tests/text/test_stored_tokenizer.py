@@ -9,7 +9,7 @@ import pytest
 
 from genpool.errors import ConfigError
 from genpool.text import WordTokenizer, penn
-from genpool.text.stored_tokenizer import read_tokenizer
+from genpool.text.stored_tokenizer import EMPTY_PARTS, read_tokenizer
 
 WORDS = {"<pad>": 0, "<unk>": 1, "dog": 2}
 SPLIT: dict[str, Any] = {
@@ -55,17 +55,10 @@ def test_what_a_later_library_may_add_is_ignored() -> None:
         {"pre_tokenizer": "Split"},
         {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
         {"normalizer": {"type": "Lowercase"}},
-        {"added_tokens": [{"id": 2, "content": "x"}]},
-        {"post_processor": {"type": "TemplateProcessing"}},
-        {"decoder": {"type": "WordPiece"}},
-        {"truncation": {"max_length": 3}},
-        {"padding": {"strategy": "BatchLongest"}},
+        *({name: {"type": "WordPiece"}} for name in EMPTY_PARTS),
         {"model": {"type": "BPE", "vocab": WORDS, "merges": []}},
         {"model": None},
-        {"model": {"type": "WordLevel", "vocab": ["dog"]}},
-        {"model": {"type": "WordLevel", "vocab": {"dog": True}}},
-        {"model": {"type": "WordLevel", "vocab": {"dog": 0.0}}},
-        {"model": {"type": "WordLevel", "vocab": {"dog\ud800": 0}}},
+        *({"model": {"vocab": words}} for words in (["dog"], {"dog": True}, {"dog\ud800": 0})),
     ],
     ids=lambda parts: json.dumps(parts)[:70],
 )

@@ -32,19 +32,14 @@ def test_words_are_ordered_by_frequency_then_by_alphabet() -> None:
     assert [vocabulary.id(word) for word in vocabulary.words[4:]] == [4, 5, 6, 7, 8]
 
 
-@pytest.mark.parametrize(
-    ("minimum", "kept"), [(1, ("c", "b", "a")), (2, ("c", "b")), (3, ("c",)), (4, ())]
-)
-def test_words_below_the_minimum_count_are_left_out(minimum: int, kept: tuple[str, ...]) -> None:
-    vocabulary = Vocabulary.build({"a": 1, "b": 2, "c": 3}, minimum_count=minimum)
-    assert vocabulary.words[4:] == kept
-
-
 def test_extra_words_follow_in_their_order_and_only_once() -> None:
     vocabulary = Vocabulary.build(
         {"dog": 3, "rare": 1}, minimum_count=2, extra_words=["zebra", "dog", "ape", "zebra"]
     )
     assert vocabulary.words[4:] == ("dog", "zebra", "ape")
+    counts = {"a": 1, "b": 2, "c": 3}
+    kept = [len(Vocabulary.build(counts, minimum).words) - 4 for minimum in (1, 2, 3, 4)]
+    assert kept == [3, 2, 1, 0]
 
 
 def test_all_quotes_have_the_id_of_one() -> None:
@@ -70,14 +65,11 @@ def test_without_the_fallback_a_word_is_looked_up_exactly_as_written() -> None:
     assert vocabulary.id("\u2019s") == vocabulary.ids["'s"]
 
 
-@pytest.mark.parametrize("word", [*SPECIAL_WORDS, "<PAD>", "<Unk>", "<S>", "</S>"])
-def test_special_entries_cannot_be_reached_from_text(word: str) -> None:
-    assert Vocabulary.build({"dog": 1}).id(word) == UNKNOWN
-
-
-def test_special_words_of_the_text_do_not_move_the_special_entries() -> None:
+def test_text_cannot_reach_or_move_the_special_entries() -> None:
     vocabulary = Vocabulary.build({"<s>": 50, "dog": 1, "<pad>": 9}, extra_words=["</s>"])
     assert vocabulary.words == (*SPECIAL_WORDS, "dog")
+    for word in [*SPECIAL_WORDS, "<PAD>", "<Unk>", "<S>", "</S>"]:
+        assert vocabulary.id(word) == UNKNOWN
 
 
 def test_a_vocabulary_without_the_special_entries_is_refused() -> None:
@@ -89,37 +81,35 @@ def test_a_vocabulary_without_the_special_entries_is_refused() -> None:
 IDS = {"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "dog": 4, "cat": 5}
 
 
-@pytest.mark.parametrize("fallback", [True, False])
-def test_a_vocabulary_can_be_made_from_stored_ids_in_any_order(fallback: bool) -> None:
-    stored = dict(reversed(IDS.items()))
-    vocabulary = Vocabulary.from_ids(stored, fallback)
+def test_a_vocabulary_can_be_made_from_stored_ids_in_any_order() -> None:
+    vocabulary = Vocabulary.from_ids(dict(reversed(IDS.items())))
     assert vocabulary.ids == IDS and vocabulary.words[4:] == ("dog", "cat")
-    assert vocabulary.lower_case_fallback is fallback
 
 
 @pytest.mark.parametrize(
-    ("word", "word_id", "problem"),
+    ("cat", "problem"),
     [
-        ("cat", 6, "the id 6 of the word 'cat' is out of range; expected the ids 0 to 5"),
-        ("cat", 4, "the id 4 of the word 'cat' is that of 'dog' too"),
-        ("cat", -1, "the id -1 of the word 'cat' is out of range"),
+        (6, "the id 6 of the word 'cat' is out of range; expected the ids 0 to 5"),
+        (4, "the id 4 of the word 'cat' is that of 'dog' too"),
+        (-1, "the id -1 of the word 'cat' is out of range"),
     ],
 )
-def test_ids_with_a_gap_or_a_repetition_are_refused(word: str, word_id: int, problem: str) -> None:
+def test_ids_with_a_gap_or_a_repetition_are_refused(cat: int, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        Vocabulary.from_ids({**IDS, word: word_id})
+        Vocabulary.from_ids({**IDS, "cat": cat})
 
 
-@pytest.mark.parametrize("twice", ["dog", "<s>"])
-def test_a_word_that_occurs_twice_is_refused_by_name(twice: str) -> None:
-    with pytest.raises(InputError, match=f"{twice!r} occurs more than once"):
-        Vocabulary([*SPECIAL_WORDS, "dog", "cat", twice])
+def test_a_word_or_character_that_occurs_twice_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="'dog' occurs more than once"):
+        Vocabulary([*SPECIAL_WORDS, "dog", "cat", "dog"])
+    with pytest.raises(InputError, match="'b' occurs more than once"):
+        Characters("abcb")
 
 
 def test_characters_are_ordered_by_frequency_then_by_code_point() -> None:
     characters = Characters.build(["banana", "cab"])
     assert characters.characters == "abnc"
-    assert len(characters) == 4 + 4
+    assert len(characters) == 4 + 4 and len(Characters.build([])) == 4
 
 
 def test_character_ids_follow_the_four_reserved_ones() -> None:
@@ -133,16 +123,6 @@ def test_all_quotes_are_spelled_alike() -> None:
     assert {tuple(characters.ids_of(quote)) for quote in DOUBLE_QUOTES} == {(4,)}
     assert {tuple(characters.ids_of(quote)) for quote in SINGLE_QUOTES} == {(5,)}
     assert characters.ids_of("\u2019s") == characters.ids_of("'s") == [5, 6]
-
-
-def test_no_characters_have_no_ids() -> None:
-    assert Characters("ab").ids_of("") == []
-    assert len(Characters("")) == 4 and len(Characters.build([])) == 4
-
-
-def test_a_character_that_occurs_twice_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="'b' occurs more than once"):
-        Characters("abcb")
 
 
 def test_text_cannot_spell_the_sentence_ends() -> None:
@@ -163,25 +143,16 @@ def test_every_ngram_occurs_once_and_a_short_word_has_one_at_least() -> None:
     assert ngrams.parts("a") == ["<a>"]
     assert ngrams.parts("") == ["<>"]
     assert all(4 <= number < 1004 for number in ngrams.ids_of("Łódź\ud800"))
-
-
-def test_forms_of_one_word_have_the_same_ngrams() -> None:
-    ngrams = CharacterNgrams(500)
     wide = "\uff2e\uff21\uff29\uff36\uff25"
     assert ngrams.ids_of("Naïve") == ngrams.ids_of("naive") == ngrams.ids_of(wide)
+    long = "x1" * MAX_NGRAM_CHARACTERS
+    assert ngrams.ids_of(long) == ngrams.ids_of(long + "y")
 
 
-def test_a_very_long_word_is_cut() -> None:
-    ngrams = CharacterNgrams(500)
-    assert ngrams.ids_of("x1" * MAX_NGRAM_CHARACTERS) == ngrams.ids_of(
-        ("x1" * MAX_NGRAM_CHARACTERS) + "y"
-    )
-
-
-@pytest.mark.parametrize(("buckets", "sizes"), [(0, (3,)), (5, ()), (5, (0,))])
-def test_sizes_below_one_are_refused(buckets: int, sizes: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="1 or more"):
-        CharacterNgrams(buckets, sizes)
+def test_sizes_below_one_are_refused() -> None:
+    for buckets, sizes in [(0, (3,)), (5, ()), (5, (0,))]:
+        with pytest.raises(InputError, match="1 or more"):
+            CharacterNgrams(buckets, sizes)
 
 
 def test_only_words_without_an_entry_are_spelled_unless_known_ones_are_hidden() -> None:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.registry import Configured
+from genpool.tensors.checks import require_positive
 from genpool.tensors.dropout import Dropout, DropoutScaling
 from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
 
@@ -37,11 +38,7 @@ class MLP(Configured, nn.Module):
         dropout_scaling: DropoutScaling = "inverted",
     ) -> None:
         super().__init__()
-        if min(input_dim, hidden_dim, classes) < 1:
-            raise InputError(
-                f"input_dim={input_dim}, hidden_dim={hidden_dim}, classes={classes}; "
-                "all must be 1 or more."
-            )
+        require_positive(input_dim=input_dim, hidden_dim=hidden_dim, classes=classes)
         require_initialization(initialization)
         self.initialization = initialization
         self.first = nn.Linear(input_dim, hidden_dim)

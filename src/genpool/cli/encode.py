@@ -155,7 +155,9 @@ def encode(
         if value is not None and column is None:
             raise InputError(f"--{name} is for a table; name its column with --column.")
     keep = list(dict.fromkeys([*([] if id_ is None else [id_]), *keep]))
-    reader = None if column is None else column_reader(file, column, bad_rows, encoding, keep)
+    reader = None
+    if column is not None:
+        reader = column_reader(file, column, bad_rows=bad_rows, encoding=encoding, keep=keep)
     if is_file(file) and Path(file).stat().st_size >= LARGE_FILE_BYTES:
         typer.echo(
             "a run that is stopped starts over; with --engine local it could be continued", err=True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,28 +27,14 @@ class SentenceRow(NamedTuple):
     kept: tuple[object, ...] = ()
 
 
-def column_reader(
-    source: str | Path,
-    column: str,
-    bad_rows: str = "error",
-    encoding: str | None = None,
-    keep: Sequence[str] = (),
-) -> TableReader:
+def column_reader(source: str | Path, column: str, **options: Any) -> TableReader:
     """Returns a reader of one column of a table; empty cells are sentences without tokens.
 
-    `keep` names other columns, whose values `read_rows` yields too; see `TableReader`.
+    `options` are those of `TableReader`; the values of the columns to keep are in `read_rows` too.
     """
     if str(source) == "-":
         raise InputError("standard input has one sentence per line; a column needs a file.")
-    return TableReader(
-        source,
-        first=column,
-        labelled=False,
-        empty_texts=True,
-        bad_rows=bad_rows,
-        encoding=encoding,
-        keep=keep,
-    )
+    return TableReader(source, first=column, labelled=False, empty_texts=True, **options)
 
 
 def read_sentences(source: str | Path | TableReader, column: str | None = None) -> Iterator[str]:

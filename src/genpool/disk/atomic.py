@@ -33,7 +33,6 @@ from genpool.errors import DataError, FolderError
 FILE_SUFFIX = "tmp"
 #: Windows does not rename a folder of which a reader has a file open; readers are soon done
 RENAME_TRIES = 200 if os.name == "nt" else 1
-RENAME_SECONDS = 0.01
 #: times a folder is read before its writers are asked to wait
 UNLOCKED_READS = 5
 
@@ -93,13 +92,10 @@ def atomic_folder(
     processes may write the same folder: the last one to finish wins, and no files are mixed. A link
     stays a link, and the folder that it leads to is replaced.
 
-    Args:
-        path: the folder to write. FolderError if it is something other than a folder.
-        what: what is written, for errors: "the model".
-        check: raises FolderError if the folder at `path` must not be replaced. It is called before
-            the work starts, and again at the end; never for an empty folder.
-        own_files: the names of the files that belong to what is written. All other files of the old
-            folder are kept. Default: None, which keeps none.
+    FolderError if `path` is something other than a folder; it calls what is written by `what`, such
+    as "the model". `check` raises one if the folder must not be replaced: it is called before the
+    work starts and again at the end, never for an empty folder. Files of the old folder that are
+    not named in `own_files` are kept; None keeps none.
     """
     output = target = Path(path)
     try:
@@ -167,7 +163,7 @@ def _rename(source: Path, target: Path) -> None:
         with suppress(PermissionError):
             source.rename(target)
             return
-        time.sleep(RENAME_SECONDS)
+        time.sleep(0.01)
     source.rename(target)
 
 

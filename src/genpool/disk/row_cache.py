@@ -37,25 +37,14 @@ HalfRows = NDArray[np.float16]
 class RowCache:
     """The rows that one model has computed, by text: its vector, or the states of its tokens.
 
-    Several processes may append at the same time.
-
-    Args:
-        folder: where they are; it is created.
-        model: what identifies the model; a folder keeps the rows of one.
-        row_shape: the shape of a row.
-
-    Raises:
-        FolderError: the folder cannot be used, is damaged, or has the rows of another model.
+    Several processes may append at the same time. The folder is created; it keeps the rows of one
+    `model`, and FolderError says that it has those of another, is damaged, or cannot be used.
     """
 
     def __init__(self, folder: Path, model: str, row_shape: tuple[int, ...]) -> None:
         self.folder, self.row_shape = folder, row_shape
-        card = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "model": model,
-            "row_shape": list(row_shape),
-        }
+        card = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        card |= {"model": model, "row_shape": list(row_shape)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / CARD).is_file():
@@ -113,9 +102,7 @@ class RowCache:
     def append(self, texts: Sequence[str], arrays: Sequence[NDArray[Any]] | NDArray[Any]) -> None:
         """Adds the rows of texts: for each an array (rows, *row_shape), or one row.
 
-        Raises:
-            DataError: a value is not finite, or a shape is wrong. Earlier rows are kept.
-            FolderError: they cannot be written. Earlier rows are kept.
+        DataError if a value is not finite or a shape wrong, FolderError if they cannot be written.
         """
         parts: list[HalfRows] = []
         records = np.zeros(len(texts), dtype=RECORD)
@@ -142,9 +129,9 @@ class RowCache:
             half = np.asarray(array, dtype=np.float16)
         if half.shape == self.row_shape:
             half = half[None]
-        if half.shape[1:] == self.row_shape and np.isfinite(half).all():
-            return half
         is_finite = bool(np.isfinite(half).all())
+        if half.shape[1:] == self.row_shape and is_finite:
+            return half
         given = f"an array {half.shape}" if is_finite else "NaN or infinity"
         raise DataError(
             f"the model returned {given} for {text!r}; expected finite values of shape "

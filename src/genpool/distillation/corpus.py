@@ -21,8 +21,9 @@ from genpool.errors import ConfigError, DataError
 
 #: sentences that belong together
 Group = list[str]
-#: keeps a sentence as it is learned, or returns None for one that is left out
-Keep = Callable[[str], str | None]
+
+#: sentences to learn from in the order of a table, and those held out, by source
+Mixture = tuple[list[str], dict[str, list[str]]]
 
 #: the source of a count that is for all sources without one of their own
 OTHERS = "*"
@@ -94,11 +95,16 @@ def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
         for sentence in row
     }
     groups: list[Group] = []
-    mixture = _read_mixture(settings, data, seen)
+    # First, so that none is held out that is learned from another table.
+    mixed, held_out = _read_mixture(settings, data, seen)
     for entry in settings.tables:
-        name, maximum = _split_limit(entry)
-        kept = _new_sentences(_grouped_by_first(_rows(name, data)), seen, settings)
-        groups += kept if maximum is None else _at_most(maximum, kept)
+        table, _, limit = entry.rpartition(":")
+        has_limit = limit.isdigit() and ":" in table
+        by_first: dict[str, Group] = {}
+        for row in _rows(table if has_limit else entry, data):
+            by_first.setdefault(row[0], [row[0]]).extend(row[1:])
+        kept = _new_sentences(by_first.values(), seen, settings)
+        groups += _at_most(int(limit), kept) if has_limit else kept
     for entry in settings.texts:
         table, _, limit = entry.rpartition(":")
         if not limit.isdigit():
@@ -110,19 +116,18 @@ def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
         groups += _at_most(int(limit), _new_sentences(texts, seen, settings))
     if settings.wordnet:
         groups += _new_sentences(_wordnet(Path(settings.wordnet)), seen, settings)
-    groups += [[sentence] for sentence in mixture.sentences]
+    groups += [[sentence] for sentence in mixed]
     if not groups:
         raise DataError(
             "the corpus has no sentence; see its settings tables, texts, mixed and wordnet"
         )
-    return Corpus(groups, mixture.held_out)
+    return Corpus(groups, held_out)
 
 
 def _read_mixture(settings: CorpusSettings, data: Path, seen: set[str]) -> Mixture:
-    """Returns the sentences of the mixed table; they are read first, so that none is held out that
-    is learned from another table."""
+    """Returns the sentences of the mixed table to learn from, and those held out, by source."""
     if settings.mixed is None:
-        return Mixture()
+        return [], {}
 
     def keep(text: str) -> str | None:
         if text.startswith("{"):  # a record in JSON that was taken for a sentence
@@ -132,14 +137,6 @@ def _read_mixture(settings: CorpusSettings, data: Path, seen: set[str]) -> Mixtu
     counts = read_counts(settings.counts) or {OTHERS: sys.maxsize}
     skip = read_counts(settings.skip, "corpus.skip")
     return take_mixture(_rows(settings.mixed, data), counts, settings.held_out, keep, skip)
-
-
-@dataclass
-class Mixture:
-    """Sentences to learn from in the order of a table, and those held out, by source."""
-
-    sentences: list[str] = field(default_factory=list)
-    held_out: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_counts(entries: Iterable[str], setting: str = "corpus.counts") -> dict[str, int]:
@@ -160,50 +157,35 @@ def take_mixture(
     rows: Iterable[tuple[str, ...]],
     counts: dict[str, int],
     held_out: int,
-    keep: Keep,
+    keep: Callable[[str], str | None],
     skip: Mapping[str, int] | None = None,
 ) -> Mixture:
     """Returns the first sentences of every source: `held_out` to score the student on, then `skip`
     that are passed over, then `counts` to learn from.
 
     `rows` are source and sentence. No more of them are read than needed, as long as every source
-    has a count of its own.
+    has a count of its own. `keep` returns a sentence as it is learned, None if it is left out.
     """
-    skip = skip or {}
-    mixture, taken, skipped = Mixture(), Counter[str](), Counter[str]()
-    for source, text in _until_full(rows, counts, taken):
-        wanted = counts.get(source, counts.get(OTHERS, 0))
-        dev = mixture.held_out.setdefault(source, []) if wanted else []
-        if not wanted or taken[source] >= wanted:
-            continue
-        kept = keep(text)
-        if kept is None:
-            continue
-        if len(dev) < held_out:
-            dev.append(kept)
-            continue
-        if skipped[source] < skip.get(source, skip.get(OTHERS, 0)):
-            skipped[source] += 1
-            continue
-        mixture.sentences.append(kept)
-        taken[source] += 1
-    return mixture
-
-
-def _until_full(
-    rows: Iterable[tuple[str, ...]], counts: dict[str, int], taken: Counter[str]
-) -> Iterator[tuple[str, str]]:
-    for number, row in enumerate(rows):
+    skip, learned, dev = skip or {}, list[str](), dict[str, list[str]]()
+    taken, skipped = Counter[str](), Counter[str]()
+    for number, (source, text, *_) in enumerate(rows):
         is_checked = OTHERS not in counts and number % 1024 == 0
-        if is_checked and all(taken[source] >= count for source, count in counts.items()):
-            return
-        yield row[0], row[1]
-
-
-def _split_limit(entry: str) -> tuple[str, int | None]:
-    """Returns a table's entry without its limit, and the limit."""
-    table, _, limit = entry.rpartition(":")
-    return (table, int(limit)) if limit.isdigit() and ":" in table else (entry, None)
+        if is_checked and all(taken[name] >= count for name, count in counts.items()):
+            break
+        wanted = counts.get(source, counts.get(OTHERS, 0))
+        if not wanted:
+            continue
+        scored = dev.setdefault(source, [])
+        if taken[source] >= wanted or (kept := keep(text)) is None:
+            continue
+        if len(scored) < held_out:
+            scored.append(kept)
+        elif skipped[source] < skip.get(source, skip.get(OTHERS, 0)):
+            skipped[source] += 1
+        else:
+            learned.append(kept)
+            taken[source] += 1
+    return learned, dev
 
 
 def corpus_fingerprint(groups: Iterable[Group], dev: Path | None) -> int:
@@ -243,13 +225,6 @@ def _rows(entry: str, data: Path) -> Iterator[tuple[str, ...]]:
         raise ConfigError(f"the corpus has {entry!r}; expected FILE:COLUMN or FILE:COLUMN,COLUMN.")
     sides = [read_sentences(data / name, column) for column in columns.split(",")]
     return zip(*sides, strict=True)
-
-
-def _grouped_by_first(rows: Iterable[tuple[str, ...]]) -> Iterable[Group]:
-    groups: dict[str, Group] = {}
-    for row in rows:
-        groups.setdefault(row[0], [row[0]]).extend(row[1:])
-    return groups.values()
 
 
 def _new_sentences(

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from genpool.disk.row_cache import HalfRows
-from genpool.distillation.corpus import Group, corpus_fingerprint, read_corpus
+from genpool.distillation.corpus import Corpus, corpus_fingerprint, read_corpus
 from genpool.distillation.lesson import (
     Targets,
     agreement_by_source,
@@ -48,54 +48,40 @@ from genpool.training.state import (
 )
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """What a student learns, and what it is scored on besides the dev table: groups of sentences
-    with the vectors (sentences, dim) to learn, and held-out ones by source with theirs."""
-
-    groups: list[Group]
-    vectors: HalfRows
-    held_out: dict[str, list[str]] = field(default_factory=dict)
-    held_out_vectors: HalfRows = field(default_factory=lambda: np.empty((0, 0), np.float16))
-
-
 @dataclass
-class EpochProgress:
-    """What has been done of the epoch: its batches, their sentences, summed loss, and seconds."""
+class DistillationState(SavedState):
+    """The state of a run: what has been done of the epoch (batches, their sentences, summed loss
+    and seconds), and the metrics of the best one."""
 
     batches: int = 0
     sentences: int = 0
     loss: float = 0.0
     seconds: float = 0.0
-
-
-@dataclass
-class DistillationState(SavedState):
-    """The state of a run: what has been done of the epoch, and the metrics of the best one."""
-
-    under_way: EpochProgress = field(default_factory=EpochProgress)
     best: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Self:
-        return cls(**{**saved, "under_way": EpochProgress(**saved["under_way"])})
 
 
 class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
-    """A student in training; `distil` calls its parts."""
+    """A student in training; `distil` calls its parts.
+
+    It learns `vectors` (sentences, dim) for the groups of the corpus, and is scored on those that
+    it holds out, with `held_out_vectors`, besides the dev table.
+    """
 
     def __init__(
         self,
         settings: DistillationSettings,
         data: Path,
         folder: RunFolder,
-        lesson: Lesson,
+        corpus: Corpus,
+        vectors: HalfRows,
+        held_out_vectors: HalfRows,
         show_progress: bool,
     ) -> None:
-        groups, vectors = lesson.groups, lesson.vectors
         if len(vectors) < 2:
             raise DataError("the corpus has a single sentence; expected two or more", data)
-        self.settings, self.lesson, self.groups, self.vectors = settings, lesson, groups, vectors
+        groups = corpus.groups
+        self.settings, self.groups, self.vectors = settings, groups, vectors
+        self.held_out, self.held_out_vectors = corpus.held_out, held_out_vectors
         training = settings.training
         self.dev = None if training.dev is None else data / training.dev
         sentences = [sentence for group in groups for sentence in group]
@@ -128,7 +114,7 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
 
     def step(self, batch: list[int]) -> None:
         """Trains on one batch of sentences."""
-        began = time.monotonic()
+        began, training = time.monotonic(), self.settings.training
         loss = self._loss(batch)
         if not torch.isfinite(loss):
             raise TrainingError(
@@ -136,13 +122,20 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
                 f"{self.state.epoch + 1}); the run stops. Try a lower rate: "
                 "--set training.learning_rate=..."
             )
-        self._update(loss)
-        under_way = self.state.under_way
-        under_way.loss += float(loss.detach()) * len(batch)
-        under_way.batches += 1
-        under_way.sentences += len(batch)
-        under_way.seconds += time.monotonic() - began
-        self.state.step += 1
+        factor = learning_rate_factor(self.state.step, self.total_steps, training)
+        for group in self.optimizer.param_groups:
+            group["lr"] = training.learning_rate * factor
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if training.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
+        self.optimizer.step()
+        state = self.state
+        state.loss += float(loss.detach()) * len(batch)
+        state.batches += 1
+        state.sentences += len(batch)
+        state.seconds += time.monotonic() - began
+        state.step += 1
 
     def _loss(self, batch: list[int]) -> Tensor:
         training, student = self.settings.training, self.student
@@ -158,17 +151,6 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         """Returns vectors to learn (sentences, teacher dim) on the student's axes."""
         return torch.from_numpy(vectors).float() @ self.student.axes
 
-    def _update(self, loss: Tensor) -> None:
-        training = self.settings.training
-        factor = learning_rate_factor(self.state.step, self.total_steps, training)
-        for group in self.optimizer.param_groups:
-            group["lr"] = training.learning_rate * factor
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if training.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
-        self.optimizer.step()
-
     def evaluate(self) -> None:
         """Ends an epoch: scores the student on dev, logs a line of metrics, keeps the best."""
         state = self.state
@@ -176,23 +158,21 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         line: dict[str, Any] = {
             "epoch": state.epoch,
             "step": state.step,
-            "loss": state.under_way.loss / state.under_way.sentences,
-            "seconds": state.under_way.seconds,
+            "loss": state.loss / state.sentences,
+            "seconds": state.seconds,
         }
         if self.dev is not None:
             self.model.eval()
             report, _ = evaluate_similarity(self.model, self.dev)
             line["dev_spearman"] = report.spearman
-        if self.lesson.held_out:
+        if self.held_out:
             self.model.eval()
-            scores = agreement_by_source(
-                self.model.encode, self.lesson.held_out, self.lesson.held_out_vectors
-            )
+            scores = agreement_by_source(self.model.encode, self.held_out, self.held_out_vectors)
             line["agreement"] = sum(scores.values()) / len(scores)
             line["worst_agreement"] = min(scores.values())
         if _score(line) > _score(state.best):
             state.best, self.best = line, trained_weights(self.model)
-        state.under_way = EpochProgress()
+        state.batches, state.sentences, state.loss, state.seconds = 0, 0, 0.0, 0.0
         self.log(line)
 
     def finish(self) -> dict[str, Any]:
@@ -279,13 +259,15 @@ def distil(
         ]  # of every teacher: (held-out and other sentences, dim)
         first = len(held_out)
         targets = Targets.fit([part[first:] for part in vectors], settings.teacher)
-        lesson = Lesson(
-            corpus.groups,
+        run = DistillationRun(
+            settings,
+            Path(data),
+            folder,
+            corpus,
             targets.apply([part[first:] for part in vectors]),
-            corpus.held_out,
             targets.apply([part[:first] for part in vectors]),
+            show_progress,
         )
-        run = DistillationRun(settings, Path(data), folder, lesson, show_progress)
         if resume:
             run.resume()
         _run_epochs(run)
@@ -297,9 +279,9 @@ def _run_epochs(run: DistillationRun) -> None:
     state, settings = run.state, run.settings.training
     with catch_interrupts() as interrupted:
         while state.epoch < settings.epochs:
-            title, earlier = f"epoch {state.epoch + 1}", state.under_way.sentences
+            title, earlier = f"epoch {state.epoch + 1}", state.sentences
             with progress(title, len(run.vectors), run.shown, earlier=earlier) as done:
-                for batch in islice(run.epoch_batches(), state.under_way.batches, None):
+                for batch in islice(run.epoch_batches(), state.batches, None):
                     run.step(batch)
                     done(len(batch))
                     run.save_if_due(settings.save_minutes)

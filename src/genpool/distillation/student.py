@@ -43,15 +43,21 @@ def prepare_student(
     more dimensions.
     """
     notes = {"sentences": f"{len(sentences):,}"}
-    is_new = settings.training.start is None
-    model, words = (_new if is_new else _earlier)(settings, sentences, notes)
+    start = settings.training.start
+    if start is None:
+        model, words = _new(settings, sentences, notes)
+    else:
+        model = SentenceEncoder.from_pretrained(start)
+        words = model.text.words_batch(sentences)
+        earlier = model.notes.get("sentences", "?")
+        notes["started from"] = f"an earlier student ({earlier} sentences)"
     teacher_dim: int = vectors.shape[1]
     if model.output_dim > teacher_dim:
         raise ConfigError(
             f"the student's vectors have {model.output_dim} dimensions, the teacher's "
             f"{teacher_dim}; expected no more than that: --set projection.dim={teacher_dim}"
         )
-    if is_new:
+    if start is None:
         axes = leading_directions(vectors, model.output_dim)
     else:
         axes = _learned_axes(model, sentences, vectors)
@@ -80,15 +86,6 @@ def _new(
         settings.model, settings.vocabulary, settings.vectors, seed, counts, notes
     )
     return model, words
-
-
-def _earlier(
-    settings: DistillationSettings, sentences: Sequence[str], notes: dict[str, str]
-) -> tuple[SentenceEncoder, list[list[str]]]:
-    """Returns the student of an earlier run, and the words of all sentences."""
-    model = SentenceEncoder.from_pretrained(settings.training.start)
-    notes["started from"] = f"an earlier student ({model.notes.get('sentences', '?')} sentences)"
-    return model, model.text.words_batch(sentences)
 
 
 def _learned_axes(model: SentenceEncoder, sentences: Sequence[str], vectors: HalfRows) -> Tensor:

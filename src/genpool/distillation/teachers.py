@@ -105,7 +105,8 @@ def teacher_vectors(
     """
     settings = settings or TeacherSettings()
     identity = _identity(name, settings)
-    place = folder / _file_name(identity)
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
+    place = folder / f"{readable}-{zlib.crc32(identity.encode()):08x}"
     cache = RowCache.open(place, identity)
     todo = list(dict.fromkeys(sentences)) if cache is None else cache.missing(sentences)
     earlier = len(sentences) - len(todo)
@@ -133,26 +134,6 @@ def _identity(name: str, settings: TeacherSettings) -> str:
         if getattr(settings, option) != getattr(default, option)
     ]
     return ", ".join([name, *changes])
-
-
-def _file_name(identity: str) -> str:
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
-    return f"{readable}-{zlib.crc32(identity.encode()):08x}"
-
-
-def mean_pooling(states: Floats, mask: NDArray[np.int64]) -> Floats:
-    """Returns the means (batch, dim) of the states (batch, time, dim) of real tokens."""
-    weights = mask[:, :, None].astype(np.float32)  # (batch, time, 1)
-    means: Floats = (states * weights).sum(axis=1) / weights.sum(axis=1)
-    return means
-
-
-def first_pooling(states: Floats, mask: NDArray[np.int64]) -> Floats:
-    """Returns the state (batch, dim) of the first token, which BERT calls [CLS]."""
-    return states[:, 0]
-
-
-POOLINGS = {"mean": mean_pooling, "cls": first_pooling}
 
 
 def graph_of(folder: Path) -> Path | None:
@@ -195,7 +176,7 @@ class OnnxTeacher:
             raise ConfigError(f"the teacher {folder} cannot be used: {error}") from None
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
-        self._pool = POOLINGS[pooling]
+        self._pooling = pooling
         self._inputs = {value.name for value in self._session.get_inputs()}
 
     def encode(self, sentences: Sequence[str]) -> Floats:
@@ -216,14 +197,18 @@ class OnnxTeacher:
         real = np.arange(lengths.max()) < lengths[:, None]  # (batch, time)
         tokens = np.zeros(real.shape, dtype=np.int64)
         tokens[real] = np.concatenate(ids)
-        mask = real.astype(np.int64)
         inputs: dict[str, Any] = {
             "input_ids": tokens,
-            "attention_mask": mask,
+            "attention_mask": real.astype(np.int64),
             "token_type_ids": np.zeros_like(tokens),
         }
         feeds = {name: inputs[name] for name in inputs if name in self._inputs}
-        pooled = self._pool(self._session.run(None, feeds)[0], mask)  # (batch, dim)
+        states = self._session.run(None, feeds)[0]  # (batch, time, dim)
+        if self._pooling == "cls":
+            pooled = states[:, 0]  # (batch, dim), of the first token
+        else:
+            weights = real[:, :, None].astype(np.float32)  # (batch, time, 1)
+            pooled = (states * weights).sum(axis=1) / weights.sum(axis=1)  # (batch, dim)
         lengths_of_vectors = np.linalg.norm(pooled, axis=1, keepdims=True)
         unit: Floats = pooled / np.maximum(lengths_of_vectors, 1e-12)
         return unit

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.errors import InputError, unknown_name
+from genpool.tensors.checks import require_positive
 from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
 
 #: characters of words whose vectors are computed together at inference
@@ -98,11 +99,8 @@ class CharacterCNN(nn.Module):
         padding: CharacterPadding = "both",
     ) -> None:
         super().__init__()
-        if min(characters, dim, maps, *widths, len(widths)) < 1:
-            raise InputError(
-                f"characters={characters}, dim={dim}, widths={tuple(widths)}, maps={maps}; "
-                "all must be 1 or more."
-            )
+        require_positive(characters=characters, dim=dim, maps=maps, number_of_widths=len(widths))
+        require_positive(widths=min(widths))
         require_initialization(initialization)
         if padding not in get_args(CharacterPadding):
             known = get_args(CharacterPadding)

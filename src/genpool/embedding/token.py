@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.embedding.characters import CharacterCNN, CharacterPadding
-from genpool.errors import InputError
 from genpool.registry import Configured
+from genpool.tensors.checks import require_positive
 from genpool.tensors.dropout import Dropout, DropoutScaling
 from genpool.tensors.initialization import Initialization, gaussian_
 from genpool.tensors.packing import Packing
@@ -62,8 +62,7 @@ class TokenEmbedding(Configured, nn.Module):
         hidden_words: float = 0.0,
     ) -> None:
         super().__init__()
-        if words < 1 or word_dim < 1:
-            raise InputError(f"words={words}, word_dim={word_dim}; both must be 1 or more.")
+        require_positive(words=words, word_dim=word_dim)
         # The names `words`, `spelling` and `backing` are those of the tensors in saved folders.
         self.words = nn.Parameter(torch.empty(words, word_dim), requires_grad=not frozen)
         self.spelling = (
@@ -143,8 +142,7 @@ class NgramTable(nn.Module):
 
     def __init__(self, ids: int, dim: int) -> None:
         super().__init__()
-        if min(ids, dim) < 1:
-            raise InputError(f"ids={ids}, dim={dim}; both must be 1 or more.")
+        require_positive(ids=ids, dim=dim)
         # The name `table` is that of the tensor in saved folders.
         self.table = nn.Parameter(torch.empty(ids, dim))
         self.reset_parameters()

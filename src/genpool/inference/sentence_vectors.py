@@ -144,16 +144,17 @@ class SentenceVectors:
         )
         with bar as done:
             chunks = list(self.encode_stream(texts, batch_size, done))
-        vectors = chunks[0] if len(chunks) == 1 else torch.cat(chunks or [self._no_vectors()])
+        vectors = (
+            chunks[0]
+            if len(chunks) == 1
+            else torch.cat(chunks or [torch.zeros(0, self.output_dim)])
+        )
         vectors = vectors[:, :dim]  # (sentences, dim)
         if normalize_embeddings:
             vectors = nn.functional.normalize(vectors, dim=1)
         if isinstance(sentences, str):
             vectors = vectors[0]
         return vectors if convert_to_tensor else vectors.float().cpu().numpy()
-
-    def _no_vectors(self) -> Tensor:
-        return torch.zeros(0, self.output_dim)
 
     def encode_stream(
         self,

@@ -99,50 +99,31 @@ class PoolingComparison:
     def to_markdown(self) -> str:
         """Returns Markdown: a table of the poolings, and what their heads look at."""
         first = self.results[0]
+        name = first.pooling
+        header = ["pooling", "accuracy", "95 % interval", f"minus {name}", "95 % interval"]
+        header += [f"better than {name}: p", "McNemar: p", "seconds"]
         lines = [
             f"{self.train_texts:,} training texts, {first.accuracy.total:,} test texts.",
-            markdown_table(
-                [
-                    "pooling",
-                    "accuracy",
-                    "95 % interval",
-                    f"minus {first.pooling}",
-                    "95 % interval",
-                    f"better than {first.pooling}: p",
-                    "McNemar: p",
-                    "seconds",
-                ],
-                [self._row(result) for result in self.results],
-            ),
+            markdown_table(header, [self._row(result) for result in self.results]),
         ]
         for result in self.results:
-            lines += _head_lines(result)
+            heads = [
+                f"- head {number}: " + ", ".join(f"{word.token} {word.ratio:.1f}" for word in words)
+                for number, words in enumerate(result.heads, start=1)
+            ]
+            if heads:
+                title = f"What {result.pooling} pooling looks at (times the attention of the mean):"
+                lines += [title, "\n".join(heads)]
         return "\n\n".join(lines) + "\n"
 
     def _row(self, result: PoolingResult) -> list[str]:
         accuracy, test = result.accuracy, self.comparisons.get(result.pooling)
         row = [result.pooling, percent(accuracy.accuracy), percent_interval(accuracy.interval)]
         if test is None:
-            row += ["", "", "", ""]
-        else:
-            row += [
-                f"{100 * test.difference:+.2f}",
-                percent_interval(test.interval),
-                f"{test.t_p_value:.2g}",
-                f"{test.mcnemar_p_value:.2g}",
-            ]
+            return [*row, "", "", "", "", f"{result.seconds:.1f}"]
+        row += [f"{100 * test.difference:+.2f}", percent_interval(test.interval)]
+        row += [f"{test.t_p_value:.2g}", f"{test.mcnemar_p_value:.2g}"]
         return [*row, f"{result.seconds:.1f}"]
-
-
-def _head_lines(result: PoolingResult) -> list[str]:
-    if not result.heads:
-        return []
-    lines = [
-        f"- head {number}: " + ", ".join(f"{word.token} {word.ratio:.1f}" for word in words)
-        for number, words in enumerate(result.heads, start=1)
-    ]
-    title = f"What {result.pooling} pooling looks at (times the attention of the mean):"
-    return [title, "\n".join(lines)]
 
 
 def compare_poolings(
@@ -181,6 +162,7 @@ def compare_poolings(
     first = probes[poolings[0]]
     states, test_states = first.states(texts), first.states(test_texts)
     results: list[PoolingResult] = []
+    right: dict[str, NDArray[np.float64]] = {}
     for name, probe in probes.items():
         start = time.perf_counter()
         probe.fit_states(states, labels)
@@ -190,8 +172,8 @@ def compare_poolings(
         predicted = [names[index] for index in probabilities.argmax(axis=1)]
         heads = head_words(probe, test_texts, test_states) if probe.model_.is_trained else []
         report = accuracy_report(gold, predicted, names)
+        right[name] = (np.array(predicted) == np.array(gold)).astype(np.float64)
         results.append(PoolingResult(name, report, probabilities, seconds, heads))
-    right = {result.pooling: _right(result, gold) for result in results}
     compared = poolings[1:] if len(gold) >= MIN_COMPARED_TEXTS else ()
     comparisons = {name: compare_correct(right[name], right[poolings[0]]) for name in compared}
     return PoolingComparison(tuple(results), comparisons, len(texts)), probes
@@ -214,18 +196,10 @@ def head_words(
         for token, columns in ratios.items()
         if len(columns) >= MIN_COUNT
     }
-    words = []
-    for head in range(probe.model_.pooling.heads):
-        listed = [
-            HeadWord(token, float(mean[head]), count) for token, (mean, count) in means.items()
-        ]
-        listed.sort(key=lambda word: (-word.ratio, word.token))
-        words.append(listed[:LISTED_TOKENS])
-    return words
-
-
-def _right(result: PoolingResult, gold: Sequence[str]) -> NDArray[np.float64]:
-    labels = result.accuracy.labels
-    predicted = [labels[index] for index in result.probabilities.argmax(axis=1)]
-    pairs = zip(gold, predicted, strict=True)
-    return np.array([label == answer for label, answer in pairs], dtype=np.float64)
+    words = [
+        [HeadWord(token, float(mean[head]), count) for token, (mean, count) in means.items()]
+        for head in range(probe.model_.pooling.heads)
+    ]
+    return [
+        sorted(head, key=lambda word: (-word.ratio, word.token))[:LISTED_TOKENS] for head in words
+    ]

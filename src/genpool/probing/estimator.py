@@ -35,8 +35,6 @@ from genpool.text.validation import read_labels, read_texts
 with require_extra("An attentive probe", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-#: the position of a text that is alone
-FIRST = np.zeros(1, dtype=np.int64)
 #: texts whose states are in memory at the same time when no cache is used
 PREDICTION_TEXTS = 512
 
@@ -114,21 +112,12 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         show_progress_bar: bool = False,
     ) -> None:
         # scikit-learn reads these attributes by the names of the arguments, unchanged.
-        self.encoder = encoder
-        self.pooling = pooling
-        self.heads = heads
-        self.hidden_dim = hidden_dim
-        self.layers = layers
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.dropout = dropout
-        self.token_dropout = token_dropout
-        self.extent = extent
-        self.cache = cache
-        self.seed = seed
-        self.show_progress_bar = show_progress_bar
+        self.encoder, self.pooling, self.heads = encoder, pooling, heads
+        self.hidden_dim, self.layers, self.steps = hidden_dim, layers, steps
+        self.batch_size, self.learning_rate = batch_size, learning_rate
+        self.weight_decay, self.dropout = weight_decay, dropout
+        self.token_dropout, self.extent, self.cache = token_dropout, extent, cache
+        self.seed, self.show_progress_bar = seed, show_progress_bar
 
     def fit(self, texts: Any, labels: Any) -> Self:
         """Trains the probe.
@@ -159,12 +148,8 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return cached_states(open_state_cache(self.cache, encoder), encoder, rows, done)
 
     def fit_states(self, states: TokenStates, labels: Any) -> Self:
-        """Trains the probe on the result of `states`; several probes of one encoder can share it.
-
-        Args:
-            states: of a probe with the same encoder and layers.
-            labels: one label per text, as for `fit`.
-        """
+        """Trains the probe on the result of `states`, which probes with the same encoder and
+        layers can share; `labels` as for `fit`."""
         self._check_options()
         values = np.array(read_labels(labels, len(states), classes=2))
         classes, numbers = np.unique(values, return_inverse=True)
@@ -217,11 +202,7 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return probabilities
 
     def predict(self, texts: Any) -> NDArray[Any]:
-        """Returns the most probable label of every text, (texts,).
-
-        Args:
-            texts: as for `fit`.
-        """
+        """Returns the most probable label of every text, (texts,); texts as for `fit`."""
         best = self.predict_proba(texts).argmax(axis=1)  # (texts,)
         labels: NDArray[Any] = self.classes_[best]
         return labels
@@ -237,18 +218,15 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._require_trained()
         (text,) = read_texts([text])
-        rows, _ = self.states([text]).batch(FIRST)  # (tokens, layers, dim)
+        rows, _ = self.states([text]).batch(np.zeros(1, dtype=np.int64))  # (tokens, layers, dim)
         tokens = self.token_encoder.tokens(text)
         with torch.no_grad():
             states = self.model_.standardized(rows)  # (tokens, dim)
         return explain_states(text, tokens, states, self.model_.eval().pooling)
 
     def token_weights(self, states: TokenStates, position: int) -> NDArray[np.float32]:
-        """Returns how much each head looks at each token of the text at this position of `states`.
-
-        Returns:
-            (heads, tokens), the mean of the weights over the dimensions; every row sums to 1.
-        """
+        """Returns how much each head looks at each token of the text at this position of `states`:
+        (heads, tokens), the mean of the weights over the dimensions; every row sums to 1."""
         self._require_trained()
         rows, packing = states.batch(np.array([position], dtype=np.int64))
         pooling = self.model_.eval().pooling

@@ -16,7 +16,7 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -136,14 +136,6 @@ def probe_pooling(name: str, dim: int, bidirectional: bool, options: dict[str, A
     return cls(dim, **{key: value for key, value in options.items() if key in known})
 
 
-class LinearStart(NamedTuple):
-    """How strongly the classifier is regularized: the C of the logistic regression, and the factor
-    of the squared weights in the mean loss of a row for which the starting weights are the best."""
-
-    c: float
-    penalty: float
-
-
 @torch.no_grad()
 def start_classifier(
     model: ProbeModel,
@@ -151,11 +143,13 @@ def start_classifier(
     labels: Positions,
     seed: int,
     c: float | None = None,
-) -> LinearStart:
+) -> tuple[float, float]:
     """Standardizes the states and vectors of a model and fits its classifier; nothing else changes.
 
-    All heads get the same classifier, that of the mean of the heads, divided by their number. C is
-    chosen by cross-validation, on folds drawn with `seed`, unless it is given.
+    Returns the C of the logistic regression, and the factor of the squared weights in the mean loss
+    of a row for which the starting weights are the best. All heads get the same classifier, that of
+    the mean of the heads, divided by their number. C is chosen by cross-validation, on folds drawn
+    with `seed`, unless it is given.
     """
     model.eval()
     model.set_scale("state", *_moments(model, states))
@@ -180,12 +174,12 @@ def start_classifier(
     model.classifier.bias.copy_(torch.from_numpy(bias))
     spread = float((model.classifier.weight**2).sum())
     factor = squared / spread if spread > 0 else 1.0
-    return LinearStart(c, factor / (2 * c * len(states)))
+    return c, factor / (2 * c * len(states))
 
 
 def _moments(model: ProbeModel, states: TokenStates) -> tuple[Tensor, Tensor]:
     """Mean and deviation (dim,) of all tokens of the texts."""
-    dim = states.dim
+    dim = states.rows.shape[2]
     total, squares, count = torch.zeros(dim).double(), torch.zeros(dim).double(), 0
     for texts in states.batches(SCORING_BATCH):
         rows, _ = states.batch(texts)  # (rows, layers, dim)
@@ -242,23 +236,23 @@ def fit_probe(
     """
     extent = training.extent
     initial = copy.deepcopy(model)
-    start = start_classifier(model, states, labels, training.seed)
+    c, penalty = start_classifier(model, states, labels, training.seed)
     if not model.is_trained:
-        return start.c, 0.0
+        return c, 0.0
 
     def train_fold(fold_model: ProbeModel, texts: Positions) -> Weights:
         part, gold = states.select(texts), labels[texts]
-        fold_start = start_classifier(fold_model, part, gold, training.seed, start.c)
-        return _train(fold_model, part, gold, training, fold_start, done)
+        _, fold_penalty = start_classifier(fold_model, part, gold, training.seed, c)
+        return _train(fold_model, part, gold, training, fold_penalty, done)
 
     def fold_logits(fold_model: ProbeModel, texts: Positions) -> Tensor:
         return probe_logits(fold_model, states.select(texts))
 
     if extent is None:
         extent = choose_extent(initial, labels, training.seed, train_fold, fold_logits)
-    first = _train(model, states, labels, training, start, done)
+    first = _train(model, states, labels, training, penalty, done)
     set_extent(model, first, copy_weights(model), extent)
-    return start.c, extent
+    return c, extent
 
 
 def _train(
@@ -266,7 +260,7 @@ def _train(
     states: TokenStates,
     labels: Positions,
     training: ProbeTraining,
-    start: LinearStart,
+    penalty: float,
     done: Callable[[int], object],
 ) -> Weights:
     """Trains a model from its linear start on; returns the weights of that start."""
@@ -293,7 +287,7 @@ def _train(
     for texts in _batches(len(states), training, random):
         rows, packing = states.batch(texts, training.token_dropout, random)
         loss = functional.cross_entropy(model(rows, packing), gold[torch.from_numpy(texts)])
-        loss = loss + start.penalty * (model.classifier.weight**2).sum()
+        loss = loss + penalty * (model.classifier.weight**2).sum()
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +62,6 @@ class ProbeOptions:
             ) from None
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Texts with their labels and ids."""
-
-    texts: list[str]
-    labels: list[str]
-    ids: list[str]
-
-    def select(self, positions: np.ndarray[Any, np.dtype[np.int64]]) -> Rows:
-        """Returns some of the rows."""
-        columns = (self.texts, self.labels, self.ids)
-        return Rows(*([column[position] for position in positions] for column in columns))
-
-
 def default_cache() -> Path:
     """Returns the folder of cached states: GENPOOL_CACHE, else genpool in the user's cache."""
     folder = os.environ.get("GENPOOL_CACHE")
@@ -96,8 +82,8 @@ def probe_table(reader: Reader, options: ProbeOptions, out: Path | None = None) 
     cache = options.cache or default_cache()
     more = {} if options.heads is None else {"heads": options.heads}
     report, probes = compare_poolings(
-        (train.texts, train.labels),
-        (test.texts, test.labels),
+        ([row.first for row in train], [row.label for row in train]),
+        ([row.first for row in test], [row.label for row in test]),
         options.names,
         encoder=encoder,
         cache=cache,
@@ -119,9 +105,7 @@ def probe_table(reader: Reader, options: ProbeOptions, out: Path | None = None) 
     for name, probe in probes.items():
         probe.save_pretrained(out / name)
     for result in report.results:
-        predictions = _predictions(
-            test.ids, list(test.labels), result.accuracy.labels, result.probabilities
-        )
+        predictions = _predictions(test, result.accuracy.labels, result.probabilities)
         write_predictions(out / PREDICTIONS / f"{result.pooling}.tsv", predictions)
     for name, content in (
         (REPORT, text),
@@ -139,58 +123,54 @@ def predict_with_probe(folder: Path, reader: Reader, output: Path, options: Prob
     """
     probe = AttentiveProbe.from_pretrained(folder, options.encoder)
     probe.set_params(show_progress_bar=True, cache=options.cache)
-    examples = list(reader.read(reader.choose_split(None, SCORED_SPLITS)))
-    _require_texts(examples, reader)
-    ids = [example.id or str(row) for row, example in enumerate(examples)]
+    rows = _texts(reader, reader.choose_split(None, SCORED_SPLITS))
     labels = tuple(str(label) for label in probe.classes_)
-    probabilities = probe.predict_proba([example.first for example in examples])
-    predictions = _predictions(ids, [example.label for example in examples], labels, probabilities)
+    probabilities = probe.predict_proba([row.first for row in rows])
+    predictions = _predictions(rows, labels, probabilities)
     write_predictions(output, predictions)
-    return len(examples)
+    return len(rows)
 
 
-def _predictions(
-    ids: list[str], gold: list[str | None], labels: tuple[str, ...], probabilities: Any
-) -> Predictions:
+def _predictions(rows: list[Example], labels: tuple[str, ...], probabilities: Any) -> Predictions:
+    ids, gold = tuple(str(row.id) for row in rows), tuple(row.label for row in rows)
     predicted = tuple(labels[index] for index in probabilities.argmax(axis=1))
-    values = tuple(tuple(float(value) for value in row) for row in probabilities)
-    return Predictions(tuple(ids), tuple(gold), predicted, labels, values)
+    return Predictions(ids, gold, predicted, labels, tuple(map(tuple, probabilities.tolist())))
 
 
-def read_rows(reader: Reader, seed: int) -> tuple[Rows, Rows, str | None]:
+def read_rows(reader: Reader, seed: int) -> tuple[list[Example], list[Example], str | None]:
     """Returns training rows, test rows, and a sentence on how they were held out, or None."""
     splits = reader.splits()
     scored = [split for split in SCORED_SPLITS if split in splits]
     if "train" in splits and scored:
-        return _rows(reader, "train"), _rows(reader, scored[0]), None
-    rows = _rows(reader, reader.choose_split(None, ("train",)))
-    held_out = stratified_share(rows.labels, TEST_SHARE, seed)  # (test rows,)
-    rest = np.setdiff1d(np.arange(len(rows.texts)), held_out)
+        return _labelled(reader, "train"), _labelled(reader, scored[0]), None
+    rows = _labelled(reader, reader.choose_split(None, ("train",)))
+    held_out = stratified_share([str(row.label) for row in rows], TEST_SHARE, seed)  # (test rows,)
+    rest = np.setdiff1d(np.arange(len(rows)), held_out)
     note = (
-        f"There is no test table: {len(held_out):,} of {len(rows.texts):,} rows were held out and "
+        f"There is no test table: {len(held_out):,} of {len(rows):,} rows were held out and "
         f"scored (drawn with seed {seed})."
     )
-    return rows.select(rest), rows.select(held_out), note
+    return [rows[row] for row in rest], [rows[row] for row in held_out], note
 
 
-def _rows(reader: Reader, split: str) -> Rows:
-    examples = list(reader.read(split))
-    _require_texts(examples, reader)
-    labels = [example.label for example in examples if example.label is not None]
-    if len(labels) < len(examples):
+def _labelled(reader: Reader, split: str) -> list[Example]:
+    rows = _texts(reader, split)
+    if any(row.label is None for row in rows):
         raise DataError(
             f"{split!r} has rows without a label; expected one in every row. Name the column: "
             "label= (command line: --label)",
             reader.place,
         )
-    ids = [example.id or str(row) for row, example in enumerate(examples)]
-    return Rows([example.first for example in examples], labels, ids)
+    return rows
 
 
-def _require_texts(examples: list[Example], reader: Reader) -> None:
-    if any(example.second is not None for example in examples):
+def _texts(reader: Reader, split: str) -> list[Example]:
+    """Returns the rows of a split, each with an id: its own, or its number."""
+    rows = [replace(row, id=row.id or str(at)) for at, row in enumerate(reader.read(split))]
+    if any(row.second is not None for row in rows):
         raise DataError(
             "rows have two sentences; a probe reads single texts. Name the column of the text: "
             "first= (command line: --first)",
             reader.place,
         )
+    return rows

@@ -29,15 +29,6 @@ NOT_SAVED = ("encoder", "cache", "show_progress_bar")
 Probe = TypeVar("Probe", bound="AttentiveProbe")
 
 
-def is_probe(path: str | Path) -> bool:
-    """Returns whether a folder is one of a probe."""
-    try:
-        config = json.loads((Path(path) / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(config, dict) and config.get("format") == FORMAT
-
-
 def save_probe(probe: AttentiveProbe, path: str | Path) -> None:
     """Writes a trained probe as a folder; an earlier one is replaced when it is complete."""
     encoder = probe.token_encoder
@@ -46,11 +37,9 @@ def save_probe(probe: AttentiveProbe, path: str | Path) -> None:
             "the encoder of this probe exists in memory only, so that a saved probe could not name "
             "it. Save the encoder, and fit the probe with encoder=FOLDER."
         )
-    weights = {
-        name: tensor.detach().contiguous() for name, tensor in probe.model_.state_dict().items()
-    }
-    damaged = first_not_finite(weights)
-    if damaged is not None:
+    state = probe.model_.state_dict()
+    weights = {name: tensor.detach().contiguous() for name, tensor in state.items()}
+    if (damaged := first_not_finite(weights)) is not None:
         raise FolderError(f"{path}: the probe was not saved, because {damaged} is not finite.")
     arguments = {
         name: list(value) if isinstance(value, tuple) else value
@@ -148,8 +137,12 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _require_probe(target: Path) -> None:
     """Only an earlier probe may be replaced."""
-    if not is_probe(target):
-        raise FolderError(f"{target} contains something else. Choose a new or empty folder.")
+    try:
+        _read_config(target)
+    except FolderError:
+        raise FolderError(
+            f"{target} contains something else. Choose a new or empty folder."
+        ) from None
 
 
 def _card(probe: AttentiveProbe, reference: str) -> str:

@@ -59,18 +59,13 @@ class TokenEncoder(ABC):
 
     @abstractmethod
     def states(self, texts: Sequence[str]) -> list[StateArray]:
-        """Returns the states (tokens, layers, dim) of every text, in half precision.
-
-        Args:
-            texts: texts of similar lengths, which are encoded as one batch.
-        """
+        """Returns the states (tokens, layers, dim) of every text, in half precision; the texts,
+        of similar lengths, are encoded as one batch."""
 
     @abstractmethod
     def tokens(self, text: str) -> list[Token]:
-        """Returns the tokens of a text, one for each of its states.
-
-        Special tokens have the offsets (-1, -1).
-        """
+        """Returns the tokens of a text, one for each of its states; special tokens have the
+        offsets (-1, -1)."""
 
 
 def as_stored(states: NDArray[np.float32]) -> StateArray:
@@ -118,14 +113,9 @@ class TransformerTokenEncoder(TokenEncoder):
 
     Special tokens are states like all others, as they are in sentence-transformers' mean pooling.
 
-    Args:
-        folder: a folder with config.json, safetensors and a tokenizer. No code and no pickle in it
-            is opened. FolderError where that is not enough.
-        layers: "last"; "all"; or numbers of layers, from 0, the input embeddings, or from -1, the
-            last one. Default: "last".
-        max_tokens: tokens that are kept of a text. Default: None, as many as model and tokenizer
-            are made for.
-        reference: how the folder was named. Default: None, transformer:FOLDER.
+    The folder has config.json, safetensors and a tokenizer; no code and no pickle in it is opened.
+    `max_tokens` of a text are kept, by default as many as model and tokenizer are made for;
+    `reference` is how the folder was named, by default transformer:FOLDER.
     """
 
     def __init__(

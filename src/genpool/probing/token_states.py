@@ -30,10 +30,8 @@ NAME_CHARACTERS = 24
 class TokenStates:
     """States of texts in the order of the texts.
 
-    Attributes:
-        rows: (tokens of all texts, layers, dim) in half precision.
-        starts: (texts,), the first row of each text.
-        lengths: (texts,), its number of tokens.
+    `rows` are those of all texts, (tokens, layers, dim), in half precision; `starts` (texts,) is
+    the first row of each text, and `lengths` (texts,) its number of tokens.
     """
 
     rows: StateArray
@@ -42,16 +40,6 @@ class TokenStates:
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    @property
-    def layers(self) -> int:
-        """The number of layers."""
-        return int(self.rows.shape[1])
-
-    @property
-    def dim(self) -> int:
-        """The dimensions of a state."""
-        return int(self.rows.shape[2])
 
     def select(self, texts: NDArray[np.int64]) -> TokenStates:
         """Returns the states of some of the texts; no state is copied."""

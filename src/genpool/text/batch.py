@@ -67,13 +67,9 @@ class Batch:
 class WordTable:
     """The distinct words of a text, with their ids and characters; makes batches of its sentences.
 
-    One table may serve a whole data set, whose sentences are then small arrays of integers.
-
-    Args:
-        vocabulary: the known words.
-        characters: the known characters, or the n-grams of words without an entry.
-        spell_known: list the n-grams of words with an entry too, for training in which known words
-            are hidden. Default: False.
+    One table may serve a whole data set, whose sentences are then small arrays of integers. With
+    `spell_known`, the n-grams of words with an entry are listed too, for training in which known
+    words are hidden.
     """
 
     def __init__(
@@ -121,17 +117,16 @@ class WordTable:
         index = np.zeros(mask.shape, dtype=np.int64)  # (batch, time)
         index[mask] = inverse
         characters = [self._character_ids[word] for word in distinct]
+        padded = None
+        if annotations is not None:
+            padded = torch.from_numpy(pad_annotations(annotations, mask.shape[1]))
         return Batch(
             word_ids=torch.tensor([self._word_ids[word] for word in distinct], dtype=torch.long),
-            character_ids=torch.from_numpy(
-                np.concatenate([*characters, np.empty(0, dtype=np.int64)])
-            ),
+            character_ids=torch.from_numpy(np.concatenate([np.empty(0, np.int64), *characters])),
             character_counts=torch.tensor([len(word) for word in characters], dtype=torch.long),
             index=torch.from_numpy(index),
             mask=torch.from_numpy(mask),
-            annotations=None
-            if annotations is None
-            else torch.from_numpy(pad_annotations(annotations, mask.shape[1])),
+            annotations=padded,
         )
 
     def _add_word(self, word: str) -> int:

@@ -32,14 +32,9 @@ Item = TypeVar("Item")
 
 @dataclass
 class TruncationReport:
-    """How much the limits have removed so far.
-
-    Attributes:
-        sentences: the number of sentences that were longer than the maximum length.
-        tokens: the number of tokens that were removed from them.
-        characters: the number of characters at their ends that were not even split into tokens.
-        words: the number of words of which only the first MAX_WORD_CHARACTERS characters count.
-    """
+    """How much the limits have removed so far: sentences longer than the maximum length, tokens
+    removed from them, characters at their ends that were not even split into tokens, and words of
+    which only the first MAX_WORD_CHARACTERS characters count."""
 
     sentences: int = 0
     tokens: int = 0
@@ -141,13 +136,8 @@ class TextPipeline:
         return self._truncated(self.tokenizer.tokens(read), sentence, read)
 
     def words(self, sentence: str, tokenized: bool = False) -> list[str]:
-        """Returns the words of a sentence, truncated to the maximum length.
-
-        Args:
-            sentence: the text.
-            tokenized: the text is tokens joined by spaces, and is split only there.
-                Default: False.
-        """
+        """Returns the words of a sentence, truncated to the maximum length; a tokenized one is
+        tokens joined by spaces, and is split only there."""
         read = self._read_part(sentence)
         words = read.split() if tokenized else self.tokenizer.words(read)
         return self._counted(self._truncated(words, sentence, read), sentence)
@@ -161,11 +151,10 @@ class TextPipeline:
 
     def _words_together(self, sentences: Sequence[str]) -> list[list[str]]:
         parts = [self._read_part(sentence) for sentence in sentences]
+        split = zip(self.tokenizer.words_batch(parts), sentences, parts, strict=True)
         return [
             self._counted(self._truncated(words, sentence, part), sentence)
-            for words, sentence, part in zip(
-                self.tokenizer.words_batch(parts), sentences, parts, strict=True
-            )
+            for words, sentence, part in split
         ]
 
     def is_truncated(self, sentence: str) -> bool:

@@ -148,15 +148,8 @@ class WordTokenizer:
         return self.to_tokenizers({"": 0}, "")
 
     def to_tokenizers(self, vocabulary: dict[str, int], unknown: str) -> tokenizers.Tokenizer:
-        """Returns a tokenizer of the `tokenizers` library, to be saved as `tokenizer.json`.
-
-        Args:
-            vocabulary: the ids of the words.
-            unknown: the entry of the vocabulary for all words that it does not contain.
-
-        Raises:
-            ConfigError: `unknown` is not in the vocabulary.
-        """
+        """Returns a tokenizer of the `tokenizers` library, to be saved as `tokenizer.json`; words
+        outside of the vocabulary get the id of its entry `unknown`."""
         if unknown not in vocabulary:
             raise ConfigError(f"the unknown word {unknown!r} is not in the vocabulary; add it.")
         tokenizer = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
@@ -192,21 +185,13 @@ class WordTokenizer:
                 separate[-1] = separate[-1][0], max(end, separate[-1][1])
             elif start < end:
                 separate.append((start, end))
-        limits = [*(start for start, _ in separate[1:]), len(sentence)]
-        return [
-            (start, _word_end(sentence, end, limit))
-            for (start, end), limit in zip(separate, limits, strict=False)
-        ]
-
-
-def _word_end(sentence: str, end: int, limit: int) -> int:
-    """Returns where a word ends whose normalized form ends with the character before `end`.
-
-    A letter and the accents behind it are normalized to one character, which has the offsets of the
-    letter alone. `limit` is the start of the next word, or the end of the sentence.
-    """
-    rest = _REST_OF_CHARACTER.match(sentence, end, limit)
-    return rest.end() if rest else end
+        # A letter and the accents behind it are normalized to one character, which has the offsets
+        # of the letter alone; they reach to the next word at most.
+        for at, (start, end) in enumerate(separate):
+            limit = separate[at + 1][0] if at + 1 < len(separate) else len(sentence)
+            if rest := _REST_OF_CHARACTER.match(sentence, end, limit):
+                separate[at] = start, rest.end()
+        return separate
 
 
 def canonical(word: str) -> str:

@@ -19,12 +19,8 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors, in the order of the file.
-
-    Attributes:
-        rows: the row of each word in the matrix.
-        matrix: (words, dim), the vectors.
-    """
+    """Words and their vectors, in the order of the file: the row of each word in `matrix`
+    (words, dim)."""
 
     rows: dict[str, int]
     matrix: Floats
@@ -35,12 +31,7 @@ class WordVectors:
         return int(self.matrix.shape[1])
 
     def find(self, word: str, lower_case: bool = True) -> int | None:
-        """Returns the row of a word, or None.
-
-        Args:
-            word: looked up as written first.
-            lower_case: then look it up in lower case. Default: True.
-        """
+        """Returns the row of a word as written, then (if `lower_case`) in lower case, or None."""
         row = self.rows.get(canonical(word))
         return self.rows.get(canonical(word).lower()) if row is None and lower_case else row
 
@@ -54,14 +45,9 @@ def read_vectors(
     line of two integers (word2vec's header) is skipped. A word that occurs twice keeps its first
     vector.
 
-    Args:
-        path: the file.
-        dim: the dimension that is expected. Default: None, which takes that of the first line.
-        only: read only these words; a file of millions of words then takes little memory.
-            Default: None, which reads all.
-
-    Raises:
-        DataError: a line is not a word and `dim` finite values; the error names the line.
+    `dim` is the dimension that is expected, by default that of the first line. With `only`, other
+    words are not read: a file of millions of words then takes little memory. DataError names the
+    first line that is not a word and `dim` finite values.
     """
     rows: dict[str, int] = {}
     vectors: list[Floats] = []
@@ -131,15 +117,8 @@ def _is_number(field: str) -> bool:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a vocabulary, and of the text it was made from, has a vector.
-
-    Attributes:
-        words: entries of the vocabulary, special entries not counted.
-        words_with_vector: those that have a vector.
-        exact_matches: those whose vector was found as written, not in lower case.
-        tokens: tokens of the text.
-        tokens_with_vector: those whose entry has a vector.
-    """
+    """How much of a vocabulary, special entries not counted, and of the text it was made from, has
+    a vector; `exact_matches` were found as written, not in lower case."""
 
     words: int
     words_with_vector: int
@@ -171,20 +150,9 @@ def vector_table(
 ) -> tuple[Floats, Coverage]:
     """Returns the word table (vocabulary, dim) and how much of it the vectors cover.
 
-    Words without a vector are Gaussian; PAD is zeros. Special entries are not counted in the
-    coverage.
-
-    Args:
-        vocabulary: the words of the table.
-        vectors: the pre-trained vectors.
-        counts: how often each word occurs in the text, for the coverage of tokens.
-        seed: of the Gaussian rows. Default: 0.
-        std: standard deviation of the Gaussian rows. Default: 0.01.
-        lower_case_fallback: give a word that has no vector as written that of its lower-case form.
-            Default: True.
-
-    Raises:
-        InputError: the vectors have dimension 0.
+    Words without a vector are Gaussian with deviation `std`, drawn with `seed`; PAD is zeros. With
+    `lower_case_fallback`, a word that has no vector as written gets that of its lower-case form.
+    `counts` is how often each word occurs in the text, for the coverage of tokens.
     """
     if vectors.dim < 1:
         raise InputError("the vectors have dimension 0; expected 1 or more.")
@@ -207,9 +175,7 @@ def vector_table(
 
 
 def wanted_words(vocabulary: Vocabulary, lower_case_fallback: bool = True) -> set[str]:
-    """Returns the words to read from a vector file: each entry as written, and in lower case.
-
-    lower_case_fallback: as in `vector_table`; False leaves the lower-case forms out.
-    """
+    """Returns the words to read from a vector file: each entry as written, and in lower case if
+    `vector_table` falls back to that."""
     words = set(vocabulary.words[4:])
     return words | {word.lower() for word in words} if lower_case_fallback else words

@@ -76,7 +76,7 @@ class Vocabulary:
         """
         form = folded if folding else canonical
         if folding:
-            total: Counter[str] = Counter()
+            total = Counter[str]()
             for word, count in counts.items():
                 total[folded(word)] += count
             counts = total
@@ -91,12 +91,8 @@ class Vocabulary:
     def from_ids(
         cls, ids: Mapping[str, int], lower_case_fallback: bool = True, folding: bool = False
     ) -> Vocabulary:
-        """Returns the vocabulary of a stored mapping from words to ids.
-
-        Raises:
-            InputError: the ids are not exactly 0 ... n - 1. A word would otherwise get the vector
-                of another one.
-        """
+        """Returns the vocabulary of a stored mapping from words to ids; InputError if these are not
+        exactly 0 ... n - 1: a word would get the vector of another one."""
         words_by_id = dict(zip(ids.values(), ids, strict=True))
         try:
             words = list(map(words_by_id.__getitem__, range(len(ids))))
@@ -124,13 +120,8 @@ class Characters:
     """The known characters and their ids.
 
     The ids 0 (no character) and 1 (an unknown character) are reserved, as are 2 and 3, the single
-    "characters" of the begin and end tokens.
-
-    Args:
-        characters: all known characters, in the order of their ids.
-
-    Raises:
-        InputError: a character occurs twice.
+    "characters" of the begin and end tokens. The known ones follow in their order; InputError if
+    one occurs twice.
     """
 
     FIRST_ID = 4
@@ -176,14 +167,7 @@ class CharacterNgrams:
     similar ones.
 
     The ids 0 to 3 are reserved as in `Characters`. The id of an n-gram is its CRC-32 (of UTF-8)
-    modulo the number of buckets: two n-grams may share one.
-
-    Args:
-        buckets: the number of ids, without the reserved ones.
-        sizes: characters of an n-gram. Default: (3, 4, 5).
-
-    Raises:
-        InputError: a number is below 1.
+    modulo the number of buckets: two n-grams may share one. InputError if a number is below 1.
     """
 
     FIRST_ID = 4
