@@ -43,10 +43,12 @@ SLOW_FILES = (
     "tests/service/browser/test_for_everybody.py",
     "tests/training/test_stop_and_go.py",
 )
-
-
 #: folders whose tests all belong to one tier
-FOLDER_MARKERS = {"tests/service/browser/": "browser", "tests/faults/": "faults"}
+FOLDER_MARKERS = {
+    "tests/service/browser/": "browser",
+    "tests/faults/": "faults",
+    "tests/benchmarks/": "slow",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

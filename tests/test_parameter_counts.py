@@ -36,26 +36,22 @@ def text() -> TextPipeline:
     return TextPipeline(WordTokenizer(), Vocabulary(words), characters)
 
 
-def encoder(
-    text: TextPipeline, layers: int, width: int, shortcut: str, frozen: bool
-) -> SentenceEncoder:
+def model_settings(layers: int, width: int, shortcut: str, frozen: bool) -> ModelSettings:
     """layers x width, 5 heads, attention network and MLP of that width, [300 word ; 300 char]."""
-    return SentenceEncoder.from_settings(
-        text,
-        ModelSettings(
-            embedding=EmbeddingSettings(word_dim=300, frozen=frozen),
-            encoder=Part(
-                "stacked-bilstm", {"hidden_dim": width, "layers": layers, "shortcut": shortcut}
-            ),
-            pooling=Part("generalized", {"heads": 5, "hidden_dim": width}),
-            classifier=ClassifierSettings(hidden_dim=width),
+    return ModelSettings(
+        embedding=EmbeddingSettings(word_dim=300, frozen=frozen),
+        encoder=Part(
+            "stacked-bilstm", {"hidden_dim": width, "layers": layers, "shortcut": shortcut}
         ),
+        pooling=Part("generalized", {"heads": 5, "hidden_dim": width}),
+        classifier=ClassifierSettings(hidden_dim=width),
     )
 
 
 def pair_model(text: TextPipeline, width: int, shortcut: str) -> PairClassifier:
     with torch.device("meta"):
-        return PairClassifier(encoder(text, 3, width, shortcut, frozen=True), PAIR_LABELS)
+        settings = model_settings(3, width, shortcut, frozen=True)
+        return PairClassifier.from_settings(text, settings, PAIR_LABELS)
 
 
 def count(parameters: Iterable[nn.Parameter]) -> int:
@@ -109,7 +105,8 @@ def test_age_and_yelp_in_either_form(text: TextPipeline, shortcut: str) -> None:
     # One layer has nothing below it, so that the two forms of the shortcut are one.
     # Age and Yelp have the same sizes, five classes each.
     with torch.device("meta"):
-        model = TextClassifier(encoder(text, 1, 300, shortcut, frozen=False), STARS)
+        settings = model_settings(1, 300, shortcut, frozen=False)
+        model = TextClassifier.from_settings(text, settings, STARS)
     layer_1 = 2 * 4 * (300 * 600 + 300 * 300 + 300)
     pooling = 5 * (300 * 600 + 300 + 600 * 300 + 600)
     # A single sentence: its 3000 dimensions are the input of the MLP.

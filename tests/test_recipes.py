@@ -70,7 +70,7 @@ def test_every_recipe_loads_and_is_headed_by_the_command_that_runs_it(name: str)
     settings = read_settings(text, source=name)
     expected = SYSTEMS.get(name, (settings.encoder.name, "generalized"))
     assert (settings.encoder.name, settings.pooling.name) == expected
-    head = text.split("\n\n[")[0].splitlines()
+    head = text.split("\n\n")[0].splitlines()
     assert all(line.startswith("#") for line in head)
     assert 10 < len(recipe_title(name)) <= 100
     command = next(line for line in head if "genpool train" in line)
@@ -183,6 +183,7 @@ def flat(name: str) -> dict[str, object]:
     return {
         f"{section}.{key}": value
         for section, values in sections.items()
+        if section != "plugins"
         for key, value in values.items()
     }
 

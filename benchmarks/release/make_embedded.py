@@ -131,7 +131,8 @@ def make_nli(source: Path, pairs: Path) -> None:
     texts = [text for row in rows for text in (row.first, str(row.second))]
     words = {folded(word) for text in texts for word in classifier.text.words(text)}
     encoder = with_rotated_words(with_words(classifier.encoder, words, NLI_WORDS))
-    smaller = PairClassifier(encoder, classifier.labels)
+    sizes = classifier.settings.classifier
+    smaller = PairClassifier.from_encoder(encoder, classifier.labels, sizes)
     smaller.mlp.load_state_dict(classifier.mlp.state_dict())
     smaller.eval()
     target = embedded_folder("PairClassifier")

@@ -21,7 +21,7 @@ import torch
 from benchmarks.pages import markdown_table, one_line, versions_line, write_page
 from benchmarks.speed.harness import interleaved, ratios
 from benchmarks.speed.sizes import SNLI, make_sentences, make_text
-from genpool.model import Classified, PairClassifier, SentenceEncoder
+from genpool.model import Classified, PairClassifier
 from genpool.pooling import Pooled
 from genpool.recipes import recipe_text
 from genpool.reproduction.definitions import EXPERIMENTS
@@ -109,9 +109,7 @@ def make_system(name: str, text: TextPipeline, overrides: Sequence[str] = ()) ->
         cell = Plan("paper", Ledger(Path(folder) / "cells.jsonl")).cell("snli", name, overrides, 0)
     settings = read_settings(recipe_text(cell.recipe), cell.overrides)
     torch.manual_seed(0)
-    model = PairClassifier(
-        SentenceEncoder.from_settings(text, settings.model), ("yes", "maybe", "no")
-    ).train()
+    model = PairClassifier.from_settings(text, settings.model, ("yes", "maybe", "no")).train()
     encoder = model.encoder.encoder
     encoder.set_epoch(settings.training.epochs)  # the phase in which an encoder samples
     return model

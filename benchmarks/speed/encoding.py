@@ -87,9 +87,7 @@ def character_classifier() -> PairClassifier:
     )
     torch.manual_seed(0)
     settings = read_settings(recipe_text("snli-small")).model
-    return PairClassifier(
-        SentenceEncoder.from_settings(text, settings), ["yes", "no", "open"]
-    ).eval()
+    return PairClassifier.from_settings(text, settings, ["yes", "no", "open"]).eval()
 
 
 def encode_textbook(rounds: int) -> list[Row]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from genpool.config import ClassifierSettings, EmbeddingSettings, ModelSettings, Part
-from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
+from genpool.model import Classifier, PairClassifier, TextClassifier
 from genpool.text import Batch, Characters, TextPipeline, Vocabulary, WordTokenizer
 
 WORDS = 20_000
@@ -71,10 +71,7 @@ def make_model(size: Size, dropout: float = 0.5) -> Classifier:
     )
     torch.manual_seed(0)
     cls = PairClassifier if size.sides == 2 else TextClassifier
-    return cls(
-        SentenceEncoder.from_settings(text, settings),
-        [str(number) for number in range(size.classes)],
-    )
+    return cls.from_settings(text, settings, [str(number) for number in range(size.classes)])
 
 
 def make_sentences(
