@@ -159,6 +159,8 @@ def test_features_are_those_of_the_equation() -> None:
         reference.pair_features(a, b) for a, b in zip(first.tolist(), second.tolist(), strict=True)
     ]
     assert pair_features(first, second).tolist() == expected
+    sides = first.requires_grad_(), second.requires_grad_()
+    assert torch.autograd.gradcheck(pair_features, sides)
 
 
 def test_sides_that_could_be_broadcast_are_refused() -> None:

@@ -194,6 +194,14 @@ def test_sentences_of_similar_length_come_together() -> None:
     assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
 
 
+def test_short_and_long_batches_come_in_no_order_of_length() -> None:
+    lengths = lengths_of(800, 1)
+    batches = epoch_batches(lengths, TrainingSettings(batch_size=8), epoch=0)
+    longest = [int(lengths[batch].max()) for batch in batches]
+    rises = sum(after > before for before, after in pairwise(longest))
+    assert 0.3 < rises / len(longest) < 0.7
+
+
 @pytest.mark.parametrize(
     ("sort_by", "batches"), [("longest", [{50}, {10, 11}]), ("second", [{1, 2}, {10, 50}])]
 )

@@ -90,12 +90,14 @@ def test_spinn_agrees_with_the_stack_machine_for_every_tree_of_up_to_six_tokens(
         np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
 
 
-def test_spinn_agrees_with_the_stack_machine_for_chains_of_200() -> None:
-    encoder = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double()
-    shapes, lengths = [left_chain(LONG), right_chain(LONG), left_chain(9)], [LONG, LONG, 9]
+def test_spinn_agrees_with_the_stack_machine_for_chains_of_200_and_random_trees() -> None:
+    encoder, random = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double(), np.random.default_rng(0)
+    lengths = [LONG, LONG, 9, 39, 24, 17, 31, 12]
+    shapes = [left_chain(LONG), right_chain(LONG), left_chain(9)]
+    shapes += [random_tree(0, length, random) for length in lengths[3:]]
     inputs, mask = batch_of(lengths)
     states = encoder(inputs, mask, annotations=binary(shapes, lengths, mask)).states
-    for row in range(3):
+    for row in range(len(lengths)):
         expected = cases.spinn(encoder, to_numpy(inputs[row, mask[row]]), shapes[row])
         np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-10)
 
@@ -200,7 +202,7 @@ def test_nti_agrees_with_recursion_for_every_length(tokens: int) -> None:
 
 def test_gumbel_tree_chooses_the_trees_of_the_reference() -> None:
     encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).double().eval()
-    lengths = [1, 2, 3, 9, 17, 5]
+    lengths = [1, 2, 3, 9, 17, LONG, 5]
     inputs, mask = batch_of(lengths)
     states, trees = encoder(inputs, mask).states, encoder.chosen_trees(inputs, mask)
     for row, length in enumerate(lengths):
