@@ -3,7 +3,7 @@ import pytest
 
 from genpool.errors import InputError
 from genpool.evaluation import LabelledVectors, ScoredPairs, labelled_vectors, scored_pairs
-from genpool.evaluation.vectors import as_scores, as_vectors, encode_sentences, pair_features
+from genpool.evaluation.vectors import as_scores, as_vectors, encode_sentences, pair_arrays
 
 
 def lengths(sentences):
@@ -38,8 +38,8 @@ def test_encoder_that_does_not_fit_is_told(encode, sentences, message):
         encode_sentences(encode, sentences)
 
 
-def test_pair_features_are_both_sides_their_distance_and_their_product():
-    assert pair_features([[1, 2]], [[3, -4]]).tolist() == [[1, 2, 3, -4, 2, 6, 3, -8]]
+def test_features_of_a_pair_are_both_sides_their_distance_and_their_product():
+    assert pair_arrays([[1, 2]], [[3, -4]]).tolist() == [[1, 2, 3, -4, 2, 6, 3, -8]]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_vectors_that_cannot_be_used_are_named(given, message):
 
 def test_sides_of_different_shape_are_refused_with_both_shapes():
     with pytest.raises(InputError, match=r"\(2, 3\) and b \(2, 4\)"):
-        pair_features(np.ones((2, 3)), np.ones((2, 4)))
+        pair_arrays(np.ones((2, 3)), np.ones((2, 4)))
 
 
 @pytest.mark.parametrize(

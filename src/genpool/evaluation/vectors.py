@@ -78,7 +78,7 @@ def as_scores(values: ArrayLike, rows: int) -> FloatArray:
     return scores
 
 
-def pair_features(a: ArrayLike, b: ArrayLike) -> FloatArray:
+def pair_arrays(a: ArrayLike, b: ArrayLike) -> FloatArray:
     """Returns the features of the paper's pair classifier, [a; b; |a−b|; a∗b] (section 3.3).
 
     Both are vectors (pairs, dim); the features are (pairs, 4 × dim).
@@ -147,7 +147,7 @@ def labelled_vectors(
         encode: a function from a list of sentences to their vectors, as `SentenceEncoder.encode`.
         labels: the label of every row.
         sentences: the sentence, or first sentence, of every row.
-        others: the second sentence of every row; a pair becomes its `pair_features`. None
+        others: the second sentence of every row; a pair becomes its `pair_arrays`. None
             (default): single sentences.
 
     Raises:
@@ -162,7 +162,7 @@ def labelled_vectors(
     if others is None:
         return LabelledVectors(encode_sentences(encode, sentences), tuple(labels))
     first, second = _both_sides(encode, sentences, others)
-    return LabelledVectors(pair_features(first, second), tuple(labels))
+    return LabelledVectors(pair_arrays(first, second), tuple(labels))
 
 
 def scored_pairs(

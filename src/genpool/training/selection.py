@@ -37,7 +37,7 @@ MAX_VALUE_CHARACTERS = 40
 MAX_NAME_CHARACTERS = 150
 
 
-class Choice(NamedTuple):
+class Selected(NamedTuple):
     """The values that were chosen, by setting; the folder of their model; and its scores."""
 
     values: Mapping[str, str]
@@ -81,7 +81,7 @@ def select(
     score_tests: bool = True,
     values: Mapping[str, Any] = MappingProxyType({}),
     plugins: Sequence[str] = (),
-) -> Choice:
+) -> Selected:
     """Trains a run for each combination of values and chooses the one with the best dev accuracy.
 
     A selection is "section.key=value,value,..."; several make a grid, with a folder in `out` for
@@ -119,7 +119,7 @@ def select(
         trained.append(candidate)
     best = max(trained, key=Candidate.dev_score)
     if not is_main:
-        return Choice(best.values, best.folder.best, {})
+        return Selected(best.values, best.folder.best, {})
     scores = best.scores()
     if score_tests:
         settings, start = start_settings(best.settings)
@@ -128,7 +128,7 @@ def select(
         scores = scores_by_split(finish(settings, prepared, best.folder, score_tests=True))
     page = _report(axes, candidates, best, scores, score_tests)
     best.folder.write(Path(out) / "selection.md", page)
-    return Choice(best.values, best.folder.best, scores)
+    return Selected(best.values, best.folder.best, scores)
 
 
 def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
