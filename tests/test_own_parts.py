@@ -165,6 +165,7 @@ def test_a_plugin_is_named_by_the_folder_and_imported_only_by_its_user(
 ) -> None:
     (tmp_path / "my_pooling.py").write_text(PLUGIN.format(name="first"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # which the plugin's folder is added to
     folder = tmp_path / "model"
     code = f"""
 from genpool import SentenceEncoder

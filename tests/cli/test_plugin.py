@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from genpool import SentenceEncoder
 from genpool.pooling import POOLINGS
@@ -26,18 +27,20 @@ class DoubledPooling(MeanPooling):
 '''
 
 
-def test_a_pooling_of_the_user_is_trained_saved_and_encodes(genpool: Command, place: Path) -> None:
-    (place / "my_pooling.py").write_text(PLUGIN)
+def test_a_pooling_of_the_user_is_trained_saved_and_encodes(
+    genpool: Command, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])  # which the plugin's folder is added to
+    (place / "doubled_pooling.py").write_text(PLUGIN)
     try:
         settings = [*SMALL_RULES, "training.epochs=1", "pooling.name=doubled"]
-        said = genpool("train", "rules", "--out", "run", "--plugin", "my_pooling", *sets(settings))
+        plugin = ("--plugin", "doubled_pooling")
+        said = genpool("train", "rules", "--out", "run", *plugin, *sets(settings))
         assert said.code == 0, said.err
-        said = genpool(
-            *("encode", "run/best", "sentences.txt", "-o", "v.npy", "--plugin", "my_pooling")
-        )
+        said = genpool("encode", "run/best", "sentences.txt", "-o", "v.npy", *plugin)
         assert said.code == 0, said.err
         words = "encode run/best sentences.txt -o shards --engine local --workers 2 --shard-rows 1"
-        said = genpool(*words.split(), "--plugin", "my_pooling")  # in processes of their own
+        said = genpool(*words.split(), *plugin)  # in processes of their own
         assert said.code == 0 and said.out.startswith("shards: vectors of "), said.err
         encoder = SentenceEncoder.from_pretrained(place / "run" / "best")
         assert encoder.settings.pooling.name == "doubled"
@@ -45,4 +48,4 @@ def test_a_pooling_of_the_user_is_trained_saved_and_encodes(genpool: Command, pl
         assert np.abs(np.load("v.npy") - expected).max() < 1e-6
     finally:
         POOLINGS.pop("doubled", None)
-        sys.modules.pop("my_pooling", None)
+        sys.modules.pop("doubled_pooling", None)
