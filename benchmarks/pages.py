@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from benchmarks.data import REPOSITORY
-from genpool.disk.markdown import markdown_table
+from genpool.disk.files import markdown_table
 from genpool.training.report import versions
 
 __all__ = [

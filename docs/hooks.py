@@ -243,6 +243,7 @@ def _options(section: str, classes: dict[str, Any]) -> str:
 
 def _readers() -> str:
     """Returns the options of every reader: those of tables as one table, the others by name."""
+    import genpool.reproduction  # noqa: F401 - registers its readers
     from genpool.data.reader import READERS, reader_options
     from genpool.data.table import ColumnReader, TableReader
 
@@ -280,10 +281,9 @@ def _arguments(cls: type) -> dict[str, str]:
 
 
 def rooms_page() -> str:
-    """Returns the parts of CONTRIBUTING.md that say where things are."""
+    """Returns the map of CONTRIBUTING.md."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    wanted = re.search(r"^## Where things are.*?(?=^## Habits)", text, re.M | re.S)
-    body = wanted[0] if wanted else ""
+    body = text[text.index("## The map") : text.index("## Rules")]
     # Without a table of contents there is room for the long lines of the layout.
     return "---\nhide: [toc]\n---\n# Layout of the code\n\n" + body
 

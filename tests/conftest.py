@@ -141,10 +141,10 @@ def sentence_encoder(make_encoder: MakeEncoder) -> SentenceEncoder:
 @pytest.fixture
 def text_classifier(make_encoder: MakeEncoder) -> TextClassifier:
     """Labels: entailment, neutral, contradiction."""
-    return lively(TextClassifier.from_encoder(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()
+    return lively(TextClassifier(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()
 
 
 @pytest.fixture
 def pair_classifier(make_encoder: MakeEncoder) -> PairClassifier:
     """Labels: entailment, neutral, contradiction."""
-    return lively(PairClassifier.from_encoder(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()
+    return lively(PairClassifier(make_encoder(), LABELS, SMALL_MLP), seed=1).eval()

@@ -28,7 +28,7 @@ from genpool.model.parts import build_module
 from genpool.pooling import POOLINGS
 from genpool.registry import Registry
 from genpool.saving.saved_model import PARTS
-from genpool.tensors.initialization import on_meta_device
+from genpool.tensors.modules import on_meta_device
 
 
 def read(given: dict[str, Any]) -> ModelSettings:

@@ -83,6 +83,7 @@ def test_every_command_and_every_option_is_in_the_reference(site: Path) -> None:
 
 
 def test_every_setting_is_in_the_reference(site: Path) -> None:
+    import genpool.reproduction  # noqa: F401 - registers its readers
     from genpool.data.reader import READERS, reader_options
     from genpool.training.settings import RunSettings
 

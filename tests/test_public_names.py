@@ -17,24 +17,9 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.cli import app
 from genpool.pooling import POOLINGS, GeneralizedPooling, Pooled, penalties
 
-PACKAGES = [
-    "genpool",
-    "genpool.classifier",
-    "genpool.data",
-    "genpool.distillation",
-    "genpool.embedding",
-    "genpool.encoder",
-    "genpool.evaluation",
-    "genpool.inference",
-    "genpool.integrations.onnx",
-    "genpool.integrations.sentence_transformers",
-    "genpool.pooling",
-    "genpool.probing",
-    "genpool.search",
-    "genpool.service",
-    "genpool.text",
-    "genpool.training",
-]
+_FOLDERS = """classifier data distillation embedding encoder evaluation inference integrations.onnx
+    integrations.sentence_transformers pooling probing search service text training"""
+PACKAGES = ["genpool", *(f"genpool.{folder}" for folder in _FOLDERS.split())]
 
 
 def public_names(module: ModuleType) -> set[str]:
@@ -70,20 +55,14 @@ def test_all_and_reality_agree(name: str) -> None:
     assert set(listed) - modules - {"__version__"} == public_names(module)
 
 
-def test_the_names_of_the_package_are_the_frozen_ones() -> None:
+def test_the_names_of_package_poolings_penalties_and_encoders_are_the_frozen_ones() -> None:
     frozen = {"SentenceEncoder", "TextClassifier", "PairClassifier", "pooling"}
     assert frozen <= set(genpool.__all__)
     assert isinstance(genpool.__version__, str)
-
-
-def test_the_names_of_the_poolings_are_the_frozen_ones() -> None:
-    frozen = """GeneralizedPooling ScalarAttentionPooling InnerAttentionPooling GatedPooling
+    poolings = """GeneralizedPooling ScalarAttentionPooling InnerAttentionPooling GatedPooling
         SourceToTokenPooling MaxPooling MeanPooling LastPooling POOLINGS Pooled"""
-    assert set(frozen.split()) <= set(genpool.pooling.__all__)
+    assert set(poolings.split()) <= set(genpool.pooling.__all__)
     assert POOLINGS["generalized"] is GeneralizedPooling
-
-
-def test_penalties_and_encoders_have_their_frozen_names() -> None:
     for name in ("parameter", "attention", "embedding", "scalar_attention"):
         assert callable(getattr(penalties, f"{name}_penalty"))
     assert "stacked-bilstm" in importlib.import_module("genpool.encoder").ENCODERS
@@ -99,7 +78,7 @@ def test_every_model_loads_and_saves_by_path(
     assert arguments(kind.save_pretrained) == {"path": ..., "int8": False, "int4_tables": False}
 
 
-def test_encode_has_its_frozen_arguments() -> None:
+def test_encode_similarity_and_explain_have_their_frozen_arguments() -> None:
     assert arguments(SentenceEncoder.encode) == {
         "sentences": ...,
         "batch_size": 64,
@@ -108,25 +87,18 @@ def test_encode_has_its_frozen_arguments() -> None:
         "convert_to_tensor": False,
         "truncate_dim": None,
     }
-
-
-def test_similarity_and_explain_have_their_frozen_arguments() -> None:
     assert list(arguments(SentenceEncoder.similarity).values()) == [..., ...]
     assert arguments(SentenceEncoder.explain) == {"sentence": ...}
 
 
-@pytest.mark.parametrize("kind", [TextClassifier, PairClassifier])
-def test_classifiers_predict_from_one_argument(
-    kind: type[TextClassifier | PairClassifier],
+def test_classifiers_hold_an_encoder_and_predict_from_one_argument(
+    text_classifier, pair_classifier
 ) -> None:
-    for method in (kind.predict, kind.predict_proba):
-        first, *others = arguments(method).values()
-        assert first is ... and ... not in others
-
-
-def test_classifiers_hold_a_sentence_encoder(text_classifier, pair_classifier) -> None:
-    assert isinstance(text_classifier.encoder, SentenceEncoder)
-    assert isinstance(pair_classifier.encoder, SentenceEncoder)
+    for model in (text_classifier, pair_classifier):
+        assert isinstance(model.encoder, SentenceEncoder)
+        for method in (model.predict, model.predict_proba):
+            first, *others = arguments(method).values()
+            assert first is ... and ... not in others
 
 
 def test_generalized_pooling_has_its_frozen_arguments_first() -> None:
@@ -141,12 +113,8 @@ def test_generalized_pooling_has_its_frozen_arguments_first() -> None:
 
 def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
     pooling = GeneralizedPooling(6, heads=2, hidden_dim=4)
-    assert {name: tuple(parameter.shape) for name, parameter in pooling.named_parameters()} == {
-        "w1": (2, 4, 6),
-        "b1": (2, 4),
-        "w2": (2, 6, 4),
-        "b2": (2, 6),
-    }
+    shapes = {name: tuple(parameter.shape) for name, parameter in pooling.named_parameters()}
+    assert shapes == {"w1": (2, 4, 6), "b1": (2, 4), "w2": (2, 6, 4), "b2": (2, 6)}
     assert (pooling.input_dim, pooling.output_dim) == (6, 12)
     pooled = pooling(torch.zeros(3, 5, 6), torch.ones(3, 5, dtype=torch.bool))
     assert isinstance(pooled, Pooled) and Pooled._fields == ("vector", "heads", "weights")

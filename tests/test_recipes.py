@@ -17,7 +17,7 @@ from genpool.distillation import read_distillation
 from genpool.encoder import ENCODERS, Encoder
 from genpool.errors import ConfigError
 from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text, recipe_title
-from genpool.tensors.initialization import GAUSSIAN_STD, on_meta_device
+from genpool.tensors.modules import GAUSSIAN_STD, on_meta_device
 from genpool.training import read_settings
 
 NAMES = set(recipe_names()) - {"embedded"}

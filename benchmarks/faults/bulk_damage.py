@@ -13,7 +13,7 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 
 from benchmarks.faults.bulk_kills import Faults, Job, environment
-from genpool.jobs.bulk.shard import read_metadata
+from genpool.integrations.bulk.shard import read_metadata
 from genpool.model import SentenceEncoder
 from tests.helpers.bulk_runs import problems, read_ids, sentence
 
@@ -79,7 +79,7 @@ def corrupt_one(place: Path, encoder: SentenceEncoder, number: int, damage: str)
         damage: one of DAMAGES.
     """
     from genpool.errors import DataError
-    from genpool.jobs.bulk import BulkOptions, encode_bulk
+    from genpool.integrations.bulk import BulkOptions, encode_bulk
 
     names = write_inputs(place / "in")
     path = place / "in" / names[number]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from genpool.disk.atomic import is_running
-from genpool.jobs.bulk.shard import read_metadata
+from genpool.integrations.bulk.shard import read_metadata
 from tests.helpers.bulk_runs import problems, read_ids, shard_bytes, write_texts
 
 #: longest wait for processes that should end; else they never would

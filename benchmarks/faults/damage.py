@@ -18,7 +18,7 @@ import torch
 from benchmarks.faults.cases import Problem, Tally, count_argument, main, run_cases
 from benchmarks.faults.model_folders import make_folders, vectors
 from genpool.errors import FolderError
-from genpool.training.state import STATE, TENSORS, load_checkpoint, save_checkpoint
+from genpool.training.state import load_checkpoint, save_checkpoint
 
 COUNT, SEED = 1000, 0
 
@@ -39,15 +39,12 @@ def checkpoint_case(place: Path) -> Callable[[int], str]:
     for step in (1, 2):
         values = {"model.a": torch.full((40, 7), float(step)), "adam.step": torch.tensor(step)}
         save_checkpoint(folder, step, {"step": step, "rate": 0.1, "name": "é"}, values)
-    newest = folder / "step-000000002"
-    files = {name: (newest / name).read_bytes() for name in (TENSORS, STATE)}
+    newest = folder / "step-000000002.safetensors"
+    content = newest.read_bytes()
 
     def case(number: int) -> str:
         chance = random.Random(f"{SEED} checkpoints {number}")
-        for name, content in files.items():
-            (newest / name).write_bytes(content)
-        name = chance.choice(list(files))
-        (newest / name).write_bytes(damage(files[name], chance))
+        newest.write_bytes(damage(content, chance))
         loaded = load_checkpoint(folder)
         if loaded is None:
             raise Problem("no checkpoint was found")

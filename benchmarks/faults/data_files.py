@@ -28,6 +28,7 @@ from genpool.data import open_reader
 from genpool.data.reader import Reader
 from genpool.data.sentences import read_sentences
 from genpool.errors import DataError, GenpoolError
+from genpool.registry import load_plugins
 from genpool.text import read_vectors
 
 COUNT, SEED = 10_000, 0
@@ -151,6 +152,7 @@ def sources() -> dict[str, Source]:
     tsv, vectors = table("\t"), "the 0.1 0.2 0.3\nman 1 2 3\ndog -1 -2e-3 4\né 0 0 1\n".encode()
     texts = ["hello <b>you</b>", "a &amp; b", "http://x.y"]
     any_table = by_name("table")
+    load_plugins(["genpool.reproduction"])  # yelp, age
     return {
         "snli": Source("snli_1.0_dev.jsonl", nli_lines(), by_name("snli")),
         "multinli": Source("multinli_1.0_train.jsonl", nli_lines(), by_name("multinli")),

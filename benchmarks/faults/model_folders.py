@@ -91,7 +91,7 @@ def make_folders(place: Path) -> list[Path]:
         encoder_model = SentenceEncoder.from_settings(text, settings)
         model: SentenceEncoder | PairClassifier = encoder_model
         if number % 2 == 0:
-            model = PairClassifier.from_encoder(encoder_model, LABELS, settings.classifier)
+            model = PairClassifier(encoder_model, LABELS, settings.classifier)
         lively(model).eval().save_pretrained(place / str(number), int8=int8)
         folders.append(place / str(number))
     return folders

@@ -62,7 +62,7 @@ def begin(out: Path, launcher: tuple[str, ...] = ()) -> subprocess.Popen[str]:
 
 def newest_step(out: Path) -> int:
     """Returns the step of the newest checkpoint, -1 without one."""
-    names = [path.name for path in (out / "checkpoints").glob("step-*")]
+    names = [path.stem for path in (out / "checkpoints").glob("step-*")]
     return max((int(name.removeprefix("step-")) for name in names), default=-1)
 
 

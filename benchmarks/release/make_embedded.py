@@ -89,7 +89,7 @@ def with_rotated_words(encoder: SentenceEncoder, seed: int = 0) -> SentenceEncod
     dim = encoder.settings.embedding.word_dim
     generator = torch.Generator().manual_seed(seed)
     rotation = torch.linalg.qr(torch.randn(dim, dim, generator=generator, dtype=torch.float64)).Q
-    tables = [encoder.embedding.words, backing.table]
+    tables = [encoder.embedding.words, backing["table"]]
     with torch.no_grad():
         for weights in (*tables, layer.forwards.w, layer.backwards.w):
             weights.copy_((weights.double() @ rotation).float())
@@ -132,7 +132,7 @@ def make_nli(source: Path, pairs: Path) -> None:
     words = {folded(word) for text in texts for word in classifier.text.words(text)}
     encoder = with_rotated_words(with_words(classifier.encoder, words, NLI_WORDS))
     sizes = classifier.settings.classifier
-    smaller = PairClassifier.from_encoder(encoder, classifier.labels, sizes)
+    smaller = PairClassifier(encoder, classifier.labels, sizes)
     smaller.mlp.load_state_dict(classifier.mlp.state_dict())
     smaller.eval()
     target = embedded_folder("PairClassifier")

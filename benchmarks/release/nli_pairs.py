@@ -20,10 +20,10 @@ from typing import NamedTuple
 from benchmarks.data import data_path
 from benchmarks.release.wide_rules import WIDE_RULES
 from genpool.data import TableReader
-from genpool.data.rules.generate import LABELS, generate
 from genpool.disk.atomic import atomic_file
 from genpool.distillation.corpus import comparison_key, untokenized
 from genpool.errors import DataError
+from genpool.reproduction.corpus.rules import LABELS, generate
 
 MULTINLI = ("mnli/dev_matched", "mnli/dev_mismatched")
 #: their pairs are scored: no row of a training set may be equal to one of them

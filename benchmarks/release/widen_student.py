@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from genpool import SentenceEncoder
 from genpool.config import ModelSettings, ngrams_of
 from genpool.disk.row_cache import RowCache
-from genpool.encoder.bilstm import BiLSTMStack
+from genpool.encoder.lstm import BiLSTMStack
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer, WordVectors, read_vectors
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN, CharacterNgrams
 

@@ -15,8 +15,8 @@ from benchmarks.pages import markdown_table, one_line, versions_line, write_page
 from benchmarks.release.nli_pairs import MULTINLI, NliPair, read_pairs, scored_half
 from benchmarks.release.wide_rules import WIDE_RULES
 from genpool import PairClassifier
-from genpool.data.rules.generate import generate
 from genpool.evaluation import AccuracyReport, accuracy_report
+from genpool.reproduction.corpus.rules import generate
 
 #: pairs by the wide rules, of a seed that no training has used
 GENERATED, GENERATED_SEED = 3_000, 9_001

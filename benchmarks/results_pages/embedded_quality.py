@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 from benchmarks.data import data_path
@@ -32,13 +33,12 @@ from benchmarks.results_pages.embedded_words import (
     share_without_entry,
     unknown_words,
 )
-from benchmarks.speed.others import MINILM
+from benchmarks.speed.others import load_minilm
 from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.disk.row_cache import HalfRows
-from genpool.distillation.lesson import Targets, agreement_by_source, pair_cosines
 from genpool.distillation.settings import TeacherSettings
-from genpool.distillation.teachers import load_teacher
+from genpool.distillation.teachers import agreement_by_source, combined_targets
 from genpool.evaluation.similarity import cosine_pairs
 from genpool.text import WordTokenizer, read_vectors
 
@@ -117,7 +117,7 @@ def agreement_table(
     """
     teacher = encoders[TEACHER]
     vectors = [np.concatenate([teacher(texts) for texts in held_out.values()]).astype(np.float16)]
-    targets = Targets.fit(vectors, TeacherSettings(centre=True)).apply(vectors)
+    targets = combined_targets(vectors, TeacherSettings(centre=True))
     compared = {name: encode for name, encode in encoders.items() if name != TEACHER}
     scores = {
         name: agreement_by_source(encode, held_out, targets) for name, encode in compared.items()
@@ -145,7 +145,7 @@ def cosine_spreads(targets: HalfRows, held_out: dict[str, list[str]]) -> dict[st
     ends = np.cumsum([len(texts) for texts in held_out.values()])[:-1]
     parts = np.split(np.asarray(targets, dtype=np.float32), ends)
     return {
-        source: float(pair_cosines(part).std())
+        source: float(pdist(part, "cosine").std())
         for source, part in zip(held_out, parts, strict=True)
     }
 
@@ -166,7 +166,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True)
     options = parser.parse_args()
     encoder = SentenceEncoder.from_pretrained()
-    minilm, teacher = load_teacher(MINILM), onnx_encoder(options.gte)
+    minilm, teacher = load_minilm(), onnx_encoder(options.gte)
 
     def minilm_encode(texts: list[str]) -> Array:
         vectors: Array = minilm.encode(texts, show_progress_bar=False)

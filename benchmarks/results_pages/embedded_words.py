@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from benchmarks.data import data_path
 from genpool import SentenceEncoder
-from genpool.distillation.corpus import CorpusSettings, read_corpus
+from genpool.distillation.corpus import read_corpus
+from genpool.distillation.settings import CorpusSettings
 from genpool.evaluation.similarity import cosine_pairs
 from genpool.text.vocabulary import UNKNOWN
 

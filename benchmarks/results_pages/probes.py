@@ -32,7 +32,7 @@ from benchmarks.results_pages.own_rows_data import (
 )
 from genpool.evaluation.significance import Comparison, compare_correct
 from genpool.probing import AttentiveProbe
-from genpool.probing.token_encoders import TokenEncoder, open_token_encoder
+from genpool.probing.token_states import TokenEncoder, open_token_encoder
 
 POOLINGS = ("mean", "generalized")
 DEFAULT_CELLS = page_path("probes").with_suffix(".jsonl")
@@ -62,7 +62,7 @@ def measure(task: str, rows: int, draw: int, pooling: str, states: Path) -> Cell
     probe = AttentiveProbe(minilm(), pooling, cache=states, seed=draw)
     train_states = probe.states(train.texts)
     start = time.process_time()
-    probe.fit_states(train_states, train.labels)
+    probe.fit(train_states, train.labels)
     seconds = time.process_time() - start
     right = probe.predict(test.texts) == np.array(test.labels)
     return {

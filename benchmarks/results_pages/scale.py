@@ -22,7 +22,7 @@ from benchmarks.results_pages.scale_simulation import (
 )
 from benchmarks.results_pages.scale_stages import KINDS, Stages, rows_per_second
 from benchmarks.results_pages.scale_training import MORE_EPOCHS, ROUNDS, SETTINGS, training_table
-from genpool.jobs.bulk.inputs import VECTOR_TYPES
+from genpool.integrations.bulk.inputs import VECTOR_TYPES
 
 CORPUS = 100_000_000
 WORKER_COUNTS = (1, 8, 64, 512)

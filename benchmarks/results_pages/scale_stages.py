@@ -24,8 +24,8 @@ from genpool import SentenceEncoder
 from genpool.data import TableReader
 from genpool.inference import QuickEncoder
 from genpool.inference.sentence_vectors import map_by_length
-from genpool.jobs.bulk.inputs import VECTOR_TYPES, BulkOptions, InputFile, plan_file
-from genpool.jobs.bulk.shard import Row, ShardSettings, read_rows, shard_writer, write_rows
+from genpool.integrations.bulk.inputs import VECTOR_TYPES, BulkOptions, InputFile, plan_file
+from genpool.integrations.bulk.shard import Row, ShardSettings, read_rows, shard_writer, write_rows
 
 ENGLISH = "english/sentences.tsv.xz"
 ROWS, ROUNDS = 20_000, 3
@@ -105,7 +105,7 @@ class Stages:
 
     def read(self, kind: str) -> int:
         """Reads all rows of a file."""
-        shard = self.plan(kind).shards(0, self.rows)[0]
+        shard = next(self.plan(kind).shards(0, self.rows))
         return sum(1 for _ in read_rows(shard, self.settings(), Counter()))
 
     def encode(self, int8: bool) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.search import ModelReference, SearchIndex, approximate, build_lists, index_writer
-from genpool.tensors.unit_rows import unit_rows
+from genpool.tensors.arrays import unit_rows
 
 TOP = 10
 #: how many lists, or candidates, an engine reads: the last of them is the most exact

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -24,11 +23,11 @@ from benchmarks.speed.sizes import SNLI, make_sentences, make_text
 from genpool.model import Classified, PairClassifier
 from genpool.pooling import Pooled
 from genpool.recipes import recipe_text
-from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.definitions import EXPERIMENTS, SCALES
 from genpool.reproduction.ledger import Ledger
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.trees import Tree, TreeAnnotator
-from genpool.tensors.annotations import pad_annotations
+from genpool.tensors.arrays import pad_annotations
 from genpool.text import Batch, TextPipeline
 from genpool.training.objective import BatchShare, EncoderLoss, ExtraLoss, step_loss
 from genpool.training.settings import read_settings
@@ -105,8 +104,8 @@ def draw_sentences(model: PairClassifier, examples: int | None = None) -> Senten
 
 def make_system(name: str, text: TextPipeline, overrides: Sequence[str] = ()) -> PairClassifier:
     """Returns a system as `genpool reproduce table1 --scale paper` trains it."""
-    with TemporaryDirectory() as folder:
-        cell = Plan("paper", Ledger(Path(folder) / "cells.jsonl")).cell("snli", name, overrides, 0)
+    plan = Plan(SCALES["paper"], Ledger(Path("cells.jsonl")))
+    cell = plan.cell("snli", name, overrides, 0)
     settings = read_settings(recipe_text(cell.recipe), cell.overrides)
     torch.manual_seed(0)
     model = PairClassifier.from_settings(text, settings.model, ("yes", "maybe", "no")).train()

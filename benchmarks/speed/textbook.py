@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks.speed.paper_parts import bilstm_layers, character_cnn, generalized_pooling
-from genpool.encoder.fused_lstm import torch_gate_order
+from genpool.encoder.lstm import torch_gate_order
 from genpool.model import Classifier
 from genpool.text import Batch
 

@@ -24,8 +24,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from genpool.embedding.characters import CharacterPadding
 from genpool.errors import ConfigError, InputError, unknown_name
-from genpool.tensors.dropout import DropoutScaling
-from genpool.tensors.initialization import Initialization, on_meta_device
+from genpool.tensors.modules import DropoutScaling, Initialization, on_meta_device
 from genpool.text.vocabulary import CharacterNgrams
 
 Settings = TypeVar("Settings")
@@ -263,29 +262,37 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
         return list(inspect.signature(classes[name]).parameters)[1:]  # without input_dim
 
     def check(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
-        hints = typing.get_type_hints(classes[name].__init__)  # type: ignore[misc]
-        known = known_options(name)
-        problems = []
-        for key, value in options.items():
-            if key not in known:
-                problems.append(unknown_name(f"option of {section} {name!r}", key, known))
-            elif problem := _mismatch(f"{section}.{key}", value, hints.get(key, Any), {}):
-                problems.append(problem)
-        return problems or _construction_problems(section, classes[name], options)
+        cls = classes[name]
+        problems = option_problems(section, name, cls, known_options(name), options)
+        if problems:
+            return problems
+        try:
+            with on_meta_device():  # which takes no memory
+                cls(4, **options)
+        except InputError as error:
+            return [f"{section}: {error}"]
+        except (RuntimeError, TypeError, OverflowError) as error:
+            return [f"{section}: a tensor would be too large ({str(error).splitlines()[0]})."]
+        return []
 
     return PartKind(classes, known_options, check)
 
 
-def _construction_problems(section: str, cls: type, options: Mapping[str, Any]) -> list[str]:
-    """Returns the problems of creating the module, which is tried without taking memory."""
-    try:
-        with on_meta_device():
-            cls(4, **options)
-    except InputError as error:
-        return [f"{section}: {error}"]
-    except (RuntimeError, TypeError, OverflowError) as error:
-        return [f"{section}: a tensor would be too large ({str(error).splitlines()[0]})."]
-    return []
+def option_problems(
+    section: str, name: str, cls: type, known: Sequence[str], options: Mapping[str, Any]
+) -> list[str]:
+    """Returns the options that are unknown or not of the type that a constructor of `cls` says."""
+    hints: dict[str, Any] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base) and base is not object:
+            hints = {**typing.get_type_hints(vars(base)["__init__"]), **hints}
+    problems = []
+    for key, value in options.items():
+        if key not in known:
+            problems.append(unknown_name(f"option of {section} {name!r}", key, known))
+        elif problem := _mismatch(f"{section}.{key}", value, hints.get(key, Any), {}):
+            problems.append(problem)
+    return problems
 
 
 def _mismatch(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> str | None:

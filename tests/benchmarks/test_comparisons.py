@@ -37,11 +37,8 @@ def test_sides_take_turns() -> None:
     assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
 
 
-def test_a_ratio_is_the_median_of_the_rounds() -> None:
+def test_a_ratio_is_the_median_of_the_rounds_and_a_goal_a_floor_or_a_ceiling() -> None:
     assert ratios([4.0, 9.0, 2.0], [2.0, 3.0, 2.0]) == (2.0, (1.0, 3.0))
-
-
-def test_a_goal_is_a_floor_or_a_ceiling() -> None:
     assert Row("a", 1.7, (1, 2), 1.7).met and not Row("a", 1.69, (1, 2), 1.7).met
     assert Row("a", 0.6, (0, 1), 0.6, at_most=True).met
     assert not Row("a", 0.61, (0, 1), 0.6, at_most=True).met

@@ -20,8 +20,8 @@ from benchmarks.release.nli_pairs import (
     write_pairs,
 )
 from genpool.data import TableReader
-from genpool.data.rules.generate import LABELS
 from genpool.errors import DataError
+from genpool.reproduction.corpus.rules import LABELS
 from tests.helpers.shared_data import shared_data
 
 TABLES = {

@@ -30,30 +30,21 @@ def cell(task: str, rows: int, draw: int, method: str, right: int, seconds: floa
     return own_rows.make_cell(task, rows, draw, method, outcome)
 
 
-@pytest.mark.usefixtures("pool")
-def test_a_smaller_draw_is_part_of_a_larger_one_and_draws_differ() -> None:
+def test_a_smaller_draw_is_part_of_a_larger_one_and_keeps_its_labels(pool: Rows) -> None:
     draws = {rows: own_rows_data.draw_numbers("TREC", rows, 0) for rows in ROWS}
     assert all(len(set(numbers)) == rows for rows, numbers in draws.items())
     assert draws[200] == draws[1000][:200] == draws[5000][:200]
     assert own_rows_data.draw_numbers("TREC", 200, 1) != draws[200]
-
-
-def test_the_rows_of_a_draw_keep_their_labels(pool: Rows) -> None:
     drawn = own_rows_data.draw_rows("IMDB", 200, 2)
     labels = dict(zip(pool.texts, pool.labels, strict=True))
     assert [labels[text] for text in drawn.texts] == drawn.labels
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_measurement_counts_what_is_right() -> None:
+def test_cells_count_what_is_right_and_are_not_measured_again(tmp_path: Path) -> None:
     made = cell("TREC", 200, 0, "genpool fit", 3, 1.5)
-    assert made.accuracy == 0.75
-    assert made.correct == "1110"
+    assert (made.accuracy, made.correct) == (0.75, "1110")
     assert made.key == ("TREC", 200, 0, "genpool fit")
-
-
-@pytest.mark.usefixtures("pool")
-def test_finished_cells_are_kept_and_not_measured_again(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "cells.jsonl"
     assert own_rows.read_cells(path) == []
     done = [cell("TREC", 200, draw, "genpool fit", 2, 1.0) for draw in (0, 1)]

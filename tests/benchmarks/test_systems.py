@@ -21,7 +21,7 @@ from benchmarks.speed.sizes import make_text
 from genpool.model import PairClassifier
 from genpool.reproduction.definitions import EXPERIMENTS, SYSTEMS
 from genpool.reproduction.trees import BinaryTrees, DependencyTrees, TreeAnnotator
-from genpool.tensors.dropout import dropout_disabled
+from genpool.tensors.modules import dropout_disabled
 from genpool.text import TextPipeline
 
 WIDTH = 6
@@ -54,6 +54,9 @@ def test_the_plain_loop_has_the_gradients_of_the_batch(name: str, text: TextPipe
     """One sentence at a time or all at once, for trees of every shape."""
     model = small_system(name, text).double()
     sentences = draw_sentences(model, examples=7)
+    part = sentences.part(2)
+    assert part.words == [*sentences.words[:2], *sentences.words[7:9]]
+    assert part.tokens == sum(len(words) for words in part.words)
     assert sentences.part(7).words == sentences.words
     gradients = []
     for make in (plain_loop, train_step):
@@ -61,26 +64,14 @@ def test_the_plain_loop_has_the_gradients_of_the_batch(name: str, text: TextPipe
         before = [parameter.detach().clone() for parameter in model.parameters()]
         with dropout_disabled():  # choices that are sampled differ between the two
             work()
-        gradients.append(
-            [
-                parameter.grad.clone()
-                for parameter in model.parameters()
-                if parameter.grad is not None
-            ]
-        )
+        grads = (parameter.grad for parameter in model.parameters())
+        gradients.append([grad.clone() for grad in grads if grad is not None])
         with torch.no_grad():
             for parameter, value in zip(model.parameters(), before, strict=True):
                 parameter.copy_(value)
     assert any(gradient.abs().max() > 1e-6 for gradient in gradients[0])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
-
-
-def test_a_part_of_the_pairs_keeps_both_sides_together(text: TextPipeline) -> None:
-    sentences = draw_sentences(small_system(BASELINE, text), examples=5)
-    part = sentences.part(2)
-    assert part.words == [*sentences.words[:2], *sentences.words[5:7]]
-    assert part.tokens == sum(len(words) for words in part.words)
 
 
 @pytest.mark.parametrize("kind", [BinaryTrees, DependencyTrees])

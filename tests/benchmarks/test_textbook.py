@@ -13,7 +13,7 @@ from benchmarks.speed.limit import forward_operations
 from benchmarks.speed.paper_parts import bilstm_layers, character_cnn, generalized_pooling
 from benchmarks.speed.sizes import MULTINLI, REVIEWS, SNLI, make_batch, make_model
 from benchmarks.speed.textbook import TextbookModel, sides_of
-from genpool.encoder.fused_lstm import torch_gate_order
+from genpool.encoder.lstm import torch_gate_order
 
 SMALL = [
     replace(size, hidden=6, attention=5, examples=4, frozen=False)

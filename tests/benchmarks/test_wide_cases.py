@@ -6,15 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.release.wide_rules import (
-    WIDE_RULES,
-    drawing,
-    kinds,
-    opposites,
-    people,
-)
-from genpool.data.rules.generate import LABELS, Case, ask
-from genpool.data.rules.scenes import Dice, Phrase, Scene, render
+from benchmarks.release.wide_rules import WIDE_RULES, drawing, kinds, opposites, people
+from genpool.reproduction.corpus.rules import LABELS, Case, ask
+from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, render
 
 
 @pytest.fixture
@@ -112,8 +106,8 @@ def test_a_kind_has_narrower_broader_and_other_kinds(bare: pytest.MonkeyPatch) -
 def test_roles_cannot_may_or_must_be_exchanged(bare: pytest.MonkeyPatch) -> None:
     one, two = Phrase("man", "the"), Phrase("nurse", "the")
     bare.setattr(people, "two_people", lambda _: (one, two))
-    for name in ("ONE_WAY", "EITHER_WAY", "MUTUAL"):
-        verb = {"ONE_WAY": "teach", "EITHER_WAY": "thank", "MUTUAL": "argue with"}[name]
+    verbs = {"ONE_WAY": "teach", "EITHER_WAY": "thank", "MUTUAL": "argue with"}
+    for name, verb in verbs.items():
         bare.setattr(people, name, (verb,))
     bare.setattr(people, "_NEAR", ("watch",))
     assert premises_of("swap", "The man is teaching the nurse.") == [

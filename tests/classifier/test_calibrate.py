@@ -16,7 +16,7 @@ from genpool.classifier import fit_temperature
 from genpool.errors import InputError
 from genpool.model import load_model
 from genpool.model.classifier import SCORE_TASK, TASK_NOTE
-from genpool.tensors.fast import fast_paths
+from genpool.tensors.modules import fast_paths
 
 WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two")
 
@@ -132,12 +132,11 @@ def test_what_cannot_be_used_is_told_and_changes_nothing(
     assert "temperature" not in text_classifier.notes
 
 
-def test_a_pair_needs_two_sentences(pair_classifier: PairClassifier) -> None:
+def test_pairs_need_two_sentences_and_a_model_of_scores_is_not_calibrated(
+    pair_classifier: PairClassifier,
+) -> None:
     with pytest.raises(InputError, match="row 0 is 'a man'; expected two sentences"):
         pair_classifier.calibrate(["a man"], ["neutral"])
-
-
-def test_a_model_of_scores_is_not_calibrated(text_classifier: TextClassifier) -> None:
-    text_classifier.notes[TASK_NOTE] = SCORE_TASK
+    pair_classifier.notes[TASK_NOTE] = SCORE_TASK
     with pytest.raises(InputError, match="the model predicts scores"):
-        text_classifier.calibrate(["a man"], ["neutral"])
+        pair_classifier.calibrate([("a man", "a dog")], ["neutral"])

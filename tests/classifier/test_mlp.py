@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from genpool.classifier import MLP, pair_features
 from genpool.errors import InputError
-from genpool.tensors.dropout import DropoutScaling
-from genpool.tensors.initialization import Initialization
+from genpool.tensors.modules import DropoutScaling, Initialization
 
 from . import reference
 
@@ -34,9 +33,10 @@ def layers(mlp: MLP) -> list[tuple[np.ndarray, np.ndarray]]:
     ]
 
 
-def test_logits_are_those_of_the_equations() -> None:
-    mlp, inputs = made().eval(), features()
-    expected = [reference.mlp(row, layers(mlp)) for row in inputs.numpy()]
+@pytest.mark.parametrize(("scaling", "factor"), [("inverted", 1.0), ("test", 0.75)])
+def test_logits_are_those_of_the_equations(scaling: DropoutScaling, factor: float) -> None:
+    mlp, inputs = made(dropout=0.25, dropout_scaling=scaling).eval(), features()
+    expected = [reference.mlp(row, layers(mlp), [np.full(3, factor)] * 2) for row in inputs.numpy()]
     np.testing.assert_allclose(mlp(inputs).detach().numpy(), expected, rtol=0, atol=1e-12)
 
 
@@ -70,13 +70,6 @@ def test_dropout_works_while_training_only() -> None:
     assert not torch.equal(mlp.train()(inputs), mlp.eval()(inputs))
     without = made(dropout=0.0)
     assert torch.equal(without.train()(inputs), mlp.eval()(inputs))
-
-
-def test_without_rescaling_in_training_hidden_layers_are_scaled_at_inference() -> None:
-    mlp, inputs = made(dropout=0.25, dropout_scaling="test").eval(), features()
-    kept = [np.full(3, 0.75), np.full(3, 0.75)]
-    expected = [reference.mlp(row, layers(mlp), kept) for row in inputs.numpy()]
-    np.testing.assert_allclose(mlp(inputs).detach().numpy(), expected, rtol=0, atol=1e-12)
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
@@ -130,21 +123,17 @@ def test_weights_can_be_initialized_again(initialization: Initialization) -> Non
     assert mlp.output.bias.abs().max() < 1
 
 
-def test_an_unknown_initialization_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"unknown initialization 'uniform'.*gaussian, torch"):
-        MLP(4, initialization="uniform")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
-    ("sizes", "problem"),
+    ("options", "problem"),
     [
-        ((0, 3, 2), "input_dim is 0"),
-        ((4, 3, -1), "classes is -1"),
+        ({"input_dim": 0}, "input_dim is 0; expected .* 1 or more"),
+        ({"classes": -1}, "classes is -1; expected .* 1 or more"),
+        ({"initialization": "uniform"}, r"unknown initialization 'uniform'.*gaussian, torch"),
     ],
 )
-def test_sizes_below_one_are_refused(sizes: tuple[int, int, int], problem: str) -> None:
-    with pytest.raises(InputError, match=rf"{problem}; expected .* 1 or more"):
-        MLP(*sizes)
+def test_options_that_are_not_possible_are_refused(options: dict, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        MLP(**{"input_dim": 4, **options})
 
 
 def test_a_hand_worked_pair() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from genpool.cli import app
 from genpool.data.reader import BAD_ROWS
-from genpool.reproduction.tasks import SCALES
+from genpool.reproduction.definitions import SCALES
 from genpool.training.settings import DataSettings, StartSettings
 from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD, SMALL_RULES, sets
@@ -58,8 +58,7 @@ def test_these_are_all_commands() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command: str) -> None:
-    said = genpool(*command.split(), "--help")
-    assert said.code == 0
+    said = genpool(*command.split(), "--help").ok()
     assert example(said.out)[: 1 + len(command.split())] == ["genpool", *command.split()]
 
 
@@ -74,8 +73,7 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command:
 )
 def test_the_example_works(genpool: Command, place: Path, command: str) -> None:
     words = example(genpool(*command.split(), "--help").out)
-    said = genpool(*words[1:])
-    assert said.code == 0, said.err
+    said = genpool(*words[1:]).ok()
     assert said.out
 
 
@@ -85,8 +83,7 @@ def test_the_example_of_train_works(
     monkeypatch.chdir(tmp_path)
     words = example(genpool("train", "--help").out)
     smaller = sets([*SMALL_RULES, "reader.sizes=[30, 6, 6]"])
-    said = genpool(*words[1:], *smaller)
-    assert said.code == 0, said.err
+    said = genpool(*words[1:], *smaller).ok()
     assert "model:  runs/rules/best" in said.out
     assert (tmp_path / "runs" / "rules" / "best" / "config.json").is_file()
 

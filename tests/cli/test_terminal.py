@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from genpool.cli.terminal import plain_tables, replace_unprintable
-from genpool.disk.markdown import markdown_table
+from genpool.disk.files import markdown_table
 from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD
 
@@ -123,8 +123,7 @@ def test_a_name_that_is_too_long_is_told(
     genpool: Command, place: Path, arguments: tuple[str, ...]
 ) -> None:
     before = sorted(place.rglob("*"))
-    said = genpool(*arguments)
-    assert said.code == 2
+    said = genpool(*arguments).refused()
     assert said.err.startswith("error: ")
     assert LONG[:40] in said.err  # and no other file is blamed
     assert sorted(place.rglob("*")) == before

@@ -33,20 +33,16 @@ def test_an_unknown_reader_gives_the_nearest_and_all_names(tmp_path):
 
 def test_all_unknown_options_are_reported_together(tmp_path):
     with pytest.raises(ConfigError) as caught:
-        open_reader("yelp", tmp_path / "not there", size=3, sede=1, seed=1)
+        open_reader("table", tmp_path / "not there", sheets=3, quote=True, label="x")
     assert len(caught.value.problems) == 2
-    assert "unknown yelp option 'size'. Did you mean 'sizes'?" in caught.value.problems[0]
-    assert "unknown yelp option 'sede'. Did you mean 'seed'?" in caught.value.problems[1]
+    assert "unknown table option 'sheets'. Did you mean 'sheet'?" in caught.value.problems[0]
+    assert "unknown table option 'quote'. Did you mean 'quotes'?" in caught.value.problems[1]
 
 
-def test_every_reader_can_skip_bad_rows():
+def test_every_reader_can_skip_bad_rows_and_only_multinli_has_a_submission_file():
     for name in READERS:
         assert "bad_rows" in genpool.data.reader.reader_options(name)
-
-
-def test_only_the_generated_corpus_needs_no_path_and_only_multinli_has_a_submission_file():
     assert {name for name, kind in READERS.items() if kind.write_submission} == {"multinli"}
-    assert {name for name, kind in READERS.items() if not kind.needs_path} == {"rules"}
 
 
 @pytest.fixture

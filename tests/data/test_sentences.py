@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
 import sys
 import tracemalloc
@@ -14,8 +13,8 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
-from genpool.data import Example, LinesReader, TableReader, YelpReader
-from genpool.data.sentences import READ_BYTES, column_reader, count_sentences, read_sentences
+from genpool.data import Example, LinesReader, TableReader
+from genpool.data.sentences import column_reader, count_sentences, read_sentences
 from genpool.errors import DataError
 
 
@@ -55,25 +54,23 @@ def test_a_missing_file_and_an_unknown_split_are_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "expected"),
     [
-        b"",
-        b"\n",
-        b"a",
-        b"a\n",
-        b"a\n\nb",
-        b"a\r\nb\r\n",
-        b"\xef\xbb\xbfa\nb\n",
-        "a\u2028b\x0cc\n".encode(),
-        b"a\n" * (READ_BYTES // 2 + 3),  # two reads
+        (b"", 0),
+        (b"\n", 1),
+        (b"a", 1),
+        (b"a\n", 1),
+        (b"a\n\nb", 3),
+        (b"a\r\nb\r\n", 2),
+        (b"\xef\xbb\xbfa\nb\n", 2),
+        ("a\u2028b\x0cc\n".encode(), 1),
     ],
-    ids=range(9),
 )
-def test_lines_are_counted_as_they_are_read(tmp_path: Path, data: bytes) -> None:
+def test_lines_are_counted_as_they_are_read(tmp_path: Path, data: bytes, expected: int) -> None:
     plain, packed = tmp_path / "lines.txt", tmp_path / "lines.txt.gz"
     plain.write_bytes(data)
     packed.write_bytes(gzip.compress(data))
-    expected = len(list(read_sentences(plain)))
+    assert len(list(read_sentences(plain))) == expected
     assert count_sentences(plain) == count_sentences(str(packed)) == expected
 
 
@@ -158,14 +155,3 @@ def test_the_first_rows_do_not_wait_for_the_last(tmp_path):
     assert [next(rows).label for _ in range(10)] == list("0120120120")
     with pytest.raises(DataError, match=f"line {ROWS + 2}: has 1 fields"):
         list(rows)
-
-
-def test_a_split_of_yelp_is_drawn_without_keeping_the_texts(tmp_path):
-    path = tmp_path / "yelp_academic_dataset_review.json"
-    with path.open("w", encoding="utf-8") as file:
-        for row in range(ROWS):
-            file.write(json.dumps({"stars": 1 + row % 5, "text": f"{row} {TEXT}"}) + "\n")
-    reader = YelpReader(path, sizes=(1_000, 100, 100))
-    count, peak = count_and_peak(reader.read("dev"))
-    assert count == 100
-    assert peak < 2 * MEGABYTE  # a few bytes a row for the draw; the file is 4 MB

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from genpool.data.splits import draw_parts, seeded_order, stratified_share
+from genpool.data.splits import seeded_order, stratified_share
 from genpool.errors import ConfigError, DataError
 
 labels_lists = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=8, max_size=80)
@@ -36,24 +36,6 @@ def test_the_order_never_changes():
     # Written down once: a split that moved would make every published number wrong.
     assert seeded_order(8, 0).tolist() == [3, 2, 1, 6, 0, 7, 4, 5]
     assert seeded_order(8, 1).tolist() == [2, 4, 7, 5, 0, 6, 3, 1]
-
-
-@given(st.integers(3, 60), st.integers(0, 10), st.integers(0, 10), st.integers(0, 5))
-def test_every_row_is_in_one_part_and_the_parts_have_their_sizes(count, dev, test, seed):
-    train = count - dev - test
-    if train < 1:
-        return
-    parts = draw_parts(count, (train, dev, test), seed)
-    assert np.bincount(parts, minlength=4).tolist() == [train, dev, test, 0]
-    assert (draw_parts(count, ("rest", dev, test), seed) == parts).all()
-    fewer = draw_parts(count + 2, (train, dev, test), seed)
-    assert np.bincount(fewer, minlength=4).tolist() == [train, dev, test, 2]
-
-
-@pytest.mark.parametrize("sizes", [(8, 2, 1), ("rest", 5, 5), ("rest", 9, 9)])
-def test_too_few_rows_are_refused(sizes):
-    with pytest.raises(DataError, match=r"holds 10 rows.*ask for fewer"):
-        draw_parts(10, sizes, 0)
 
 
 @given(labels_lists, st.floats(0.05, 0.5), st.integers(0, 3))

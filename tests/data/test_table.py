@@ -65,7 +65,7 @@ def test_a_missing_column_gives_the_nearest_and_all_columns(tmp_path):
     path = write(tmp_path / "t.tsv", "label\ttext\nyes\tone\n")
     with pytest.raises(DataError) as caught:
         read(path, first="txt", bad_rows="skip")
-    assert "line 1: unknown column 'txt'. Did you mean 'text'? Known: label, text." in str(
+    assert "line 1: unknown column 'txt'. Did you mean 'text'? Known: label, text" in str(
         caught.value
     )
 
@@ -90,8 +90,9 @@ def test_all_missing_columns_are_told_in_one_message(tmp_path):
     with pytest.raises(DataError) as caught:
         read(path, first="reviews", label="star", id="number")
     assert str(caught.value).endswith(
-        "t.csv, line 1: unknown columns 'star' (did you mean 'stars'?), 'reviews' (did you mean "
-        "'review'?), 'number'; this table has: 'stars', 'review'"
+        "t.csv, line 1: unknown column 'star'. Did you mean 'stars'? Known: review, stars; unknown "
+        "column 'reviews'. Did you mean 'review'? Known: review, stars; unknown column 'number'. "
+        "Known: review, stars"
     )
 
 
@@ -100,12 +101,10 @@ def test_a_table_whose_columns_cannot_be_guessed_names_the_candidates(tmp_path):
     with pytest.raises(DataError) as caught:
         read(path)
     message = str(caught.value)
-    assert "no column of text was found" in message
-    assert "no column of labels was found" in message
-    assert "this table has: 'Star Rating', 'Review Body', 'Date'" in message
-    assert "--first" in message
-    assert "--label" in message
-    assert message.endswith("; perhaps first='Review Body', label='Star Rating'")
+    assert "no column of text was found (premise and hypothesis or" in message
+    assert "; this table has: 'Star Rating', 'Review Body', 'Date'; name it: first=" in message
+    assert "--first, --second), perhaps first='Review Body'; no column of labels" in message
+    assert message.endswith("--label, --score), perhaps label='Star Rating'")
 
 
 def test_preferred_columns_are_taken_where_the_table_has_them(tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from genpool.data import Example, TableReader
-from genpool.data.rows import BadRow, Record
+from genpool.data.reader import BadRow, Record
 from genpool.data.table_files import NO_OFFSET, RowFile
 from genpool.errors import DataError, MissingExtraError
 
@@ -46,7 +46,7 @@ def test_parquet_inside_gzip_is_read_up_to_the_limit_of_expansion(tmp_path, monk
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert pairs(read(packed)) == [("x", "a")]
     monkeypatch.setattr("genpool.disk.files.FREE_BYTES", 0)
-    monkeypatch.setenv("GENPOOL_MAX_EXPANSION", "1")
+    monkeypatch.setattr("genpool.disk.files.MAX_EXPANSION", 1)
     with pytest.raises(DataError, match="expands to more than"):
         read(packed)
 

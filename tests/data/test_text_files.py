@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from genpool.data import TableReader
-from genpool.data.rows import BadRow
+from genpool.data.reader import BadRow
 from genpool.data.sentences import read_sentences
 from genpool.data.text_files import UTF8_TEXT, guess_encoding
 from genpool.disk.files import raw_lines
@@ -21,7 +21,7 @@ from genpool.errors import ConfigError, DataError
 TABLE = b"label\ttext\nyes\tone\nno\ttwo\n"
 
 
-def texts(path: Path) -> list[str]:
+def texts(path: Path) -> list[str | BadRow]:
     return [UTF8_TEXT.decode(line) for line in raw_lines(path)]
 
 
@@ -72,9 +72,10 @@ def test_bad_utf8_is_located_by_line_and_by_offset_in_the_file(tmp_path, mark):
     path = tmp_path / "train.tsv"
     path.write_bytes(content)
     line = list(raw_lines(path))[1]
-    with pytest.raises(BadRow, match="byte 0xe9") as caught:
-        UTF8_TEXT.decode(line)
-    assert f"offset {content.index(0xE9)} of the file, byte 8 of the line" in caught.value.problem
+    bad = UTF8_TEXT.decode(line)
+    assert isinstance(bad, BadRow)
+    assert "byte 0xe9" in bad.problem
+    assert f"offset {content.index(0xE9)} of the file, byte 8 of the line" in bad.problem
     with pytest.raises(DataError, match="line 2: is not UTF-8") as error:
         list(TableReader(path).read("all"))
     assert (error.value.path, error.value.line) == (path, 2)
@@ -176,7 +177,8 @@ def test_the_error_guesses_the_encoding_and_says_how_to_name_it(tmp_path):
     message = str(caught.value)
     assert "line 2: is not UTF-8: byte 0xf6 at offset 22 of the file" in message
     assert "it may be cp1252, in which this is 'schöner'" in message
-    assert "encoding='cp1252' (command line: --encoding cp1252), or save it as UTF-8" in message
+    assert "save it as UTF-8, or name the encoding of a table: encoding='cp1252'" in message
+    assert "(command line: --encoding cp1252)" in message
 
 
 def test_the_header_may_be_what_is_not_utf8(tmp_path):
@@ -193,11 +195,11 @@ def test_rows_that_are_left_out_lead_to_the_encoding_too(tmp_path):
     reader = TableReader(path, bad_rows="skip")
     assert [example.first for example in reader.read("all")] == ["one"]
     assert reader.skipped == {"bad UTF-8": 2}
-    assert reader.skipped_advice is not None
-    assert reader.skipped_advice.startswith("line 2 is not UTF-8; it may be cp1252")
+    assert "line 2: is not UTF-8" in str(reader.first_skipped)
+    assert "it may be cp1252" in str(reader.first_skipped)
     reader = TableReader(path, bad_rows="skip", encoding="cp1252")
     assert len(list(reader.read("all"))) == 3
-    assert reader.skipped_advice is None
+    assert reader.first_skipped is None
 
 
 def test_text_that_is_not_in_the_named_encoding_is_located(tmp_path):
@@ -215,7 +217,7 @@ def test_text_that_is_not_in_the_named_encoding_is_located(tmp_path):
 def test_a_utf16_table_says_how_to_name_it(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(GERMAN_TABLE.encode("utf-16"))
-    with pytest.raises(DataError, match=r"is UTF-16 text; name its encoding: .*--encoding utf-16"):
+    with pytest.raises(DataError, match=r"is UTF-16 text; save it .*--encoding utf-16"):
         rows(path)
 
 

@@ -1,4 +1,4 @@
-"""Reading lines of plain and compressed files."""
+"""Reading lines of plain and compressed files; Markdown tables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genpool.disk import files
-from genpool.disk.files import COMPRESSED, RawLine, open_bytes, raw_lines, uncompressed_name
-from genpool.errors import ConfigError, DataError
+from genpool.disk.files import (
+    COMPRESSED,
+    RawLine,
+    markdown_table,
+    open_bytes,
+    percent,
+    percent_interval,
+    raw_lines,
+    uncompressed_name,
+)
+from genpool.errors import DataError
 
 CONTENT = "first\nsecond: é\n\nlast".encode()
 LINES = [
@@ -44,12 +53,9 @@ def write(folder: Path, name: str, content: bytes = CONTENT) -> Path:
     return path
 
 
-ALL_NAMES = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     "name", ["a.txt", "a.txt.gz", "a.txt.xz", "a.txt.bz2", "a.txt.zip", "A.TXT.GZ", "plain"]
 )
-
-
-@ALL_NAMES
 def test_lines_have_their_number_and_place(tmp_path: Path, name: str) -> None:
     assert list(raw_lines(write(tmp_path, name))) == LINES
 
@@ -191,28 +197,11 @@ def test_a_bomb_is_refused_with_the_ways_to_read_it_after_what_is_allowed(
     assert MEGABYTE - files.BUFFER_BYTES <= sum(counts) <= MEGABYTE
     assert caught.value.path == bomb
     assert "decompress it first" in caught.value.problem
-    assert "GENPOOL_MAX_EXPANSION" in caught.value.problem
-
-
-@pytest.mark.parametrize("factor", ["0", "1000000"])
-def test_the_limit_can_be_lifted(bomb: Path, monkeypatch: pytest.MonkeyPatch, factor: str) -> None:
-    monkeypatch.setenv("GENPOOL_MAX_EXPANSION", factor)
-    with open_bytes(bomb) as stream:
-        assert stream.read() == ZEROS
 
 
 def test_a_file_that_expands_to_little_is_read_whatever_its_ratio(tmp_path: Path) -> None:
     with open_bytes(write(tmp_path, "spaces.txt.xz", ZEROS)) as stream:
         assert stream.read() == ZEROS
-
-
-@pytest.mark.parametrize("factor", ["many", "-1", "1.5", ""])
-def test_a_limit_that_is_no_number_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: str
-) -> None:
-    monkeypatch.setenv("GENPOOL_MAX_EXPANSION", factor)
-    with pytest.raises(ConfigError, match=r"GENPOOL_MAX_EXPANSION is .*; expected a whole number"):
-        list(raw_lines(write(tmp_path, "a.txt.gz")))
 
 
 def test_a_line_that_is_too_long_is_refused_with_its_number(
@@ -224,3 +213,16 @@ def test_a_line_that_is_too_long_is_refused_with_its_number(
     assert [line.data for line in raw_lines(path)] == lines.splitlines()
     with pytest.raises(DataError, match="line 2: is longer than 100 bytes"):
         list(raw_lines(write(tmp_path, "lines.txt.gz", lines + b"b")))
+
+
+def test_markdown_aligns_text_to_the_left_and_values_to_the_right() -> None:
+    rows = [["yes", 12, 0.5], ["no | not\n  yet", 7, 0.25]]
+    assert markdown_table(["label", "rows", "share"], rows).split("\n") == [
+        "| label | rows | share |",
+        "|---|---:|---:|",
+        "| yes | 12 | 0.5 |",
+        r"| no \| not yet | 7 | 0.25 |",
+    ]
+    assert markdown_table(["a", "b", "c"], [], text=2).split("\n")[1] == "|---|---|---:|"
+    assert percent(0.82314) == "82.31 %"
+    assert percent_interval((-0.0012, 0.8306)) == "-0.12 to 83.06 %"

@@ -129,7 +129,7 @@ def test_the_rows_of_another_model_and_damaged_cards_are_refused(tmp_path: Path)
     for content, problem in [
         ({**card, "row_shape": [1, 7]}, "another folder"),
         ({**card, "format_version": 9}, "version 9"),
-        ([], "version None"),
+        ([], "contains list; expected named entries"),
     ]:
         (tmp_path / CARD).write_text(json.dumps(content))
         with pytest.raises(FolderError, match=problem):

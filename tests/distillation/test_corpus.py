@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from genpool.distillation.corpus import (
-    CorpusSettings,
+    Corpus,
     comparison_key,
-    corpus_fingerprint,
     read_corpus,
+    read_counts,
     split_sentences,
     untokenized,
 )
+from genpool.distillation.settings import CorpusSettings
 from genpool.errors import ConfigError, DataError
 
 
@@ -97,19 +98,47 @@ def test_wordnet_gives_definitions_and_examples(tmp_path: Path) -> None:
 def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="FILE:COLUMN"):
         read_corpus(CorpusSettings(tables=("file.tsv",)), tmp_path)
-    with pytest.raises(ConfigError, match="with a number"):
-        read_corpus(CorpusSettings(texts=("file.tsv:text",)), tmp_path)
+    with pytest.raises(ConfigError, match=r"'a'.*\n.*'b=x'"):
+        read_counts(["a", "b=x", "c=3"], "corpus.counts")
+    assert read_counts(["a=b=3", "*=4"], "corpus.skip") == {"a=b": 3, "*": 4}
     with pytest.raises(DataError, match="no sentence"):
         read_corpus(CorpusSettings(), tmp_path)
 
 
-def test_the_fingerprint_differs_with_sentences_groups_and_dev_scores(tmp_path: Path) -> None:
-    dev = tmp_path / "dev.tsv"
-    dev.write_text("score\n1\n")
-    corpora = [[["a", "b"], ["c"]], [["a"], ["b", "c"]], [["a", "b"], ["d"]], [["b", "a"], ["c"]]]
-    values = [corpus_fingerprint(groups, dev) for groups in corpora]
-    assert values[0] == corpus_fingerprint([["a", "b"], ["c"]], dev)
-    dev.write_text("score\n2\n")
-    values.append(corpus_fingerprint(corpora[0], dev))
-    values.append(corpus_fingerprint(corpora[0], None))
-    assert len(set(values)) == len(values)
+def mixed_corpus(folder: Path, rows: list[tuple[str, str]], **settings: object) -> Corpus:
+    lines = ["source\ttext", *("\t".join(row) for row in rows)]
+    name = table(folder / "mixed.tsv", *lines)
+    values = {"mixed": f"{name}:source,text", "min_words": 1, **settings}
+    return read_corpus(CorpusSettings(**values), folder)  # type: ignore[arg-type]
+
+
+def test_every_source_gives_its_number_after_those_held_out_and_skipped(tmp_path: Path) -> None:
+    rows = [(f"s{n % 3}", f"text {n}") for n in range(30)]
+    corpus = mixed_corpus(tmp_path, rows, counts=("s0=2", "s1=4"), held_out=3)
+    assert corpus.held_out == {
+        "s0": ["text 0", "text 3", "text 6"],
+        "s1": ["text 1", "text 4", "text 7"],
+    }
+    assert corpus.groups == [[f"text {n}"] for n in (9, 10, 12, 13, 16, 19)]
+    assert mixed_corpus(tmp_path, rows, counts=("*=1", "s1=0")).groups == [["text 0"], ["text 2"]]
+    corpus = mixed_corpus(tmp_path, rows, counts=("s0=1", "s1=1"), skip=("*=4", "s1=0"), held_out=1)
+    assert corpus.held_out == {"s0": ["text 0"], "s1": ["text 1"]}
+    assert corpus.groups == [["text 4"], ["text 15"]]
+    assert len(mixed_corpus(tmp_path, rows).groups) == 30
+
+
+def test_empty_repeated_and_excluded_sentences_of_sources_are_left_out(tmp_path: Path) -> None:
+    news = ["The first one here", "", "the FIRST one, here!", "It is excluded now"]
+    rows = [("news", text) for text in news]
+    rows += [("web", "A b c d"), ("web", '{"a": 1}'), ("web", "one two"), ("news", "The last one")]
+    table(tmp_path / "test.tsv", "text", "It is excluded: now")
+    corpus = mixed_corpus(tmp_path, rows, counts=("*=9",), held_out=1, exclude=("test.tsv:text",))
+    assert corpus.held_out == {"news": ["The first one here"], "web": ["A b c d"]}
+    assert corpus.groups == [["one two"], ["The last one"]]
+
+
+def test_a_table_may_have_a_limit(tmp_path: Path) -> None:
+    rows = [f"sentence number {n} here\tits other number {n}" for n in range(9)]
+    (tmp_path / "t.tsv").write_text("\n".join(["a\tb", *rows]) + "\n")
+    corpus = read_corpus(CorpusSettings(tables=("t.tsv:a,b:5",)), tmp_path)
+    assert [len(group) for group in corpus.groups] == [2, 2, 1]

@@ -76,13 +76,10 @@ def test_a_hand_worked_word() -> None:
     characters = torch.tensor([[1.0], [5.0], [2.0]])
     filters = [torch.tensor([[[1.0, -2.0, 1.0]]])]
     assert character_vectors(characters, torch.tensor([3]), filters).tolist() == [[3.0]]
+    assert filter_reach(4, "both") == (1, 2) and filter_reach(4, "right") == (0, 3)
     # The same map, starting at each character: 1 - 10 + 2 = -7, 5 - 4 + 0 = 1, 2 - 0 + 0 = 2.
     vectors = character_vectors(characters, torch.tensor([3]), filters, "right")
     assert vectors.tolist() == [[2.0]]
-
-
-def test_a_filter_of_even_width_reaches_further_to_the_right() -> None:
-    assert filter_reach(4, "both") == (1, 2) and filter_reach(4, "right") == (0, 3)
 
 
 @pytest.mark.parametrize("words", [[], [[]], [[], []]])

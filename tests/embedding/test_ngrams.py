@@ -8,8 +8,8 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, ModelSettings, Part, ngrams_of
-from genpool.embedding import NgramTable, TokenEmbedding
-from genpool.errors import ConfigError, InputError
+from genpool.embedding import TokenEmbedding
+from genpool.errors import ConfigError
 from genpool.inference.quick import QuickEncoder
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.vocabulary import SPECIAL_WORDS, CharacterNgrams
@@ -27,14 +27,14 @@ def lively(hidden_words: float = 0.0) -> TokenEmbedding:
     )
     assert embedding.backing is not None
     torch.nn.init.normal_(embedding.words)
-    torch.nn.init.normal_(embedding.backing.table)
+    torch.nn.init.normal_(embedding.backing["table"])
     return embedding
 
 
 def by_loop(embedding: TokenEmbedding, word: str) -> np.ndarray:
     """The sum of the rows of the word's n-grams, divided by the root of their number."""
     assert embedding.backing is not None
-    table = embedding.backing.table.detach().numpy()
+    table = embedding.backing["table"].detach().numpy()
     ids = NGRAMS.ids_of(word)
     total = np.zeros(5)
     for number in ids:
@@ -71,14 +71,9 @@ def test_known_words_are_hidden_in_training_only() -> None:
 def test_gradients_reach_the_ngrams_of_unknown_words_and_no_others() -> None:
     embedding = lively()
     embedding(TEXT.batch([["dog", "wug"]])).sum().backward()
-    assert embedding.backing is not None and embedding.backing.table.grad is not None
-    rows = embedding.backing.table.grad.abs().sum(dim=1).nonzero().flatten().tolist()
+    assert embedding.backing is not None and embedding.backing["table"].grad is not None
+    rows = embedding.backing["table"].grad.abs().sum(dim=1).nonzero().flatten().tolist()
     assert rows == sorted(set(NGRAMS.ids_of("wug")))
-
-
-def test_a_table_without_rows_is_refused() -> None:
-    with pytest.raises(InputError, match="1 or more"):
-        NgramTable(0, 4)
 
 
 def settings() -> ModelSettings:

@@ -20,8 +20,7 @@ from genpool.encoder import (
     ShortcutStackedEncoder,
     StackedBiLSTMEncoder,
 )
-from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack
-from genpool.encoder.lstm import LSTMDirection
+from genpool.encoder.lstm import BiLSTMLayer, BiLSTMStack, LSTMDirection
 
 from . import reference
 

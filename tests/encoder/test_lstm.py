@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from genpool.encoder import BiLSTMEncoder, LSTMEncoder
-from genpool.encoder.fused_lstm import Weights, lstm_library
-from genpool.encoder.lstm import LSTMDirection, lstm, lstm_plain
+from genpool.encoder.lstm import LSTMDirection, Weights, lstm, lstm_library, lstm_plain
 
 from . import reference
 from .cases import INPUT_DIM, bilstm_layers, direction, four_parts, lively, lstm_layers, to_numpy
@@ -33,6 +32,10 @@ NAMES = ("rows", "w", "u", "b")
 
 def plain_states(*arguments: Any) -> Tensor:
     return lstm_plain(*arguments)[0]
+
+
+def fused_states(rows: Tensor, sizes: tuple[int, ...], weights: Weights, reverse: bool) -> Tensor:
+    return lstm([rows], sizes, [weights], [reverse])[0]
 
 
 def random_tensors(
@@ -64,7 +67,7 @@ def test_kernels_and_plain_form_agree_in_states_and_all_gradients(
     shape: str, reverse: bool, dtype: torch.dtype, tolerance: float
 ) -> None:
     plain = outcome(plain_states, shape, dtype, reverse)
-    for function in (lstm, lstm_library):
+    for function in (fused_states, lstm_library):
         fast = outcome(function, shape, dtype, reverse)
         torch.testing.assert_close(fast, plain, rtol=tolerance, atol=tolerance)
 
@@ -74,12 +77,13 @@ def test_kernels_and_plain_form_agree_in_states_and_all_gradients(
 def test_fused_gradients_are_those_of_finite_differences(shape: str, reverse: bool) -> None:
     sizes, rows, weights, _ = random_tensors(shape)
     assert torch.autograd.gradcheck(
-        lambda rows, *weights: lstm(rows, sizes, Weights(*weights), reverse), (rows, *weights)
+        lambda rows, *weights: fused_states(rows, sizes, Weights(*weights), reverse),
+        (rows, *weights),
     )
 
 
 @BOTH_WAYS
-@pytest.mark.parametrize("function", [lstm, plain_states])
+@pytest.mark.parametrize("function", [fused_states, plain_states])
 def test_states_are_those_of_the_cell_equations(function, reverse: bool) -> None:
     sizes, rows, weights, _ = random_tensors("many")
     states = to_numpy(function(rows, sizes, weights, reverse))
@@ -103,7 +107,7 @@ def test_each_gradient_can_be_asked_for_alone(wanted: str, reverse: bool) -> Non
     copies = [tensor.detach().clone() for tensor in tensors]
     for name, tensor in zip(NAMES, tensors, strict=True):
         tensor.requires_grad_(name == wanted)
-    loss = (lstm(rows, sizes, weights, reverse) * factor).sum()
+    loss = (fused_states(rows, sizes, weights, reverse) * factor).sum()
     (once,) = torch.autograd.grad(loss, tensors[place], retain_graph=True)
     loss.backward()  # a second backward pass
     torch.testing.assert_close(once, expected, rtol=0, atol=1e-10)
@@ -117,11 +121,11 @@ def test_gradient_of_a_plain_sum_and_none_of_a_gradient(reverse: bool) -> None:
     # The gradient of a sum is one value repeated many times, in memory too.
     sizes, rows, weights, _ = random_tensors("many")
     tensors = (rows, *weights)
-    fused = torch.autograd.grad(lstm(rows, sizes, weights, reverse).sum(), tensors)
+    fused = torch.autograd.grad(fused_states(rows, sizes, weights, reverse).sum(), tensors)
     plain = torch.autograd.grad(plain_states(rows, sizes, weights, reverse).sum(), tensors)
     torch.testing.assert_close(fused, plain, rtol=0, atol=1e-10)
     with pytest.raises(RuntimeError):  # refused rather than wrong
-        states = lstm(rows, sizes, weights, reverse)
+        states = fused_states(rows, sizes, weights, reverse)
         grad, *_ = torch.autograd.grad(states.sum(), tensors, create_graph=True)
         torch.autograd.grad(grad.square().sum(), tensors)
 

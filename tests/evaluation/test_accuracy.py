@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from genpool.errors import InputError
 from genpool.evaluation import accuracy_report
-from genpool.evaluation.accuracy import calibration_scores
+from genpool.evaluation.accuracy import calibration_error
 
 LABELS = ["entailment", "neutral", "contradiction"]
 E, N, C = LABELS
@@ -110,6 +110,7 @@ def test_calibration_is_reported_where_probabilities_are_known():
         (([E], [E], LABELS, ["a", "b"]), "1 gold labels and 2 genres"),
         (([E], [E], LABELS, None, [0.5, 0.5]), "1 gold labels and 2 confidences"),
         (([E], [E], LABELS, None, [1.5]), "confidence is not within 0 to 1"),
+        (([E], [E], LABELS, None, [math.nan]), "confidence is not within 0 to 1"),
         (([], [], LABELS), "no rows"),
         (([E], ["nuetral"], LABELS), r"predicted label of row 1.*'nuetral'.*mean 'neutral'"),
         (([E, "-"], [E, E], LABELS), "gold label of row 2: unknown label '-'"),
@@ -143,36 +144,20 @@ GRID = st.lists(
 
 @given(rows=st.one_of(CONFIDENT_ROWS, GRID), bins=st.integers(1, 20))
 def test_the_error_is_that_of_a_loop(rows: list[tuple[float, bool]], bins: int) -> None:
-    scores = calibration_scores([sure for sure, _ in rows], [right for _, right in rows], bins)
-    assert scores.error == pytest.approx(by_a_loop(rows, bins), abs=1e-12)
-    assert scores.mean_confidence == pytest.approx(sum(sure for sure, _ in rows) / len(rows))
+    error = calibration_error([sure for sure, _ in rows], [right for _, right in rows], bins)
+    assert error == pytest.approx(by_a_loop(rows, bins), abs=1e-12)
 
 
 def test_there_are_fifteen_bins() -> None:
     confidences, correct = [0.61, 0.66, 0.67], [True, False, True]
     # 0.61 and 0.66 are in the bin from 9/15 to 10/15, 0.67 in the next one.
     expected = (abs(1 - 1.27) + abs(1 - 0.67)) / 3
-    assert calibration_scores(confidences, correct).error == pytest.approx(expected)
+    assert calibration_error(confidences, correct) == pytest.approx(expected)
 
 
 def test_hand_worked_cases() -> None:
-    scores = calibration_scores([0.9, 0.9, 0.6, 0.6], [True, True, True, False])
-    assert scores.error == pytest.approx(0.1)
-    assert scores.mean_confidence == pytest.approx(0.75)
-    assert calibration_scores([1.0] * 4, [True] * 4).error == 0
-    assert calibration_scores([1.0] * 4, [False] * 4).error == 1
-    assert calibration_scores([0.75] * 4, [True, True, True, False]).error == 0
-
-
-@pytest.mark.parametrize(
-    ("confidences", "correct", "message"),
-    [
-        ([], [], "no rows"),
-        ([0.5], [True, False], r"shape \(1,\) and correct \(2,\)"),
-        ([[0.5]], [[True]], "one of each per row"),
-        ([float("nan")], [True], "not within 0 to 1"),
-    ],
-)
-def test_confidences_that_cannot_be_used_are_told(confidences, correct, message):
-    with pytest.raises(InputError, match=message):
-        calibration_scores(confidences, correct)
+    error = calibration_error([0.9, 0.9, 0.6, 0.6], [True, True, True, False])
+    assert error == pytest.approx(0.1)
+    assert calibration_error([1.0] * 4, [True] * 4) == 0
+    assert calibration_error([1.0] * 4, [False] * 4) == 1
+    assert calibration_error([0.75] * 4, [True, True, True, False]) == 0

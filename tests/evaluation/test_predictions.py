@@ -71,7 +71,11 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path):
         (b"id\tgold\tpredicted\n1\ta\t\n", 2, "predicted label is empty"),
         (b"id\tgold\tpredicted\n\xff\ta\tb\n", 2, "not UTF-8: byte 0xff; save it as UTF-8"),
         (b"id\tgold\tpredicted\tp:a\tp:b\n1\ta\tA\t1\t0\n", 2, "unknown predicted label 'A'"),
-        (b"id\tgold\tpredicted\tp:a\tp:b\n1\ta\ta\tx\t0\n", 2, "'x', not a number"),
+        (
+            b"id\tgold\tpredicted\tp:a\tp:b\n1\ta\ta\tx\t0\n",
+            2,
+            "a probability is not a number: .*'x'",
+        ),
         (b"id\tgold\tpredicted\tp:a\tp:b\n1\ta\ta\tnan\t0\n", 2, "'a' is nan, not within 0 to 1"),
         (b"id\tgold\tpredicted\tp:a\tp:b\n1\ta\ta\t1\t1.5\n", 2, "'b' is 1.5, not within 0 to 1"),
     ],

@@ -1,12 +1,11 @@
 import json
-import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from genpool.errors import InputError
-from genpool.evaluation import LabelledVectors, probe, probe_cross_validated, probes
+from genpool.evaluation import LabelledVectors, probe, probe_cross_validated
 from genpool.evaluation.probes import fit_and_predict, label_counts, second_count
 
 GRID = (0.01, 1.0)
@@ -197,22 +196,6 @@ def test_number_that_is_the_same_in_every_row_is_harmless():
     plain = fit_and_predict(train, train.vectors, None, [1.0], seed=0)
     wider = LabelledVectors(vectors, train.labels)
     assert fit_and_predict(wider, vectors, None, [1.0], seed=0) == plain
-
-
-def test_warnings_that_are_not_about_convergence_are_passed_on(monkeypatch):
-    class Warner:
-        def fit(self, *_):
-            warnings.warn("something else", UserWarning, stacklevel=1)
-
-        def predict(self, vectors):
-            return ["a"] * len(vectors)
-
-    monkeypatch.setattr(probes, "_pipeline", lambda _: Warner())
-    train = two_labels(40, 8)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit_and_predict(train, train.vectors, None, [1.0], seed=0)
-    assert [str(one.message) for one in caught] == ["something else"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ def test_each_different_sentence_is_encoded_once_and_rows_keep_their_order():
 @pytest.mark.parametrize(
     ("encode", "sentences", "message"),
     [
-        (lengths, "a sentence", "got one string"),
         (lengths, [], "no sentences"),
         (lambda s: lengths(s)[:1], ["a", "b"], "1 vectors for 2 sentences"),
         (lambda s: lengths(s)[0], ["a", "b"], r"the shape is \(2,\); expected \(rows, dim\)"),
@@ -67,7 +66,7 @@ def test_sides_of_different_shape_are_refused_with_both_shapes():
     [
         ([1.0], r"\(1,\); expected \(2,\)"),
         ([1.0, np.nan], "row 2 is nan"),
-        (["high", "low"], "not numbers"),
+        (["high", "low"], "gold scores: not an array of numbers"),
     ],
 )
 def test_gold_scores_that_cannot_be_used_are_named(given, message):

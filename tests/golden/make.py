@@ -21,7 +21,7 @@ from genpool.config import (
     Part,
     TextSettings,
 )
-from genpool.saving.storage import FORMAT_VERSION
+from genpool.saving.storage import MODEL
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.vocabulary import CharacterNgrams
 
@@ -143,9 +143,9 @@ def make_int4_encoder(name: str) -> None:
 
 def main() -> None:
     makers = {
-        f"v{FORMAT_VERSION}-encoder": make_encoder,
-        f"v{FORMAT_VERSION}-encoder-int4": make_int4_encoder,
-        f"v{FORMAT_VERSION}-pair-classifier": make_pair_classifier,
+        f"v{MODEL.version}-encoder": make_encoder,
+        f"v{MODEL.version}-encoder-int4": make_int4_encoder,
+        f"v{MODEL.version}-pair-classifier": make_pair_classifier,
     }
     if existing := [name for name in makers if (HERE / name).exists()]:
         sys.exit(f"{', '.join(existing)} exist already and must not change")

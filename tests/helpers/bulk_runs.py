@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 
-from genpool.jobs.bulk.manifest import MANIFEST
-from genpool.saving.weights_file import file_checksum
+from genpool.disk.folder_format import data_checksum
+from genpool.integrations.bulk.manifest import MANIFEST
 from tests.helpers.small_models import WORDS
 
 
@@ -58,7 +58,7 @@ def problems(folder: Path, expected_ids: list[str], expected: dict[str, bytes]) 
         found.append("rows are lost or doubled")
     if shard_bytes(folder) != expected:
         found.append("the shards differ from those of an undisturbed run")
-    checksums = {name: file_checksum(data) for name, data in shard_bytes(folder).items()}
+    checksums = {name: data_checksum(data) for name, data in shard_bytes(folder).items()}
     if {name: record["checksum"] for name, record in manifest_shards(folder).items()} != checksums:
         found.append("the manifest has other checksums")
     left = [path.name for path in folder.iterdir() if path.name.startswith(".")]

@@ -25,6 +25,17 @@ class Said(NamedTuple):
     out: str
     err: str
 
+    def ok(self) -> Said:
+        """The command has succeeded."""
+        assert self.code == 0, self.err
+        return self
+
+    def refused(self, *messages: str) -> Said:
+        """The command has ended with an error that contains these messages."""
+        assert self.code == 2 and "Traceback" not in self.err, self.err
+        assert [message for message in messages if message not in self.err] == [], self.err
+        return self
+
 
 Command = Callable[..., Said]
 

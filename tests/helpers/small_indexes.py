@@ -19,12 +19,17 @@ def write_index(
     sentences: Sequence[str] | None = None,
     chunk: int = 7,
     model: ModelReference = NO_MODEL,
+    columns: Sequence[str] = (),
+    values: Sequence[Sequence[object]] = (),
+    append: bool = False,
 ) -> Path:
-    """Writes an index of these vectors, a few rows at a time."""
-    texts = sentences or [f"row {row}" for row in range(len(vectors))]
-    with index_writer(folder, vectors.shape[1], model) as write:
+    """Writes an index of these vectors, a few rows at a time; the first column is that of ids."""
+    texts = list(sentences or [f"row {row}" for row in range(len(vectors))])
+    ids = columns[0] if columns else None
+    with index_writer(folder, vectors.shape[1], model, columns, ids, append) as write:
         for first in range(0, len(vectors), chunk):
-            write(list(texts[first : first + chunk]), vectors[first : first + chunk])
+            part = slice(first, first + chunk)
+            write(texts[part], vectors[part], values[part])
     return folder
 
 

@@ -49,6 +49,15 @@ def random_tree(start: int, end: int, random: np.random.Generator) -> Nested:
     return random_tree(start, middle, random), random_tree(middle, end, random)
 
 
+def random_dependencies(tokens: int, random: np.random.Generator, relations: int = 1) -> np.ndarray:
+    """Any rooted tree, with crossing arcs: every token hangs below an earlier one of an order."""
+    order = random.permutation(tokens)
+    heads = np.full(tokens, -1)
+    for place in range(1, tokens):
+        heads[order[place]] = order[random.integers(place)]
+    return np.stack([heads, random.integers(relations, size=tokens)], axis=1).astype(np.int32)
+
+
 def every_tree(start: int, end: int) -> Iterator[Nested]:
     """All binary trees over the tokens start, ..., end - 1."""
     if end - start == 1:

@@ -17,7 +17,7 @@ from genpool.inference.sentence_vectors import (
     length_groups,
     map_by_length,
 )
-from genpool.tensors.dropout import Dropout
+from genpool.tensors.modules import Dropout
 
 properties = settings(max_examples=100, deadline=None, database=None)
 lengths_of = st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2000)), max_size=60)

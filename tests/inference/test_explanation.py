@@ -136,16 +136,8 @@ def test_the_overlap_is_a_mean_over_dimensions(sentence_encoder) -> None:
     heads, tokens, dims = explanation.weights.shape
     for first in range(heads):
         for second in range(heads):
-            shares = [
-                sum(
-                    min(
-                        explanation.weights[first, token, dim],
-                        explanation.weights[second, token, dim],
-                    )
-                    for token in range(tokens)
-                )
-                for dim in range(dims)
-            ]
+            pair = explanation.weights[[first, second]]
+            shares = [sum(min(pair[:, t, dim]) for t in range(tokens)) for dim in range(dims)]
             expected = sum(shares) / dims
             assert explanation.head_overlap[first, second] == pytest.approx(expected, abs=1e-5)
 
@@ -223,38 +215,30 @@ def vector_without(encoder: SentenceEncoder, sentence: str, token: int) -> np.nd
     return vector
 
 
-def test_the_similarity_of_a_pair_is_that_of_the_model(sentence_encoder: SentenceEncoder) -> None:
+def test_the_similarity_of_a_pair_and_its_heads_is_that_of_the_model(
+    sentence_encoder: SentenceEncoder,
+) -> None:
     pair = sentence_encoder.explain_pair(FIRST, SECOND)
     expected = float(sentence_encoder.similarity(FIRST, SECOND))
     assert pair.similarity == pytest.approx(expected, abs=1e-6)
     assert [side.sentence for side in pair.sentences] == [FIRST, SECOND]
     assert pair.prediction is None
-
-
-def test_every_head_has_a_similarity(sentence_encoder: SentenceEncoder) -> None:
-    pair = sentence_encoder.explain_pair(FIRST, SECOND)
-    heads = [
-        sentence_encoder.encode(sentence).reshape(2, -1).astype(float)
-        for sentence in (FIRST, SECOND)
-    ]
-    expected = [cosine(first, second) for first, second in zip(*heads, strict=True)]
-    assert pair.head_similarity == pytest.approx(expected, abs=1e-6)
+    vectors = sentence_encoder.encode([FIRST, SECOND]).reshape(2, 2, -1).astype(float)
+    of_heads = [cosine(first, second) for first, second in zip(*vectors, strict=True)]
+    assert pair.head_similarity == pytest.approx(of_heads, abs=1e-6)
 
 
 def test_influence_on_the_similarity_is_what_the_cosine_loses(
     sentence_encoder: SentenceEncoder,
 ) -> None:
     pair = sentence_encoder.explain_pair(FIRST, SECOND)
-    first, second = (sentence_encoder.encode(text).astype(float) for text in (FIRST, SECOND))
-    for token in range(5):
-        without = vector_without(sentence_encoder, FIRST, token)
-        expected = cosine(first, second) - cosine(without, second)
-        assert pair.similarity_influence[0][token] == pytest.approx(expected, abs=1e-6)
-    for token in range(3):
-        without = vector_without(sentence_encoder, SECOND, token)
-        expected = cosine(first, second) - cosine(first, without)
-        assert pair.similarity_influence[1][token] == pytest.approx(expected, abs=1e-6)
-    assert [len(side) for side in pair.similarity_influence] == [5, 3]
+    vectors = [sentence_encoder.encode(text).astype(float) for text in (FIRST, SECOND)]
+    for side, (text, tokens) in enumerate([(FIRST, 5), (SECOND, 3)]):
+        assert len(pair.similarity_influence[side]) == tokens
+        for token in range(tokens):
+            without = vector_without(sentence_encoder, text, token)
+            expected = cosine(*vectors) - cosine(without, vectors[1 - side])
+            assert pair.similarity_influence[side][token] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_sentence_without_words_is_similar_to_none(sentence_encoder: SentenceEncoder) -> None:
@@ -264,41 +248,28 @@ def test_a_sentence_without_words_is_similar_to_none(sentence_encoder: SentenceE
     assert not pair.similarity_influence[1].any()
 
 
-def test_a_pair_classifier_explains_its_label(pair_classifier: PairClassifier) -> None:
-    explained = pair_classifier.explain(FIRST, SECOND)
+@pytest.mark.parametrize("kind", ["text_classifier", "pair_classifier"])
+def test_a_classifier_explains_its_label(request: pytest.FixtureRequest, kind: str) -> None:
+    model: TextClassifier | PairClassifier = request.getfixturevalue(kind)
+    texts = (FIRST, SECOND)[: model.sentences_per_example]
+    example = [texts] if len(texts) == 2 else list(texts)
+    explained = model.explain(*texts)
     prediction = explained.prediction
-    assert prediction is not None
-    [expected] = pair_classifier.predict_proba([(FIRST, SECOND)])
+    assert prediction is not None and prediction.labels == model.labels
+    [expected] = model.predict_proba(example)
     assert prediction.probabilities == pytest.approx(expected, abs=1e-6)
-    assert [prediction.label] == pair_classifier.predict([(FIRST, SECOND)])
-    assert prediction.labels == pair_classifier.labels
+    assert [prediction.label] == model.predict(example)
     place = int(expected.argmax())
-    vectors = [pair_classifier.encoder.encode(text) for text in (FIRST, SECOND)]
-    for side, text in enumerate((FIRST, SECOND)):
+    vectors = [model.encoder.encode(text) for text in texts]
+    for side, text in enumerate(texts):
         for token in range(len(explained.sentences[side].tokens)):
             changed = list(vectors)
-            changed[side] = vector_without(pair_classifier.encoder, text, token)
+            changed[side] = vector_without(model.encoder, text, token)
             with torch.no_grad():
-                features = pair_classifier.features(torch.from_numpy(np.stack(changed)))
-                without = pair_classifier.mlp(features).softmax(dim=1)[0, place]
+                features = model.features(torch.from_numpy(np.stack(changed)))
+                without = model.mlp(features).softmax(dim=1)[0, place]
             loss = float(expected[place] - without)
             assert prediction.influence[side][token] == pytest.approx(loss, abs=1e-6)
-
-
-def test_a_text_classifier_explains_its_label(text_classifier: TextClassifier) -> None:
-    explained = text_classifier.explain(FIRST)
-    prediction = explained.prediction
-    assert prediction is not None
-    [expected] = text_classifier.predict_proba([FIRST])
-    assert prediction.probabilities == pytest.approx(expected, abs=1e-6)
-    [influence] = prediction.influence
-    place = int(expected.argmax())
-    for token in range(5):
-        without = vector_without(text_classifier.encoder, FIRST, token)
-        with torch.no_grad():
-            logits = text_classifier.mlp(torch.from_numpy(without)[None])
-        loss = float(expected[place] - logits.softmax(dim=1)[0, place])
-        assert influence[token] == pytest.approx(loss, abs=1e-6)
 
 
 def test_a_pair_worked_by_hand() -> None:

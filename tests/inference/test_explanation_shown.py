@@ -59,7 +59,7 @@ def test_a_label_is_shown_with_its_probabilities_and_words() -> None:
     assert lines[2].split()[:2] == ["vector", "yes"]
     assert "+0.500 █" in lines[3] and "-0.250 ▒" in lines[4]
     page = Page(explanation.to_html())
-    assert "label yes" in page.text and "no: 0.250" in page.text
+    assert "label yes" in page.text and "no 0.250" in page.text
     assert {attributes["title"] for _, attributes in page.words} >= {"+0.500", "-0.250"}
 
 

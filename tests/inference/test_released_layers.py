@@ -8,7 +8,7 @@ import pytest
 from genpool import PairClassifier
 from genpool.config import ClassifierSettings
 from genpool.inference.quick import QuickEncoder
-from genpool.tensors.fast import fast_paths
+from genpool.tensors.modules import fast_paths
 from tests.helpers.released_layers import (
     SENTENCES,
     released_encoder,
@@ -38,28 +38,21 @@ def test_vectors_are_those_of_halved_weights_without_scaling(
     assert np.abs(expected).max() > 0.1
 
 
-@pytest.mark.parametrize("pooling", ["generalized", "gated"])
-def test_the_quick_form_has_the_vectors_of_the_model(
-    make_encoder: MakeEncoder, pooling: str
+@pytest.mark.parametrize(
+    ("pooling", "int8"), [("generalized", False), ("gated", False), ("generalized", True)]
+)
+def test_the_quick_form_and_explanations_are_those_of_halved_weights(
+    make_encoder: MakeEncoder, pooling: str, int8: bool
 ) -> None:
     model = released_encoder(make_encoder, pooling)
-    expected = with_halved_embedding(model).encode(SENTENCES)
-    vectors = QuickEncoder(model.train()).encode(SENTENCES)
+    halved = with_halved_embedding(model)
+    # In 8 bits only layers behind the embedding are rounded, and those are equal.
+    expected = (QuickEncoder(halved, int8=True) if int8 else halved).encode(SENTENCES)
+    vectors = QuickEncoder(model.train(), int8=int8).encode(SENTENCES)
     np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
-
-
-def test_the_8_bit_form_has_the_vectors_of_halved_weights(make_encoder: MakeEncoder) -> None:
-    model = released_encoder(make_encoder)
-    # Only layers behind the embedding are rounded, and those are equal.
-    expected = QuickEncoder(with_halved_embedding(model), int8=True).encode(SENTENCES)
-    vectors = QuickEncoder(model, int8=True).encode(SENTENCES)
-    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
-
-
-def test_explanations_are_those_of_halved_weights(make_encoder: MakeEncoder) -> None:
-    model = released_encoder(make_encoder)
-    expected = with_halved_embedding(model).explain("the man runs").weights
-    np.testing.assert_allclose(model.explain("the man runs").weights, expected, rtol=0, atol=1e-6)
+    weights = model.explain("the man runs").weights
+    halved_weights = halved.explain("the man runs").weights
+    np.testing.assert_allclose(weights, halved_weights, rtol=0, atol=1e-6)
 
 
 def test_scaling_changes_the_vectors(make_encoder: MakeEncoder) -> None:
@@ -72,7 +65,7 @@ def test_scaling_changes_the_vectors(make_encoder: MakeEncoder) -> None:
 def test_probabilities_are_those_of_halved_hidden_layers(make_encoder: MakeEncoder) -> None:
     encoder = released_encoder(make_encoder)
     settings = ClassifierSettings(5, 0.5, "gaussian", "test")
-    model = PairClassifier.from_encoder(encoder, LABELS, settings)
+    model = PairClassifier(encoder, LABELS, settings)
     assert model.mlp.initialization == "gaussian" and not model.mlp.first.bias.any()
     lively(model)
     pairs = [("the man sleeps.", "a man rests"), ("two dogs", ""), ("red", "not red")]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from genpool import SentenceEncoder
 from genpool.inference.sentence_vectors import SentenceVectors
-from genpool.tensors.fast import fast_paths
+from genpool.tensors.modules import fast_paths
 
 #: known and unknown words, unknown letters, one token, none, and a long sentence
 SENTENCES = [

@@ -15,28 +15,15 @@ from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transform
 from genpool.integrations.onnx.graph import quiet
 from genpool.pooling import POOLINGS, GatedPooling, GeneralizedPooling, Pooled, Pooling
 from tests.helpers.small_models import lively
+from tests.integrations.tiny_bert import heads_by_loops, tiny_bert
 from tests.pooling.cases import CASES, Case
 
-transformers = pytest.importorskip("transformers")
 onnxruntime = pytest.importorskip("onnxruntime")
-
-
-def tiny_bert() -> torch.nn.Module:
-    config = transformers.BertConfig(
-        vocab_size=30,
-        hidden_size=8,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=24,
-    )
-    torch.manual_seed(0)
-    return transformers.BertModel(config).eval()
 
 
 @pytest.fixture(scope="module")
 def parts() -> tuple[torch.nn.Module, GeneralizedPooling]:
-    return tiny_bert(), lively(GeneralizedPooling(8, heads=2))
+    return tiny_bert(30, 8, positions=24), lively(GeneralizedPooling(8, heads=2))
 
 
 @pytest.fixture(scope="module")
@@ -46,19 +33,6 @@ def exported(
     folder = tmp_path_factory.mktemp("onnx") / "bert"
     assert export_transformer(*parts, folder).difference < 1e-5
     return folder
-
-
-def by_hand(bert: torch.nn.Module, pooling: GeneralizedPooling, ids: list[int]) -> np.ndarray:
-    """Eq. 5-6 in NumPy on the states of one sentence without padding."""
-    with torch.no_grad():
-        states = bert(torch.tensor([ids])).last_hidden_state[0].double().numpy()
-    w1, b1, w2, b2 = (parameter.detach().double().numpy() for parameter in pooling.parameters())
-    heads = []
-    for head in range(2):
-        logits = np.maximum(states @ w1[head].T + b1[head], 0) @ w2[head].T + b2[head]
-        weights = np.exp(logits) / np.exp(logits).sum(axis=0)
-        heads.append((weights * states).sum(axis=0))
-    return np.concatenate(heads)
 
 
 @pytest.mark.parametrize("lengths", [(1,), (3, 11, 24), (2, 2), (5, 1, 1, 1, 1, 1, 1, 1)])
@@ -74,7 +48,9 @@ def test_the_graph_returns_generalized_pooling_of_the_states(
         ids[row, : len(sentence)], mask[row, : len(sentence)] = sentence, 1
     feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
     (actual,) = session.run(["sentence_embedding"], feeds)
-    expected = np.stack([by_hand(*parts, sentence) for sentence in sentences])
+    bert, pooling = parts
+    states = [bert(torch.tensor([sentence])).last_hidden_state[0] for sentence in sentences]
+    expected = [heads_by_loops(tokens, pooling).ravel() for tokens in states]
     assert np.abs(actual - expected).max() < 1e-5
 
 
@@ -95,7 +71,7 @@ def test_a_graph_that_differs_is_not_kept(
 ) -> None:
     """The graph of another pooling: made before, with other weights."""
 
-    def copy(source: object, path: Path) -> None:
+    def copy(module: object, inputs: object, path: Path) -> None:
         path.write_bytes((exported / "model.onnx").read_bytes())
 
     monkeypatch.setattr(graph, "write_graph", copy)
@@ -116,12 +92,12 @@ class Unforeseen(Pooling):
 
 def test_what_has_no_graph_is_reported_in_words_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"cannot make a graph .* generalized, scalar"):
-        export_transformer(tiny_bert(), Unforeseen(8), tmp_path / "out")
+        export_transformer(tiny_bert(30, 8), Unforeseen(8), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_parts_that_do_not_fit_are_reported(tmp_path: Path) -> None:
-    bert = tiny_bert()
+    bert = tiny_bert(30, 8)
     with pytest.raises(InputError, match=r"width 8, the pooling was made with input_dim=6"):
         export_transformer(bert, GeneralizedPooling(6), tmp_path / "out")
     with pytest.raises(InputError, match="GatedPooling; expected one"):

@@ -13,9 +13,9 @@ import pytest
 from genpool import SentenceEncoder
 from genpool.errors import DataError, InputError
 from genpool.integrations import ray as integration
+from genpool.integrations.bulk import BulkOptions, encode_bulk
 from genpool.integrations.load_encoder import FolderBytes
 from genpool.integrations.ray import RayEngine, TextEncoder, encode_task, ray_session, worker_count
-from genpool.jobs.bulk import BulkOptions, encode_bulk
 from tests.helpers.bulk_runs import problems, sentence, shard_bytes, write_texts
 
 # Warnings of Ray and of what it loads are not ours.
@@ -111,7 +111,7 @@ def test_the_encoder_is_an_actor_class_of_ray_data(
 def test_a_task_loads_the_model_once(
     sentence_encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from genpool.jobs.bulk import job
+    from genpool.integrations.bulk import job
 
     model, loaded = FolderBytes(sentence_encoder), []
 

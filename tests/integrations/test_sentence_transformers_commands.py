@@ -9,9 +9,12 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from genpool.errors import FolderError, InputError
-from genpool.integrations.load_encoder import load_encoder, load_explainable
+from genpool.integrations.load_encoder import (
+    SentenceTransformerEncoder,
+    load_encoder,
+    load_explainable,
+)
 from genpool.integrations.sentence_transformers import load as load_model
-from genpool.integrations.sentence_transformers.encoder import SentenceTransformerEncoder
 from tests.helpers.commands import Command
 from tests.integrations.tiny_bert import (
     SENTENCES,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +54,11 @@ def test_texts_become_the_vectors_of_encode(sentence_encoder: SentenceEncoder, f
         assert np.array_equal(vectors, expected)
 
 
-def test_the_embedded_encoder_needs_no_argument_and_no_fit() -> None:
+def test_the_embedded_encoder_needs_no_argument_no_fit_and_a_small_pickle() -> None:
     expected = SentenceEncoder.from_pretrained().encode(TEXTS[:2])
-    assert np.allclose(SentenceVectorizer().transform(TEXTS[:2]), expected, atol=1e-6)
+    vectorizer = SentenceVectorizer()
+    assert np.allclose(vectorizer.transform(TEXTS[:2]), expected, atol=1e-6)
+    assert len(pickle.dumps(vectorizer)) < 2000
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,16 @@ def test_every_kind_of_column_is_read(sentence_encoder: SentenceEncoder, make) -
     assert np.array_equal(vectorizer.transform(make(TEXTS)), sentence_encoder.encode(TEXTS))
 
 
-def test_what_is_no_column_of_texts_is_refused(sentence_encoder: SentenceEncoder) -> None:
+def test_wrong_texts_options_and_folders_are_told_by_fit(
+    sentence_encoder: SentenceEncoder, tmp_path: Path
+) -> None:
     """The validator is that of `encode`, whose tests have all kinds of columns."""
     with pytest.raises(InputError, match=r"shape \(1, 2\).*columns 'a', 'b'"):
         SentenceVectorizer(sentence_encoder).fit(pd.DataFrame({"a": ["x"], "b": ["y"]}))
+    with pytest.raises(InputError, match="truncate_dim is 99999"):
+        SentenceVectorizer(sentence_encoder, truncate_dim=99999).fit(TEXTS)
+    with pytest.raises(FolderError, match="there is no such folder"):
+        SentenceVectorizer(tmp_path / "none").fit(TEXTS)
 
 
 def test_dimensions_have_names_and_can_be_a_data_frame(sentence_encoder: SentenceEncoder) -> None:
@@ -86,15 +92,6 @@ def test_dimensions_have_names_and_can_be_a_data_frame(sentence_encoder: Sentenc
     frame = vectorizer.fit_transform(TEXTS)
     assert list(frame.columns) == ["sentencevectorizer0", "sentencevectorizer1"]
     assert np.array_equal(frame.to_numpy(), sentence_encoder.encode(TEXTS, truncate_dim=2))
-
-
-def test_wrong_options_and_folders_are_told_by_fit(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="truncate_dim is 99999"):
-        SentenceVectorizer(sentence_encoder, truncate_dim=99999).fit(TEXTS)
-    with pytest.raises(FolderError, match="there is no such folder"):
-        SentenceVectorizer(tmp_path / "none").fit(TEXTS)
 
 
 def test_another_folder_can_be_set(make_encoder, folder: str, tmp_path: Path) -> None:
@@ -113,12 +110,6 @@ def test_a_pickled_vectorizer_needs_its_folder_no_more(folder: str) -> None:
     state = pickle.dumps(vectorizer)
     Path(folder).rename(folder + "-gone")
     assert np.array_equal(pickle.loads(state).transform(TEXTS), expected)
-
-
-def test_a_pickle_of_the_embedded_encoder_is_small() -> None:
-    vectorizer = SentenceVectorizer()
-    vectorizer.transform(["a dog"])
-    assert len(pickle.dumps(vectorizer)) < 2000
 
 
 def test_a_pipeline_is_searched_over_the_options_of_encode(folder: str) -> None:
@@ -206,14 +197,11 @@ def test_rows_that_cannot_be_learned_are_told(
         small(sentence_encoder).fit(texts, labels)
 
 
-def test_it_cannot_predict_before_fit() -> None:
-    with pytest.raises(NotFittedError):
-        GenpoolClassifier().predict(["a dog"])
-
-
 def test_a_clone_has_the_parameters_and_no_model(fitted: GenpoolClassifier) -> None:
     copy = clone(fitted)
     assert not hasattr(copy, "model_")
+    with pytest.raises(NotFittedError):
+        copy.predict(["a dog"])
     assert (copy.epochs, copy.learning_rate, copy.random_state) == (30, 0.02, 0)
     assert copy.fit(TEXTS, LABELS).predict_proba(TEXTS) == pytest.approx(
         fitted.predict_proba(TEXTS), abs=1e-6
@@ -239,12 +227,8 @@ def test_a_pickle_holds_the_saved_folder_and_predicts_the_same(fitted: GenpoolCl
     copy = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(copy.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
     assert copy.predict(TEXTS[:2]).tolist() == ["dog", "man"]
-
-
-def test_damaged_weights_of_a_pickle_are_noticed(fitted: GenpoolClassifier) -> None:
-    files = FolderBytes(fitted.model_)
-    weights = files.files["model.safetensors"]
-    files.files["model.safetensors"] = weights[:-4] + b"\0\0\0\1"
+    files = FolderBytes(fitted.model_)  # damaged weights are noticed
+    files.files["model.safetensors"] = files.files["model.safetensors"][:-4] + b"\0\0\0\1"
     with pytest.raises(FolderError, match="checksum"):
         files.load()
 
@@ -253,14 +237,3 @@ def test_it_is_cross_validated_and_searched(folder: str) -> None:
     assert cross_val_score(small(folder), TEXTS, LABELS, cv=2).tolist() == [1.0, 1.0]
     search = GridSearchCV(small(folder), {"epochs": [1, 30]}, cv=2, n_jobs=1)
     assert search.fit(TEXTS, LABELS).best_params_ == {"epochs": 30}
-
-
-def test_without_the_extra_the_error_has_the_pip_line() -> None:
-    program = (
-        "import sys\n"
-        "sys.modules['sklearn'] = None\n"
-        "try: import genpool.integrations.sklearn\n"
-        "except ImportError as error: print(error)"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert run.stdout.endswith("pip install 'genpool[sklearn]'\n"), run.stderr

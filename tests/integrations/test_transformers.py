@@ -15,6 +15,7 @@ from genpool.pooling import GatedPooling, GeneralizedPooling, MeanPooling
 from tests.integrations.tiny_bert import (
     SENTENCES,
     WIDTH,
+    heads_by_loops,
     lively_pooling,
     minilm_folder,
     tiny_transformer,
@@ -56,14 +57,9 @@ def test_pooled_states_are_those_of_each_sentence_alone(folder: Path) -> None:
     inputs, pooling = encode(folder, SENTENCES), lively_pooling().pooling
     with torch.no_grad():
         pooled = pool(model(**inputs), inputs["attention_mask"], pooling)
-        w1, b1, w2, b2 = (weight.double().numpy() for weight in pooling.parameters())
-        for row, sentence in enumerate(SENTENCES):  # Eq. 5-6 in NumPy, without padding
-            alone = model(**encode(folder, [sentence])).last_hidden_state[0].double().numpy()
-            for head in range(pooling.heads):
-                logits = np.maximum(alone @ w1[head].T + b1[head], 0) @ w2[head].T + b2[head]
-                weights = np.exp(logits) / np.exp(logits).sum(axis=0)
-                expected = (weights * alone).sum(axis=0)
-                np.testing.assert_allclose(pooled.heads[row, head], expected, atol=1e-5)
+        for row, sentence in enumerate(SENTENCES):
+            alone = model(**encode(folder, [sentence])).last_hidden_state[0]
+            np.testing.assert_allclose(pooled.heads[row], heads_by_loops(alone, pooling), atol=1e-5)
 
 
 def test_the_output_may_be_an_output_a_tuple_or_the_states(folder: Path) -> None:
@@ -75,14 +71,9 @@ def test_the_output_may_be_an_output_a_tuple_or_the_states(folder: Path) -> None
         expected = pool(output, mask, pooling).vector
         for same in (model(**inputs, return_dict=False), output.last_hidden_state):
             assert torch.equal(pool(same, mask, pooling).vector, expected)
-
-
-def test_the_pooling_of_sentence_transformers_may_be_given_too(folder: Path) -> None:
-    model, inputs = transformers.AutoModel.from_pretrained(folder), encode(folder, SENTENCES)
-    pooling = lively_pooling()
-    output, mask = model(**inputs), inputs["attention_mask"]
-    expected = pool(output, mask, pooling.pooling).vector
-    assert torch.equal(pool(output, mask, pooling).vector, expected)
+        lively = lively_pooling()  # the module of sentence-transformers is read too
+        expected = pool(output, mask, lively.pooling).vector
+        assert torch.equal(pool(output, mask, lively).vector, expected)
 
 
 def train(model: Classifier, inputs: dict[str, Tensor], labels: Tensor, steps: int) -> list[float]:
@@ -146,16 +137,13 @@ def test_frozen_parameters_are_in_no_group(folder: Path) -> None:
     assert {group["lr"] for group in groups} == {1e-3, 2e-5}
 
 
-def test_what_has_no_token_states_is_refused(folder: Path) -> None:
+def test_what_has_no_token_states_and_poolings_that_do_not_fit_are_refused(folder: Path) -> None:
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
     inputs = encode(folder, SENTENCES)
     with pytest.raises(InputError, match=r"has no last_hidden_state \(it has logits\)"):
         pool(model(**inputs), inputs["attention_mask"], MeanPooling(WIDTH))
     with pytest.raises(InputError, match=r"tuple has no last_hidden_state"):
         pool((), inputs["attention_mask"], MeanPooling(WIDTH))
-
-
-def test_poolings_that_do_not_fit_are_refused(folder: Path) -> None:
     states, mask = torch.zeros(1, 2, WIDTH), torch.ones(1, 2, dtype=torch.int64)
     for pooling in (GatedPooling(WIDTH), nn.Linear(WIDTH, 1)):
         with pytest.raises(InputError, match=f"the pooling is {type(pooling).__name__}"):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
@@ -22,23 +23,43 @@ TEXT = "a man dog sleeps rests runs in the park red two not . , ##s query :"
 SENTENCES = ["A man sleeps.", "Two dogs run in the red park, not a man.", "The dog rests."]
 
 
-def tiny_transformer(folder: Path) -> Transformer:
-    """A BERT of two layers and 16 dimensions, written to the folder and loaded from it."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *TEXT.split()]
+def tiny_bert(vocab_size: int, width: int = WIDTH, positions: int = 40) -> BertModel:
+    """A BERT of two layers, in eval mode."""
     config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=WIDTH,
+        vocab_size=vocab_size,
+        hidden_size=width,
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=24,
-        max_position_embeddings=40,
+        max_position_embeddings=positions,
     )
     torch.manual_seed(0)
+    return BertModel(config).eval()
+
+
+def tiny_transformer(folder: Path) -> Transformer:
+    """A BERT of 16 dimensions with its tokenizer, written to the folder and loaded from it."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *TEXT.split()]
     folder.mkdir(parents=True, exist_ok=True)
-    BertModel(config).save_pretrained(folder)
+    tiny_bert(len(words)).save_pretrained(folder)
     tokenizer = BertTokenizer(vocab={word: word_id for word_id, word in enumerate(words)})
     tokenizer.save_pretrained(folder)
     return Transformer(str(folder))
+
+
+def heads_by_loops(states: Tensor, pooling: nn.Module) -> np.ndarray:
+    """Eq. 5-6 for one sentence, value by value: states (time, dim) -> (heads, dim)."""
+    tokens = states.detach().double().numpy()
+    w1, b1, w2, b2 = (parameter.detach().double().numpy() for parameter in pooling.parameters())
+    heads = np.zeros((len(w1), tokens.shape[1]))
+    for head in range(len(w1) if len(tokens) else 0):
+        logits = np.array(
+            [w2[head] @ np.maximum(w1[head] @ token + b1[head], 0) + b2[head] for token in tokens]
+        )
+        for dim in range(tokens.shape[1]):
+            shares = np.exp(logits[:, dim] - logits[:, dim].max())
+            heads[head, dim] = (shares / shares.sum()) @ tokens[:, dim]
+    return heads
 
 
 def lively_pooling(heads: int = 3, **options: Any) -> PoolingModule:

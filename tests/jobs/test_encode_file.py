@@ -16,7 +16,8 @@ import pytest
 import torch
 
 from genpool import SentenceEncoder
-from genpool.data.sentences import SentenceRow, column_reader, read_sentences
+from genpool.data import Example
+from genpool.data.sentences import column_reader, read_sentences
 from genpool.errors import DataError, InputError
 from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import WINDOW_BATCHES
@@ -25,6 +26,7 @@ from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, enc
 #: of all lengths, an empty one among them, and one twice
 SENTENCES = ["a dog runs .", "", "the man", "two red dogs rest , the man sleeps .", "dog", "dog"]
 FORMATS = (".npy", ".parquet", ".jsonl")
+OUTPUTS = ("v.npy", "v.parquet", "v.jsonl", "index/")
 QUIET = EncodeOptions(show_progress=False)
 #: the smallest windows: several of them even for short files
 ONE_BY_ONE = EncodeOptions(batch_size=1, show_progress=False)
@@ -92,12 +94,12 @@ def test_the_stream_is_never_in_memory_as_a_whole(
 ) -> None:
     read = written = ahead = 0
 
-    def sentences(source: Path) -> Iterator[SentenceRow]:
+    def sentences(source: Path) -> Iterator[Example]:
         nonlocal read, ahead
         for _ in range(5 * WINDOW_BATCHES):
             read += 1
             ahead = max(ahead, read - written)
-            yield SentenceRow("a dog")
+            yield Example(None, "a dog")
 
     def written_row(row: dict[str, object], **options: bool) -> str:
         nonlocal written
@@ -110,25 +112,6 @@ def test_the_stream_is_never_in_memory_as_a_whole(
     assert encode_file(sentence_encoder, "x", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
     assert written == 5 * WINDOW_BATCHES
     assert ahead <= WINDOW_BATCHES + 1
-
-
-def test_normalized_vectors_have_length_one(
-    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "vectors.npy"
-    options = EncodeOptions(normalize=True, show_progress=False)
-    encode_file(sentence_encoder, sentences, out, options)
-    lengths = np.linalg.norm(np.load(out), axis=1)
-    assert np.abs(lengths - [1, 0, 1, 1, 1, 1]).max() < 1e-6
-
-
-def test_a_column_of_a_table_can_be_encoded(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    (tmp_path / "table.csv").write_text('body,stars\n"a dog, runs",3\nthe man,4\n')
-    out = tmp_path / "vectors.jsonl"
-    encode_file(sentence_encoder, column_reader(tmp_path / "table.csv", "body"), out, QUIET)
-    assert read_back(out)[0] == ["a dog, runs", "the man"]
 
 
 @pytest.mark.parametrize("name", ["cells.csv", "cells.jsonl"])
@@ -159,26 +142,26 @@ def test_bad_rows_are_left_out_if_asked_to(
     assert np.abs(np.load(out) - sentence_encoder.encode(["a dog runs .", "the man"])).max() < 1e-6
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_vectors_can_be_truncated(
-    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, normalize: bool
+@pytest.mark.parametrize(("normalize", "dim"), [(True, None), (False, 3), (True, 3)])
+def test_vectors_can_be_truncated_and_normalized(
+    sentence_encoder: SentenceEncoder,
+    sentences: Path,
+    tmp_path: Path,
+    normalize: bool,
+    dim: int | None,
 ) -> None:
     out = tmp_path / "vectors.npy"
-    options = EncodeOptions(normalize=normalize, truncate_dim=3, show_progress=False)
+    options = EncodeOptions(normalize=normalize, truncate_dim=dim, show_progress=False)
     encode_file(sentence_encoder, sentences, out, options)
-    expected = sentence_encoder.encode(SENTENCES)[:, :3]
+    expected = sentence_encoder.encode(SENTENCES)[:, :dim]
     if normalize:
         expected = expected / np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-9)
     assert np.abs(np.load(out) - expected).max() < 1e-6
 
 
-def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes, encoding: str = "utf-8") -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding=encoding))
-
-
 def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "\ufeffnaïve\r\n\na\rb\u2028c\n"
-    stdin(monkeypatch, text.encode(), encoding="ascii")
+    data = io.BytesIO("\ufeffnaïve\r\n\na\rb\u2028c\n".encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data, encoding="ascii"))
     assert list(read_sentences("-")) == ["naïve", "", "a\rb\u2028c"]
 
 
@@ -208,25 +191,21 @@ def test_a_table_is_not_encoded_line_by_line(
         encode_file(sentence_encoder, table, tmp_path / "out.npy")
 
 
-def with_nan_for(word: str, encoder: SentenceEncoder) -> SentenceEncoder:
-    with torch.no_grad():
-        encoder.embedding.words[encoder.text.vocabulary.id(word)] = float("nan")
-    return encoder
-
-
-@pytest.mark.parametrize("output", ["v.npy", "v.parquet", "v.jsonl", "index/"])
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_a_vector_that_is_not_finite_is_refused_with_its_row(
     sentence_encoder: SentenceEncoder, tmp_path: Path, output: str
 ) -> None:
-    damaged = with_nan_for("man", sentence_encoder)
+    with torch.no_grad():
+        man = sentence_encoder.text.vocabulary.id("man")
+        sentence_encoder.embedding.words[man] = float("nan")
     lines = ["a dog"] * (WINDOW_BATCHES + 5) + ["the man"]
     (tmp_path / "lines.txt").write_text("\n".join(lines))
     with pytest.raises(InputError, match=f"the vector of row {WINDOW_BATCHES + 5} is not finite"):
-        encode_file(damaged, tmp_path / "lines.txt", f"{tmp_path}/{output}", ONE_BY_ONE)
+        encode_file(sentence_encoder, tmp_path / "lines.txt", f"{tmp_path}/{output}", ONE_BY_ONE)
     assert [path.name for path in tmp_path.iterdir()] == ["lines.txt"]
 
 
-@pytest.mark.parametrize("output", ["v.npy", "v.parquet", "v.jsonl", "index/"])
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_ctrl_c_says_how_far_it_was_and_leaves_the_output_as_it_was(
     sentence_encoder: SentenceEncoder,
     sentences: Path,
@@ -272,31 +251,26 @@ def change_date(path: Path) -> None:
     os.utime(path, (WHEN.timestamp(), WHEN.timestamp()))
 
 
-@pytest.mark.parametrize("output", ["v.npy", "v.parquet", "v.jsonl", "index/"])
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_rows_and_date_of_an_earlier_output(
     sentence_encoder: SentenceEncoder, tmp_path: Path, output: str
 ) -> None:
     out = f"{tmp_path}/{output}"
     assert describe_earlier_output(out) is None
     (tmp_path / "lines.txt").write_text("a dog\n\nthe man\n")
-    options = EncodeOptions(show_progress=False)
-    encode_file(sentence_encoder, tmp_path / "lines.txt", out, options)
+    encode_file(sentence_encoder, tmp_path / "lines.txt", out, QUIET)
     change_date(Path(out))
     assert describe_earlier_output(out) == "3 rows, 2021-03-04 05:06"
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
-def test_a_file_that_cannot_be_read_is_described_all_the_same(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"v{suffix}"
-    path.write_bytes(b"something else")
-    change_date(path)
-    assert describe_earlier_output(path) == "unknown rows, 2021-03-04 05:06"
-
-
-def test_what_may_not_be_replaced_is_left_to_the_writer(tmp_path: Path) -> None:
+def test_an_earlier_output_that_cannot_be_read_is_described_all_the_same(tmp_path: Path) -> None:
+    for name in ("v.npy", "v.parquet"):
+        (tmp_path / name).write_bytes(b"something else")
+        change_date(tmp_path / name)
+        assert describe_earlier_output(tmp_path / name) == "unknown rows, 2021-03-04 05:06"
+    # What may not be replaced is left to the writer.
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine.txt").write_text("mine")
-    assert describe_earlier_output(tmp_path / "folder") is None
     (tmp_path / "folder.npy").mkdir()
-    assert describe_earlier_output(tmp_path / "folder.npy") is None
-    assert describe_earlier_output(tmp_path / "notes.txt") is None
+    for name in ("folder", "folder.npy", "notes.txt"):
+        assert describe_earlier_output(tmp_path / name) is None

@@ -25,14 +25,14 @@ TEXTS = {"text": ['A "fine"\tfilm,\nreally; 5 €', ""]}
 COLUMNS = ["id", "gold", "predicted", "text", "p:bad", "p:good"]
 
 
-def write_prediction_table(
-    path: Path, predictions: Predictions, texts: dict[str, list[str]]
+def write_table(
+    path: Path, predictions: Predictions = PREDICTIONS, texts: dict[str, list[str]] = TEXTS
 ) -> None:
     TablePredictions(predictions, [], texts=texts).write(path)
 
 
 def test_csv_keeps_every_character(tmp_path: Path) -> None:
-    write_prediction_table(tmp_path / "p.csv", PREDICTIONS, TEXTS)
+    write_table(tmp_path / "p.csv")
     with (tmp_path / "p.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == COLUMNS
@@ -43,7 +43,7 @@ def test_csv_keeps_every_character(tmp_path: Path) -> None:
 
 
 def test_json_lines_keep_every_character_and_a_missing_label(tmp_path: Path) -> None:
-    write_prediction_table(tmp_path / "p.jsonl", PREDICTIONS, TEXTS)
+    write_table(tmp_path / "p.jsonl")
     lines = (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[0]) == {
         "id": "7",
@@ -58,7 +58,7 @@ def test_json_lines_keep_every_character_and_a_missing_label(tmp_path: Path) -> 
 
 
 def test_parquet_has_the_same_columns(tmp_path: Path) -> None:
-    write_prediction_table(tmp_path / "p.parquet", PREDICTIONS, TEXTS)
+    write_table(tmp_path / "p.parquet")
     table = parquet.read_table(tmp_path / "p.parquet")
     assert table.column_names == COLUMNS
     assert table["text"].to_pylist() == TEXTS["text"]
@@ -67,7 +67,7 @@ def test_parquet_has_the_same_columns(tmp_path: Path) -> None:
 
 
 def test_tsv_is_a_prediction_file_whose_texts_are_on_one_line(tmp_path: Path) -> None:
-    write_prediction_table(tmp_path / "p.tsv", PREDICTIONS, TEXTS)
+    write_table(tmp_path / "p.tsv")
     header, first, second = (tmp_path / "p.tsv").read_text(encoding="utf-8").splitlines()
     assert header.split("\t") == COLUMNS
     assert first.split("\t") == ["7", "good", "good", 'A "fine" film, really; 5 €', "0.1", "0.9"]
@@ -77,28 +77,25 @@ def test_tsv_is_a_prediction_file_whose_texts_are_on_one_line(tmp_path: Path) ->
 
 def test_no_rows_are_a_table_with_a_header(tmp_path: Path) -> None:
     empty = Predictions((), (), (), ("bad", "good"), ())
-    write_prediction_table(tmp_path / "p.csv", empty, {"text": []})
+    write_table(tmp_path / "p.csv", empty, {"text": []})
     assert (tmp_path / "p.csv").read_text() == ",".join(COLUMNS) + "\n"
-    write_prediction_table(tmp_path / "p.parquet", empty, {"text": []})
+    write_table(tmp_path / "p.parquet", empty, {"text": []})
     assert parquet.read_table(tmp_path / "p.parquet").num_rows == 0
 
 
-def test_another_format_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"ends in '\.xlsx'; .* \.tsv, \.csv, \.jsonl, \.parquet"):
-        write_prediction_table(tmp_path / "p.xlsx", PREDICTIONS, TEXTS)
-
-
-def test_parquet_without_its_extra_has_the_pip_line(
+def test_another_format_and_parquet_without_its_extra_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with pytest.raises(InputError, match=r"ends in '\.xlsx'; .* \.tsv, \.csv, \.jsonl, \.parquet"):
+        write_table(tmp_path / "p.xlsx")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"'genpool\[parquet\]'"):
-        write_prediction_table(tmp_path / "p.parquet", PREDICTIONS, TEXTS)
+        write_table(tmp_path / "p.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_half_a_character_is_told_and_an_earlier_file_kept(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("earlier")
     with pytest.raises(InputError, match="cannot be written as UTF-8"):
-        write_prediction_table(tmp_path / "p.csv", PREDICTIONS, {"text": ["a\ud83d", ""]})
+        write_table(tmp_path / "p.csv", PREDICTIONS, {"text": ["a\ud83d", ""]})
     assert (tmp_path / "p.csv").read_text() == "earlier"

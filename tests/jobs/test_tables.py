@@ -99,16 +99,11 @@ def test_tokenised_text_is_split_at_spaces_only(
     assert np.abs(np.array(plain) - expected).max() > 1e-5
 
 
-def test_a_table_of_another_number_of_sentences_is_told(
-    text_classifier: TextClassifier, pairs: Path
+def test_a_table_that_does_not_suit_the_model_is_told(
+    text_classifier: TextClassifier, pair_classifier: PairClassifier, pairs: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match=r"rows have 2 sentences; the model takes 1"):
         predict_table(text_classifier, pairs)
-
-
-def test_labels_that_the_model_does_not_know_are_told(
-    pair_classifier: PairClassifier, tmp_path: Path
-) -> None:
     table = write(tmp_path / "p.tsv", [("maybe", "a", "b")], "label premise hypothesis")
     with pytest.raises(DataError, match=r"the labels maybe are not among the model's: entailment"):
         predict_table(pair_classifier, table)
@@ -192,13 +187,6 @@ def test_scores_are_written_beside_the_labels(
         assert read_predictions(path).gold == predicted.predictions.gold
 
 
-def test_a_table_without_scores_cannot_be_correlated(
-    score_model: PairClassifier, pairs: Path
-) -> None:
-    with pytest.raises(DataError, match=r"no row has a score.*--score"):
-        predict_table(score_model, pairs).score_report()
-
-
 # --- Similarity ----------------------------------------------------------------------------------
 
 
@@ -244,11 +232,16 @@ def test_of_a_folder_test_is_scored_and_train_is_for_the_regression(
     assert regression.pearson > 0.5
 
 
-def test_a_table_without_scores_is_told(
-    sentence_encoder: SentenceEncoder, pairs: Path, tmp_path: Path
+def test_a_table_without_scores_or_labels_is_told(
+    sentence_encoder: SentenceEncoder, score_model: PairClassifier, pairs: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match="without a score or a second sentence"):
         evaluate_similarity(sentence_encoder, pairs)
+    with pytest.raises(DataError, match=r"no row has a score.*--score"):
+        predict_table(score_model, pairs).score_report()
+    table = write(tmp_path / "t.tsv", [("1", "a dog")], "score text")
+    with pytest.raises(DataError, match=r"rows without a label; .* label= "):
+        evaluate_probe(sentence_encoder, table)
 
 
 # --- Probes --------------------------------------------------------------------------------------
@@ -276,25 +269,17 @@ def dog_or_man(count: int, seed: int) -> list[tuple[str, ...]]:
     return rows
 
 
-def test_a_table_without_splits_is_cross_validated(
+def test_a_table_is_cross_validated_and_a_folder_probed_on_its_test_table(
     sentence_encoder: SentenceEncoder, tmp_path: Path
 ) -> None:
     table = write(tmp_path / "all.tsv", dog_or_man(40, 0), "label text")
-    report = evaluate_probe(sentence_encoder, table)
-    assert report.accuracy.total == 40
-    assert len(report.chosen_c) == 10
-    assert report.accuracy.accuracy == 1.0
-
-
-def test_a_folder_is_probed_on_its_test_table(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+    (tmp_path / "folder").mkdir()
     for seed, (name, count) in enumerate({"train": 24, "dev": 8, "test": 6}.items()):
-        write(tmp_path / f"{name}.tsv", dog_or_man(count, seed), "label text")
-    report = evaluate_probe(sentence_encoder, tmp_path)
-    assert report.accuracy.total == 6
-    assert len(report.chosen_c) == 1
-    assert report.accuracy.accuracy == 1.0
+        write(tmp_path / "folder" / f"{name}.tsv", dog_or_man(count, seed), "label text")
+    for data, total, fits in ((table, 40, 10), (tmp_path / "folder", 6, 1)):
+        report = evaluate_probe(sentence_encoder, data)
+        assert (report.accuracy.total, len(report.chosen_c)) == (total, fits)
+        assert report.accuracy.accuracy == 1.0
 
 
 def test_pairs_are_probed_on_the_features_of_both_sides(
@@ -310,9 +295,3 @@ def test_pairs_are_probed_on_the_features_of_both_sides(
     report = evaluate_probe(sentence_encoder, tmp_path)
     assert report.accuracy.total == 20
     assert report.accuracy.accuracy == 1.0
-
-
-def test_a_probe_needs_labels(sentence_encoder: SentenceEncoder, tmp_path: Path) -> None:
-    table = write(tmp_path / "t.tsv", [("1", "a dog")], "score text")
-    with pytest.raises(DataError, match=r"rows without a label; .* label= "):
-        evaluate_probe(sentence_encoder, table)

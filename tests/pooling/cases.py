@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from genpool.pooling import POOLINGS, Pooled, Pooling
+from genpool.tensors.packing import Packing
 
 from . import reference
 
@@ -72,6 +73,15 @@ def pool(pooling: Pooling, states: Tensor, mask: Tensor, gates: Tensor | None = 
     if pooling.needs_gates:
         return pooling(states, mask, gates)
     return pooling(states, mask)
+
+
+def pool_rows(
+    pooling: Pooling, states: Tensor, mask: Tensor, gates: Tensor | None = None
+) -> Pooled:
+    """The same from packed rows."""
+    packing = Packing.from_mask(mask.bool())
+    packed = packing.pack(gates) if pooling.needs_gates and gates is not None else None
+    return pooling.pool_rows(packing.pack(states), packing, packed)
 
 
 def mask_of(lengths: list[int], time: int) -> Tensor:

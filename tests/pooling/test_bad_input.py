@@ -42,7 +42,7 @@ def test_input_error_is_a_value_error_and_a_genpool_error():
     [
         (STATES, torch.ones(2, 4, dtype=torch.bool), ["mask", "(2, 4)", "(2, 3)"]),
         (STATES, torch.ones(2, 3, 1, dtype=torch.bool), ["mask", "(2, 3, 1)", "(2, 3)"]),
-        (STATES, MASK.float(), ["mask", "torch.float32", "torch.bool", "1 at real tokens"]),
+        (STATES, MASK.float(), ["torch.float32", "torch.bool", "added to attention scores"]),
         (STATES, MASK.to(torch.complex64), ["mask", "torch.complex64", "torch.bool"]),
         (STATES, MASK.long() * 2, ["mask", "from 2 to 2", "1 at real tokens", "mask > 0"]),
         (STATES, (MASK.long() - 1) * 10000 - 1, ["mask", "from -1 to -1"]),

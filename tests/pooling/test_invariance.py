@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from genpool.pooling.masking import masked_max, masked_mean, masked_softmax
+from genpool.pooling.base import masked_max, masked_mean, masked_softmax
 from tests.helpers.gradients import gradient
 
 from .cases import (
@@ -14,6 +14,7 @@ from .cases import (
     every_mask,
     mask_of,
     pool,
+    pool_rows,
     random_gates,
     random_states,
     to_numpy,
@@ -22,6 +23,7 @@ from .cases import (
 
 DIM = 32
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
+padded_and_packed = pytest.mark.parametrize("form", [pool, pool_rows])
 
 
 def difference(one, other):
@@ -84,11 +86,12 @@ def test_sentence_with_no_token_gives_the_gates_no_gradient():
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 3)], ids=str)
 @every_case
-def test_batch_of_no_tokens_at_all_gives_zeros_and_finite_gradients(case, shape):
+@padded_and_packed
+def test_batch_of_no_tokens_at_all_gives_zeros_and_finite_gradients(form, case, shape):
     pooling = case.make(4)
     states = torch.full((*shape, 4), float("nan"), requires_grad=True)
     gates = torch.full((*shape, GATE_WIDTH), float("nan"))
-    pooled = pool(pooling, states, torch.zeros(shape, dtype=torch.int64), gates)
+    pooled = form(pooling, states, torch.zeros(shape, dtype=torch.int64), gates)
     assert torch.equal(pooled.vector, torch.zeros(shape[0], 4 * case.heads))
     assert torch.equal(pooled.heads, torch.zeros(shape[0], case.heads, 4))
     assert pooled.weights is None or pooled.weights.shape[:3] == (shape[0], case.heads, shape[1])
@@ -131,13 +134,18 @@ def test_result_has_the_shapes_of_the_design_and_the_type_of_the_states(case, dt
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["bfloat16", "autocast"])
 @every_case
-def test_half_precision_is_near_double_precision(case, mixed):
+@padded_and_packed
+def test_half_precision_is_near_double_precision_and_has_gradients(form, case, mixed):
     dtype = torch.float32 if mixed else torch.bfloat16
-    states, gates = random_states(3, 6, 4).to(dtype), random_gates(3, 6).to(dtype)
-    pooling, mask = case.make(4, dtype), mask_of([6, 4, 2], 6)
+    pooling, mask = case.make(4, dtype), mask_of([6, 4, 2, 0], 6)
+    states = with_garbage(random_states(4, 6, 4).to(dtype), mask).requires_grad_()
+    gates = with_garbage(random_gates(4, 6).to(dtype), mask)
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
-        rough = pool(pooling, with_garbage(states, mask), mask, with_garbage(gates, mask)).vector
-    exact = pool(pooling.double(), states.double(), mask, gates.double()).vector
+        rough = form(pooling, states, mask, gates).vector
+    assert mixed or rough.dtype is dtype
+    rough.sum().backward()
+    assert gradient(states).isfinite().all()
+    exact = form(pooling.double(), states.double(), mask, gates.double()).vector
     # Eight bits of mantissa, through two products and a softmax of logits up to about 4.
     assert difference(rough.double(), exact) <= 0.05
 

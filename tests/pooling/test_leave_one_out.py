@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from genpool.pooling import POOLINGS, GeneralizedPooling, Pooling
-from genpool.pooling.masking import sum_of_others
+from genpool.pooling.base import sum_of_others
 
 from .cases import CASES, every_mask, pool, random_gates, random_states, with_garbage
 

@@ -14,6 +14,7 @@ from .cases import (
     every_mask,
     mask_of,
     pool,
+    pool_rows,
     random_gates,
     random_states,
     with_garbage,
@@ -21,12 +22,6 @@ from .cases import (
 from .test_equations import equations
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
-
-
-def pool_rows(pooling, states, mask, gates=None):
-    packing = Packing.from_mask(mask)
-    gates = packing.pack(gates) if pooling.needs_gates else None
-    return pooling.pool_rows(packing.pack(states), packing, gates)
 
 
 def generalized(heads, dtype=torch.float64, dim=4):
@@ -83,29 +78,6 @@ def test_rows_follow_the_equations_and_finite_differences(heads):
     rows = random_states(6, 2, dtype=torch.float64).requires_grad_()
     parameters = [p.detach().clone().requires_grad_() for p in pooling.parameters()]
     assert torch.autograd.gradcheck(function, (rows, *parameters))
-
-
-@every_case
-@pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 3)], ids=str)
-def test_batch_of_no_tokens_at_all_gives_zeros(case, shape):
-    pooling, mask = case.make(4), torch.zeros(shape, dtype=torch.bool)
-    packed = pool_rows(pooling, random_states(*shape, 4), mask, random_gates(*shape))
-    assert torch.equal(packed.vector, torch.zeros(shape[0], 4 * case.heads))
-    assert torch.equal(packed.heads, torch.zeros(shape[0], case.heads, 4))
-
-
-@every_case
-def test_half_precision_keeps_its_type_and_is_near_double_precision(case):
-    pooling, mask = case.make(4), mask_of([6, 4, 0], 6)
-    states, gates = random_states(3, 6, 4).requires_grad_(), random_gates(3, 6)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        mixed = pool_rows(pooling, states, mask, gates).vector
-    mixed.sum().backward()
-    assert gradient(states).isfinite().all()
-    exact = pool_rows(case.make(4).double(), states.double(), mask, gates.double()).vector
-    assert difference(mixed.double(), exact) <= 0.05
-    rough = pool_rows(pooling.bfloat16(), states.bfloat16(), mask, gates.bfloat16()).vector
-    assert rough.dtype is torch.bfloat16 and difference(rough.double(), exact) <= 0.05
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["throughout", "by autocast"])

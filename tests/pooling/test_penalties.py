@@ -142,22 +142,19 @@ def spread(*shape):
     return random_states(*shape, dtype=torch.float64, seed=3).requires_grad_()
 
 
-def test_gradients_of_the_parameter_penalty():
-    w1 = spread(4, 2, 3)
-    threshold = parameter_penalty(w1).distances.mean().item()
-    assert 0 < parameter_penalty(w1, threshold).active.item() < 1
-    assert torch.autograd.gradcheck(lambda w1: parameter_penalty(w1, threshold, 0.5).term, w1)
-
-
-@either_average
 @pytest.mark.parametrize(
-    ("penalty", "shape"), [(attention_penalty, (3, 4, 5, 2)), (embedding_penalty, (3, 4, 5))]
+    ("penalty", "shape", "options"),
+    [
+        (parameter_penalty, (4, 2, 3), {}),
+        *((attention_penalty, (3, 4, 5, 2), {"average": name}) for name in AVERAGES),
+        *((embedding_penalty, (3, 4, 5), {"average": name}) for name in AVERAGES),
+    ],
 )
-def test_gradients_of_the_batch_penalties(penalty, shape, average):
-    batch = spread(*shape)
-    threshold = penalty(batch, average=average).distances.mean().item()
-    assert 0 < penalty(batch, threshold, average=average).active.item() < 1
-    assert torch.autograd.gradcheck(lambda x: penalty(x, threshold, 0.5, average).term, batch)
+def test_gradients_of_the_hinges(penalty, shape, options):
+    values = spread(*shape)
+    threshold = penalty(values, **options).distances.mean().item()
+    assert 0 < penalty(values, threshold, **options).active.item() < 1
+    assert torch.autograd.gradcheck(lambda x: penalty(x, threshold, 0.5, **options).term, values)
 
 
 def test_gradients_of_the_penalty_of_lin():
@@ -169,41 +166,6 @@ def test_gradients_of_the_penalty_of_lin():
 def test_near_heads_keep_the_digits_of_their_distance():
     heads = torch.tensor([[[1000.0, 1000.0], [1000.0, 1000.0625]]])
     assert embedding_penalty(heads).distances.item() == 0.0625**2
-
-
-@either_average
-def test_more_padding_changes_no_penalty(average):
-    pooling, scalar = Case("generalized", {}, 5).make(4), Case("scalar", {}, 5).make(4)
-    mask = mask_of([5, 2], 9)
-    states = with_garbage(random_states(2, 9, 4), mask)
-    tight_states, tight_mask = states[:, :5], mask[:, :5]
-    long, tight = pooling(states, mask).weights, pooling(tight_states, tight_mask).weights
-    one, other = (attention_penalty(w, average=average).term.item() for w in (long, tight))
-    assert one > 0
-    assert one == pytest.approx(other, abs=1e-6)
-    long, tight = scalar(states, mask).weights, scalar(tight_states, tight_mask).weights
-    one, other = (scalar_attention_penalty(w).term.item() for w in (long, tight))
-    assert one == pytest.approx(other, abs=1e-6)
-
-
-@either_average
-def test_one_head_has_no_pair_and_no_penalty(average):
-    for penalty in (
-        parameter_penalty(torch.ones(1, 2, 3)),
-        attention_penalty(torch.ones(2, 1, 3, 4), average=average),
-        embedding_penalty(torch.ones(2, 1, 3), average=average),
-    ):
-        assert penalty.term.item() == 0
-        assert penalty.distances.shape[-1] == 0
-        assert penalty.active.item() == 0
-
-
-@either_average
-def test_sentences_with_no_token_have_equal_heads(average):
-    pooled = pooled_batch(3, lengths=(2, 0))
-    only_empty = pooled.heads[1:]
-    assert embedding_penalty(only_empty, average=average).term.item() == 3
-    assert attention_penalty(pooled.weights[1:], average=average).term.item() == 3
 
 
 @either_average

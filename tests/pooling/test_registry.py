@@ -9,13 +9,13 @@ import torch
 
 from genpool import pooling
 from genpool.pooling import POOLINGS, AttentionPooling, Pooling
+from genpool.pooling.baselines import ReductionPooling
 from genpool.pooling.penalties import (
     attention_penalty,
     embedding_penalty,
     parameter_penalty,
     scalar_attention_penalty,
 )
-from genpool.pooling.simple import ReductionPooling
 from genpool.tensors.packing import Packing
 
 from .cases import CASES, mask_of, pool, random_gates, random_states
@@ -68,7 +68,7 @@ def test_every_penalty_of_a_pooling_can_be_computed_and_reaches_its_parameters(c
         pooled = pool(pooling, random_states(2, 5, 4), mask_of([5, 3], 5))
         term = COMPUTE[name](pooling, pooled).term
         assert term.isfinite()
-        if pooling.multi_head:
+        if pooling.heads > 1:
             term.backward()
             assert any(p.grad is not None and p.grad.any() for p in pooling.parameters()), name
 
@@ -95,7 +95,7 @@ def test_a_packed_pooling_is_one_that_pools_rows_without_the_padded_form(case, m
 def test_head_parameters_belong_to_one_head_each(case):
     pooling = case.make(4)
     parameters = pooling.head_parameters()
-    assert pooling.heads == case.heads and pooling.multi_head is (case.heads > 1)
+    assert pooling.heads == case.heads
     if parameters is None:
         assert "parameter" not in pooling.penalties
         return

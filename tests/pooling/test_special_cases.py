@@ -1,7 +1,6 @@
 """Generalized pooling contains the mean, scalar attention and the maximum, and can start there."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from genpool.pooling import (
     ScalarAttentionPooling,
 )
 from genpool.pooling.generalized import SHARPNESS
-from genpool.tensors.initialization import on_meta_device
+from genpool.tensors.modules import on_meta_device
 from tests.helpers.gradients import gradient
 
 from . import reference
@@ -48,13 +47,14 @@ def signed_identity(scales):
 
 
 @one_head_and_several
-def test_second_matrix_of_zeros_gives_the_mean(heads):
-    pooling = random_generalized(heads)
+def test_second_matrix_of_zeros_gives_the_mean_and_so_does_the_start_there(heads):
+    pooling, started = random_generalized(heads), GeneralizedPooling(DIM, heads, 3, start="mean")
     with torch.no_grad():
         pooling.w2.zero_()
     states, mask = batch()
     mean = MeanPooling(DIM)(states, mask).heads.expand(-1, heads, -1)
-    torch.testing.assert_close(pooling(states, mask).heads, mean, rtol=0, atol=1e-12)
+    for form in (pooling, started.double()):
+        torch.testing.assert_close(form(states, mask).heads, mean, rtol=0, atol=1e-12)
 
 
 @one_head_and_several
@@ -99,7 +99,7 @@ def test_equal_rows_meet_the_scalar_attention_of_lin_where_its_tanh_is_straight(
     torch.testing.assert_close(one.weights, weights, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("scales", [[1.0], [10.0], [1000.0], [1.0, 30.0, 1000.0]], ids=str)
+@pytest.mark.parametrize("scales", [[1.0], [10.0], [1000.0], [1.0, 30.0, 1e7]], ids=str)
 def test_signed_identities_stay_within_the_bound_of_the_maximum(scales):
     # A token x below the maximum weighs at most e^{-kx}, and x e^{-kx} <= 1 / (k e).
     states, mask = batch()
@@ -111,27 +111,6 @@ def test_signed_identities_stay_within_the_bound_of_the_maximum(scales):
         bound = others / (math.e * scale) + 1e-12
         assert (below[:, head] >= -1e-12).all()
         assert (below[:, head] <= bound.unsqueeze(1)).all()
-
-
-@one_head_and_several
-def test_signed_identities_tend_to_the_maximum_as_they_grow(heads):
-    states, mask = batch()
-    maximum = MaxPooling(DIM)(states, mask).heads
-    errors = []
-    for scale in (0.0, 1.0, 10.0, 100.0, 1e4):
-        pooled = signed_identity([scale] * heads)(states, mask).heads
-        errors.append((maximum - pooled)[:2].abs().amax(dim=(0, 2)))  # the third has one token
-    for farther, nearer in pairwise(errors):
-        assert (nearer < farther).all()
-    assert (errors[0] > 0.5).all()
-    assert (errors[-1] < 1e-6).all()
-
-
-def test_negated_scale_tends_to_the_minimum():
-    states, mask = batch()
-    minimum = -MaxPooling(DIM)(-states, mask).heads
-    pooled = signed_identity([-1e5])(states, mask).heads
-    torch.testing.assert_close(pooled, minimum, rtol=0, atol=1e-6)
 
 
 # --- How generalized pooling starts --------------------------------------------------------------
@@ -203,14 +182,6 @@ def test_noise_tells_heads_apart_at_the_maximum():
     pooling = GeneralizedPooling(4, 2, 4, initial_std=0.05, start="max").double()
     heads = pooling(*bounded_states(4)).heads
     assert (heads[:2, 0] - heads[:2, 1]).abs().min() > 1e-6
-
-
-@pytest.mark.parametrize("heads", [1, 3])
-def test_the_start_at_the_mean(heads):
-    pooling = GeneralizedPooling(4, heads, 3, start="mean").double()
-    states, mask = bounded_states(4)
-    mean = MeanPooling(4)(states, mask).heads.expand(-1, heads, -1)
-    torch.testing.assert_close(pooling(states, mask).heads, mean, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("start", ["random", "mean", "max"])

@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from genpool.reproduction.definitions import SCALES
 from genpool.reproduction.ledger import DONE, FAILED, Cell, Ledger, Record, pack_rows
+from genpool.reproduction.plan import Plan
 
 ROWS = 200
 
 
 def empty_ledger(folder: Path) -> Ledger:
     return Ledger(folder / "cells.jsonl")
+
+
+def empty_plan(folder: Path, scale: str) -> Plan:
+    return Plan(SCALES[scale], empty_ledger(folder))
 
 
 def done(cell: Cell, dev: float = 0.5, correct: int = 100, **fields: Any) -> Record:

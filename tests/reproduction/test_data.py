@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from genpool.data import TableReader
-from genpool.reproduction import tasks
-from genpool.reproduction.tasks import mixed_nli, tokenized_texts
+from genpool.reproduction import data_sets
+from genpool.reproduction.data_sets import mixed_nli, tokenized_texts
 from genpool.text import WordTokenizer
 
 HEADER = "label\tpremise\thypothesis\n"
@@ -28,7 +28,7 @@ def _premises(folder: Path, split: str) -> list[str]:
 def test_rows_of_multinli_are_divided_and_quotes_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "HELD_OUT", 2)
+    monkeypatch.setattr(data_sets, "HELD_OUT", 2)
     # In tokens, which are split from punctuation; quotes stay as they are.
     matched = [f'he said " word {number} " , twice' for number in range(7)]
     for name, rows in (

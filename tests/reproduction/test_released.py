@@ -115,7 +115,6 @@ def trained(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "epoch_batches", record)
-        patch.setattr(report, "confusion_picture", lambda *arguments: None)
         patch.setattr(report, "learning_curve_picture", lambda *arguments: None)
         train(settings, data, out, show_progress=False)
     return out, batches

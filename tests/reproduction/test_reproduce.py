@@ -11,17 +11,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from genpool.disk.lock import held_folder
 from genpool.errors import FolderError, TrainingError
-from genpool.reproduction.definitions import EXPERIMENTS
+from genpool.reproduction.definitions import EXPERIMENTS, SCALES
 from genpool.reproduction.ledger import Ledger
 from genpool.reproduction.reproduction import Reproduction, reproduce
-from genpool.reproduction.tasks import SCALES
-from genpool.reproduction.worker import run_cell, trained_epochs
+from genpool.reproduction.workers import run_cell, trained_epochs
 from tests.helpers.commands import Command
 
 from .records import done
@@ -50,18 +50,20 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @trains_models
-def test_all_cells_are_filled(everything: Path) -> None:
+def test_all_cells_are_filled_and_none_is_run_twice(everything: Path) -> None:
     reproduction = Reproduction(everything)
-    assert reproduction.plan.pending(list(EXPERIMENTS.values())) == []
+    assert reproduction.plan.pending(EXPERIMENTS.values()) == []
+    assert set(Counter(keys(everything)).values()) == {1}
+    status = reproduction.status()
+    assert status.startswith(f"scale tiny: {len(keys(everything))} models trained, 0 failed")
+    assert "in all 0 models left" in status
     report = (everything / "report.md").read_text(encoding="utf-8")
     assert "not run yet" not in report and "not measured" not in report
     for experiment in EXPERIMENTS.values():
         assert f"## {experiment.title}" in report
-
-
-@trains_models
-def test_no_cell_is_run_twice(everything: Path) -> None:
-    assert set(Counter(keys(everything)).values()) == {1}
+    page = (everything / "report.html").read_text(encoding="utf-8")  # which needs no other file
+    assert page.count("data:image/png;base64,") == 2
+    assert 'src="figures' not in page and "<table>" in page
 
 
 @trains_models
@@ -72,27 +74,13 @@ def test_a_finished_reproduction_trains_nothing(everything: Path) -> None:
 
 
 @trains_models
-def test_the_page_needs_no_other_file(everything: Path) -> None:
-    page = (everything / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == 2
-    assert 'src="figures' not in page and "<table>" in page
-
-
-@trains_models
-def test_the_status_counts_cells(everything: Path) -> None:
-    text = Reproduction(everything).status()
-    assert text.startswith(f"scale tiny: {len(keys(everything))} models trained, 0 failed")
-    assert "in all 0 models left" in text
-
-
-@trains_models
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
 def test_the_status_knows_all_cells_that_are_left(
     everything: Path, tmp_path: Path, share: float
 ) -> None:
     lines = (everything / "cells.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    asleep = [line for line in lines if json.loads(line)["asleep"]]
-    begun = [*asleep, *(line for line in lines[: int(share * len(lines))] if line not in asleep)]
+    inactive = [line for line in lines if json.loads(line)["inactive"]]
+    begun = list(dict.fromkeys([*inactive, *lines[: int(share * len(lines))]]))
     ledger = tmp_path / "cells.jsonl"
     ledger.write_text("".join(begun), encoding="utf-8")
     assert Reproduction(tmp_path, "tiny").count_cells() == (len(begun), len(lines))
@@ -118,18 +106,14 @@ def test_a_penalty_is_expected_to_be_active_until_it_is_found_inactive(
 
 
 @trains_models
-def test_the_parameter_penalty_is_inactive_and_was_not_swept(everything: Path) -> None:
+def test_the_parameter_penalty_is_inactive_and_heads_are_measured(everything: Path) -> None:
     records = Ledger(everything / "cells.jsonl").records.values()
-    asleep = [record for record in records if record.cell["penalty"].startswith("parameter")]
-    assert asleep and all(record.asleep for record in asleep)
+    inactive = [record for record in records if record.cell["penalty"].startswith("parameter")]
+    assert inactive and all(record.inactive for record in inactive)
     assert Counter(
-        record.cell["task"] for record in asleep if record.cell["seed"] == 0
+        record.cell["task"] for record in inactive if record.cell["seed"] == 0
     ) == dict.fromkeys(TINY.tasks, 1)
-
-
-@trains_models
-def test_heads_are_measured_in_every_run_with_several(everything: Path) -> None:
-    for record in Ledger(everything / "cells.jsonl").records.values():
+    for record in records:  # heads are measured in every run with several
         if record.cell["system"] == "generalized" and "pooling.heads=1" not in str(record.cell):
             assert record.heads["heads_attention_distance_mean"] >= 0
             assert record.heads["heads_parameter_distance_mean"] > 0
@@ -174,7 +158,6 @@ def test_a_stop_by_sigterm_saves_and_the_same_command_continues(tmp_path: Path) 
     _, said = process.communicate()
     assert process.returncode == 130, said
     assert "stopped; the same command continues" in said and "Traceback" not in said
-    assert not (out / "running.json").exists()
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert "continuing after step" in (out / "workers.log").read_text(encoding="utf-8")
@@ -222,14 +205,12 @@ def test_a_cell_is_trained_once_and_its_record_is_read_from_its_run(tmp_path: Pa
     assert record["dev_epochs"] == [1.0] and set(record["accuracy"]) == {"dev", "test"}
     again = run_cell(job)  # the run is there
     assert again == record
-    job["folder"], job["cell"]["overrides"] = str(tmp_path / "other"), ["training.epoch=1"]
+    job["cell"]["overrides"] = ["training.epoch=1"]
     assert "unknown setting 'training.epoch'" in run_cell(job)["reason"]
 
 
 @trains_models
 def test_a_cell_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch) -> None:
-    from dataclasses import replace
-
     task = TINY.tasks["yelp"]
     rate = (*task.overrides, "training.learning_rate=1e30", "training.clip=0")
     monkeypatch.setitem(TINY.tasks, "yelp", replace(task, overrides=rate))
@@ -237,9 +218,7 @@ def test_a_cell_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch) 
     failures = reproduce(["table3"], out, "tiny", only="BiLSTM mean pooling", show_progress=False)
     assert len(failures) == 1
     assert failures[0].startswith("yelp: mean") and "nan" in failures[0].lower()
-    assert [record.status for record in Ledger(out / "cells.jsonl").records.values()] == [
-        "failed",
-        "done",
-    ]
+    records = Ledger(out / "cells.jsonl").records.values()
+    assert [record.status for record in records] == ["failed", "done"]
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "| BiLSTM mean pooling | failed |" in report

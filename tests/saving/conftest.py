@@ -18,7 +18,7 @@ def saved(make_encoder, tmp_path_factory) -> Path:
     encoder = make_encoder(text=TextSettings(rules="whitespace"))
     labels = ["yes", "no", "perhaps"]
     path = tmp_path_factory.mktemp("saved") / "model"
-    PairClassifier.from_encoder(encoder, labels, SMALL_MLP).save_pretrained(path)
+    PairClassifier(encoder, labels, SMALL_MLP).save_pretrained(path)
     return path
 
 

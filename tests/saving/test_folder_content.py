@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from safetensors.torch import load_file
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import ClassifierSettings, to_dict
+from genpool.disk.folder_format import read_json
 from genpool.model import load_model
 from genpool.saving.card import model_card
 from genpool.text.vocabulary import SPECIAL_WORDS
@@ -27,13 +27,10 @@ from tests.helpers.small_models import LABELS, MakeEncoder
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def test_a_saved_folder_holds_its_four_files_and_nothing_is_left_beside_it(folder: Path) -> None:
+def test_a_saved_folder_has_four_files_and_the_config_says_what_it_is(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == FILES
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
-
-
-def test_the_config_says_format_version_kind_settings_labels_and_characters(folder) -> None:
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = read_json(folder / "config.json")
     assert config["format"] == "genpool" and config["format_version"] == 1
     assert config["kind"] == "PairClassifier"
     assert config["labels"] == ["yes", "no", "perhaps"]
@@ -45,7 +42,7 @@ def test_the_config_says_format_version_kind_settings_labels_and_characters(fold
 
 def test_every_option_is_written_out_with_its_default(make_encoder, tmp_path: Path) -> None:
     make_encoder("last", "gru").save_pretrained(tmp_path / "model")
-    config = json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))
+    config = read_json(tmp_path / "model" / "config.json")
     assert config["settings"]["encoder"] == {"name": "gru", "hidden_dim": 5, "layers": 1}
     assert config["settings"]["pooling"] == {"name": "last", "bidirectional": False}
     assert config["settings"]["embedding"] == {
@@ -74,19 +71,14 @@ def test_the_weights_are_those_of_the_model_by_name(folder: Path) -> None:
 
 
 def test_the_tokenizer_can_be_used_without_genpool(sentence_encoder, tmp_path: Path) -> None:
-    sentence_encoder.save_pretrained(tmp_path / "model")
-    alone = tokenizers.Tokenizer.from_file(str(tmp_path / "model" / "tokenizer.json"))
+    path = str(tmp_path / "a" / "string" / "model")  # whose parents need not exist
+    sentence_encoder.save_pretrained(path)
+    alone = tokenizers.Tokenizer.from_file(f"{path}/tokenizer.json")
     text = sentence_encoder.text
     encoding = alone.encode("the dog runs, zebra.")
     words = text.words("the dog runs, zebra.")
     assert encoding.ids == [text.vocabulary.id(word) for word in words]
     assert encoding.offsets == [(0, 3), (4, 7), (8, 12), (12, 13), (14, 19), (19, 20)]
-
-
-def test_a_path_may_be_a_string_and_its_parents_need_not_exist(sentence_encoder, tmp_path) -> None:
-    path = str(tmp_path / "deep" / "er" / "model")
-    sentence_encoder.save_pretrained(path)
-    assert isinstance(SentenceEncoder.from_pretrained(path), SentenceEncoder)
 
 
 def test_words_and_labels_of_any_script_come_back(make_text, make_settings, tmp_path) -> None:
@@ -120,9 +112,9 @@ def test_switches_of_the_released_program_are_saved_and_loaded(
 ) -> None:
     encoder = released_encoder(make_encoder)
     classifier = ClassifierSettings(5, 0.5, "gaussian", "test")
-    model = PairClassifier.from_encoder(encoder, LABELS, classifier)
+    model = PairClassifier(encoder, LABELS, classifier)
     model.save_pretrained(tmp_path / "model")
-    saved = json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))
+    saved = read_json(tmp_path / "model" / "config.json")
     assert saved["settings"] == to_dict(model.settings)
     assert saved["settings"]["text"]["lower_case_fallback"] is False
     assert saved["settings"]["embedding"]["character_padding"] == "right"
@@ -197,19 +189,29 @@ def test_the_sizes_on_a_saved_card_are_those_of_the_model(pair_classifier, tmp_p
     assert "Labels: entailment, neutral, contradiction." in page
 
 
-def test_the_first_encoder_folder_loads_and_gives_its_vectors() -> None:
-    expected = json.loads((GOLDEN / "v1-encoder.expected.json").read_text(encoding="utf-8"))
-    model = SentenceEncoder.from_pretrained(GOLDEN / "v1-encoder")
-    vectors = model.encode(expected["sentences"])
-    assert vectors.shape == (6, 12)
+@pytest.mark.parametrize(
+    ("name", "precision"), [("v1-encoder", "float"), ("v1-encoder-int4", "int4-tables")]
+)
+def test_the_first_encoder_folders_load_and_return_their_vectors(name, precision) -> None:
+    expected = read_json(GOLDEN / f"{name}.expected.json")
+    assert read_json(GOLDEN / name / "config.json")["precision"] == precision
+    model, sentences = SentenceEncoder.from_pretrained(GOLDEN / name), expected["sentences"]
+    vectors = model.encode(sentences)
+    assert vectors.shape == (len(sentences), 12)
     assert np.abs(vectors - np.array(expected["vectors"])).max() <= 1e-6
-    assert np.ptp(vectors, axis=0).max() > 0.1
-    tokens = [list(token) for token in model.text.tokens(expected["sentences"][0])]
+    tokens = [[list(token) for token in model.text.tokens(sentence)] for sentence in sentences]
+    if precision == "float":
+        assert np.ptp(vectors, axis=0).max() > 0.1
+        assert tokens[0] == expected["tokens"]
+        return
+    assert np.ptp(vectors, axis=0).max() > 0.05
+    assert np.array_equal(vectors[-1], vectors[-2])  # the same words, written in other ways
+    assert np.abs(vectors[-1] - vectors[2]).max() > 1e-3
     assert tokens == expected["tokens"]
 
 
-def test_the_first_pair_classifier_folder_loads_and_gives_its_probabilities() -> None:
-    expected = json.loads((GOLDEN / "v1-pair-classifier.expected.json").read_text(encoding="utf-8"))
+def test_the_first_pair_classifier_folder_loads_and_returns_its_probabilities() -> None:
+    expected = read_json(GOLDEN / "v1-pair-classifier.expected.json")
     model = PairClassifier.from_pretrained(GOLDEN / "v1-pair-classifier")
     pairs = [tuple(pair) for pair in expected["pairs"]]
     assert model.labels == tuple(expected["labels"])
@@ -221,7 +223,7 @@ def test_the_first_pair_classifier_folder_loads_and_gives_its_probabilities() ->
 
 @pytest.mark.parametrize("name", ["v1-encoder", "v1-pair-classifier"])
 def test_the_first_folders_are_of_format_1_and_can_be_saved_by_this_version(name, tmp_path) -> None:
-    config = json.loads((GOLDEN / name / "config.json").read_text(encoding="utf-8"))
+    config = read_json(GOLDEN / name / "config.json")
     assert (config["format"], config["format_version"]) == ("genpool", 1)
     model = load_model(GOLDEN / name)
     model.save_pretrained(tmp_path / "again")
@@ -229,19 +231,3 @@ def test_the_first_folders_are_of_format_1_and_can_be_saved_by_this_version(name
     assert again.settings == model.settings and again.labels == model.labels
     for key, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[key], tensor)
-
-
-def test_the_first_encoder_folder_in_4_bits_loads_and_gives_its_vectors() -> None:
-    expected = json.loads((GOLDEN / "v1-encoder-int4.expected.json").read_text(encoding="utf-8"))
-    config = json.loads((GOLDEN / "v1-encoder-int4" / "config.json").read_text(encoding="utf-8"))
-    assert config["precision"] == "int4-tables"
-    model = SentenceEncoder.from_pretrained(GOLDEN / "v1-encoder-int4")
-    vectors = model.encode(expected["sentences"])
-    assert np.abs(vectors - np.array(expected["vectors"])).max() <= 1e-6
-    assert np.ptp(vectors, axis=0).max() > 0.05
-    assert np.array_equal(vectors[-1], vectors[-2])  # the same words, written in other ways
-    assert np.abs(vectors[-1] - vectors[2]).max() > 1e-3
-    tokens = [
-        [list(token) for token in model.text.tokens(sentence)] for sentence in expected["sentences"]
-    ]
-    assert tokens == expected["tokens"]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from genpool.errors import FolderError, InputError, MissingExtraError
-from genpool.search import SearchIndex, approximate, build_lists, delete_rows, index_writer
+from genpool.search import SearchIndex, approximate, build_lists, delete_rows
 from genpool.search.approximate import LIST_FILES
-from tests.helpers.small_indexes import NO_MODEL, by_loops, random_vectors, write_index
+from tests.helpers.small_indexes import by_loops, random_vectors, write_index
 
 pytest.importorskip("faiss", reason="faiss-cpu is not installed (extra faiss)")
 DIM = 8
@@ -26,13 +26,14 @@ def clusters(rows: int, groups: int = 12) -> np.ndarray:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write_index(tmp_path / "index", clusters(600))
+    """An index of 600 rows with lists."""
+    build_lists(write_index(tmp_path / "index", clusters(600)))
+    return tmp_path / "index"
 
 
 def test_a_search_of_lists_finds_the_rows_that_loops_find(folder: Path) -> None:
-    assert build_lists(folder) == 24  # the square root of 600
     index = SearchIndex.open(folder)
-    assert index.card.lists == 24
+    assert build_lists(folder) == index.card.lists == 24  # the square root of 600
     vectors, queries = clusters(600), clusters(30)
     found = index.search(queries, top=5)
     assert found == index.search(queries, top=5, exact=True)  # 24 lists are all read
@@ -45,7 +46,6 @@ def test_a_search_of_lists_finds_the_rows_that_loops_find(folder: Path) -> None:
 def test_only_the_lists_that_are_read_are_searched(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_lists(folder)
     index, queries = SearchIndex.open(folder), random_vectors(40, DIM, seed=5)
     monkeypatch.setattr(approximate, "PROBES", 1)
     few = [[hit.row for hit in hits] for hits in index.search(queries, top=10)]
@@ -54,24 +54,16 @@ def test_only_the_lists_that_are_read_are_searched(
     assert all(len(rows) == 10 for rows in few)
     shared = sum(len(set(a) & set(b)) for a, b in zip(few, every, strict=True))
     assert 0.3 < shared / 400 < 1
-
-
-def test_more_hits_than_the_lists_have_are_found_among_all_rows(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build_lists(folder)
-    index = SearchIndex.open(folder)
-    monkeypatch.setattr(approximate, "PROBES", 1)
-    query = random_vectors(DIM, seed=5)
+    # More hits than the lists have are found among all rows.
+    query = queries[0]
     assert index.search(query, top=590) == index.search(query, top=590, exact=True)
     assert len(index.search(query, top=10_000)[0]) == 600
 
 
 def test_a_condition_is_answered_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = clusters(300)
-    with index_writer(tmp_path / "index", DIM, NO_MODEL, ["n"], "n") as add:
-        add([str(row) for row in range(300)], vectors, [(row,) for row in range(300)])
-    build_lists(tmp_path / "index")
+    values = [(row,) for row in range(300)]
+    build_lists(write_index(tmp_path / "index", vectors, columns=["n"], values=values))
     monkeypatch.setattr(approximate, "PROBES", 1)
     query = random_vectors(DIM, seed=5)
     [hits] = SearchIndex.open(tmp_path / "index").search(query, top=9, where="n < 40")
@@ -81,11 +73,10 @@ def test_a_condition_is_answered_exactly(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_changed_index_keeps_lists_of_its_rows(tmp_path: Path) -> None:
     vectors = clusters(300)
     folder = tmp_path / "index"
-    for first, last in ((0, 200), (200, 300)):
-        with index_writer(folder, DIM, NO_MODEL, ["n"], "n", append=True) as add:
-            rows = range(first, last)
-            add([str(row) for row in rows], vectors[first:last], [(row,) for row in rows])
-        if first == 0:
+    for rows in (range(200), range(200, 300)):
+        values = [(row,) for row in rows]
+        write_index(folder, vectors[rows], columns=["n"], values=values, append=True)
+        if rows.start == 0:
             build_lists(folder)
     assert SearchIndex.open(folder).card.lists == 17
     delete_rows(folder, range(100))
@@ -107,12 +98,14 @@ def test_large_indexes_get_lists_when_they_are_written(
     assert plain.card.lists == 0
     with pytest.raises(MissingExtraError, match=r"genpool\[faiss\]"):
         build_lists(tmp_path / "c")
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="is empty"):
+        build_lists(write_index(tmp_path / "d", np.zeros((0, DIM), np.float32)))
 
 
 def test_without_faiss_an_index_with_lists_is_searched_exactly(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_lists(folder)
     query = random_vectors(DIM, seed=5)
     expected = SearchIndex.open(folder).search(query, exact=True)
     monkeypatch.setattr(approximate, "has_faiss", lambda: False)
@@ -120,22 +113,14 @@ def test_without_faiss_an_index_with_lists_is_searched_exactly(
 
 
 def test_an_open_index_goes_on_with_its_own_lists(folder: Path) -> None:
-    build_lists(folder)
     index, query = SearchIndex.open(folder), random_vectors(DIM, seed=5)
     before = index.search(query)
     write_index(folder, clusters(3))
     assert index.search(query) == before
 
 
-def test_an_empty_index_has_no_lists(tmp_path: Path) -> None:
-    folder = write_index(tmp_path / "index", np.zeros((0, DIM), np.float32))
-    with pytest.raises(InputError, match="is empty"):
-        build_lists(folder)
-
-
 @pytest.mark.parametrize("name", LIST_FILES)
 def test_a_file_that_is_missing_or_truncated_is_reported(folder: Path, name: str) -> None:
-    build_lists(folder)
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[:-1])
     with pytest.raises(FolderError, match=name):
@@ -146,7 +131,6 @@ def test_a_file_that_is_missing_or_truncated_is_reported(folder: Path, name: str
 
 
 def test_arrays_that_do_not_fit_never_reach_faiss(folder: Path) -> None:
-    build_lists(folder)
     sizes = np.load(folder / "list_sizes.npy")
     for changes in ({0: sizes[0] + 1}, {0: -1, 1: sizes[0] + sizes[1] + 1}, {0: 2**62, 1: 2**62}):
         wrong = sizes.copy()
@@ -165,7 +149,6 @@ def test_arrays_that_do_not_fit_never_reach_faiss(folder: Path) -> None:
 
 @pytest.mark.parametrize("number", [600, -2, 2**62])
 def test_row_numbers_that_do_not_exist_are_reported(folder: Path, number: int) -> None:
-    build_lists(folder)
     sizes = np.load(folder / "list_sizes.npy")
     data = bytearray((folder / "lists.bin").read_bytes())
     start = 0

@@ -10,8 +10,9 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
+from genpool.inference.quick import QuickEncoder
 from genpool.search import ModelReference, SearchIndex, delete_rows, index_writer
-from tests.helpers.small_indexes import NO_MODEL, by_loops, random_vectors
+from tests.helpers.small_indexes import NO_MODEL, by_loops, random_vectors, write_index
 
 COLUMNS = ("id", "lang", "year")
 VALUES: list[tuple[Any, ...]] = [
@@ -20,21 +21,10 @@ VALUES: list[tuple[Any, ...]] = [
 
 
 def write(
-    folder: Path,
-    vectors: np.ndarray,
-    values: list[tuple[object, ...]],
-    append: bool = False,
-    model: ModelReference = NO_MODEL,
+    folder: Path, vectors: np.ndarray, values: list[tuple[object, ...]], append: bool = False
 ) -> Path:
-    with index_writer(folder, vectors.shape[1], model, COLUMNS, "id", append) as add:
-        for first in range(0, len(vectors), 7):
-            part = vectors[first : first + 7]
-            add(
-                [f"row {values[first + at][0]}" for at in range(len(part))],
-                part,
-                values[first : first + 7],
-            )
-    return folder
+    texts = [f"row {row[0]}" for row in values]
+    return write_index(folder, vectors, texts, columns=COLUMNS, values=values, append=append)
 
 
 def contents(folder: Path) -> list[tuple[str, dict[str, object], list[float]]]:
@@ -114,13 +104,8 @@ def test_an_id_that_is_not_there_deletes_nothing(index: Path) -> None:
     with pytest.raises(InputError, match="no row with the id 'a99'; nothing was deleted"):
         delete_rows(index, ["a1", "a99"])
     assert contents(index) == before
-
-
-def test_an_index_without_ids_says_so(tmp_path: Path) -> None:
-    with index_writer(tmp_path / "plain", 3, NO_MODEL) as add:
-        add(["a"], random_vectors(1, 3))
     with pytest.raises(InputError, match=r"has no ids.*--id COLUMN"):
-        delete_rows(tmp_path / "plain", ["a"])
+        delete_rows(write_index(index.with_name("plain"), random_vectors(1, 3)), ["a"])
 
 
 @pytest.mark.parametrize(
@@ -168,25 +153,17 @@ def test_values_that_do_not_fit_the_columns_are_refused(tmp_path: Path) -> None:
 # --- crashes and other processes -----------------------------------------------------------------
 
 
-def test_a_change_by_another_process_is_not_overwritten(index: Path) -> None:
-    vectors = random_vectors(1, 4)
+@pytest.mark.parametrize("name", ["index", "new"])  # which is there, or appears meanwhile
+def test_a_change_by_another_process_is_not_overwritten(index: Path, name: str) -> None:
+    folder, vectors = index.with_name(name), random_vectors(1, 4)
     with (
         pytest.raises(FolderError, match="was changed by another process in the meantime"),
-        index_writer(index, 4, NO_MODEL, COLUMNS, "id", append=True) as add,
+        index_writer(folder, 4, NO_MODEL, COLUMNS, "id", append=True) as add,
     ):
         add(["mine"], vectors, [("mine", "", 0)])
-        write(index, vectors, [("theirs", "", 0)], append=True)
-    assert [values["id"] for _, values, _ in contents(index)][-2:] == ["a19", "theirs"]
-
-
-def test_an_index_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    with (
-        pytest.raises(FolderError, match="was changed by another process"),
-        index_writer(tmp_path / "index", 4, NO_MODEL, COLUMNS, "id", append=True) as add,
-    ):
-        add(["mine"], random_vectors(1, 4), [("mine", "", 0)])
-        write(tmp_path / "index", random_vectors(1, 4), [("theirs", "", 0)])
-    assert [values["id"] for _, values, _ in contents(tmp_path / "index")] == ["theirs"]
+        write(folder, vectors, [("theirs", "", 0)], append=True)
+    ids = [values["id"] for _, values, _ in contents(folder)]
+    assert ids == ([f"a{row}" for row in range(20)] if name == "index" else []) + ["theirs"]
 
 
 def test_an_index_that_a_kill_left_between_two_names_is_extended(index: Path) -> None:
@@ -248,12 +225,17 @@ def test_a_text_is_encoded_by_the_model_of_the_index(
 def test_the_encoder_of_an_index_must_be_its_model(
     tmp_path: Path, sentence_encoder: SentenceEncoder, make_encoder
 ) -> None:
-    with index_writer(tmp_path / "index", 5, ModelReference.of(sentence_encoder)) as add:
-        add(["a dog"], np.ascontiguousarray(sentence_encoder.encode(["a dog"])[:, :5]))
-    index = SearchIndex.open(tmp_path / "index", sentence_encoder)
+    reference = ModelReference.of(sentence_encoder, tmp_path / "model")
+    vectors = np.asarray(sentence_encoder.encode(["a dog"]))
+    folder = write_index(tmp_path / "index", vectors, ["a dog"], model=reference)
+    index = SearchIndex.open(folder, sentence_encoder)
     assert index.encoder is sentence_encoder
     assert index.search("a dog")[0].score == pytest.approx(1, abs=1e-6)
+    index.require_model(QuickEncoder(sentence_encoder))
+    other = make_encoder(seed=5)
+    other.notes["title"] = "the other"
+    with pytest.raises(InputError, match=r"made with another model: .*/model \(sha256:.*the other"):
+        SearchIndex.open(folder, other)
+    other.save_pretrained(tmp_path / "model")
     with pytest.raises(InputError, match="made with another model"):
-        SearchIndex.open(tmp_path / "index", make_encoder(seed=5))
-    with pytest.raises(InputError, match="made with another model"):
-        _ = SearchIndex.open(tmp_path / "index").encoder  # its path is that of the embedded model
+        _ = SearchIndex.open(folder).encoder

@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
-from genpool.inference.quick import QuickEncoder
 from genpool.search import ModelReference, SearchIndex, index_writer
 from tests.helpers.small_indexes import by_loops, open_index, random_vectors, write_index
 
@@ -94,10 +92,7 @@ def test_rows_that_differ_by_less_than_32_bits_show_are_ranked_right(tmp_path: P
 
 
 def test_many_queries_are_answered_in_their_order(tmp_path: Path) -> None:
-    vectors, queries = (
-        random_vectors(50, 4),
-        random_vectors(150, 4, seed=2),
-    )  # more than share one pass
+    vectors, queries = random_vectors(50, 4), random_vectors(150, 4, seed=2)  # of several passes
     index = open_index(tmp_path / "index", vectors, 20)
     together = index.search(queries, top=3)
     assert len(together) == 150
@@ -107,15 +102,9 @@ def test_many_queries_are_answered_in_their_order(tmp_path: Path) -> None:
 
 def test_more_hits_than_rows_are_all_rows(tmp_path: Path) -> None:
     index = open_index(tmp_path / "index", random_vectors(3, 4), 2)
-    assert sorted(hit.row for hit in index.search(random_vectors(4, seed=1), top=10**9)[0]) == [
-        0,
-        1,
-        2,
-    ]
-
-
-def test_an_index_without_rows_has_no_hits(tmp_path: Path) -> None:
-    index = open_index(tmp_path / "index", np.zeros((0, 4), np.float32))
+    [hits] = index.search(random_vectors(4, seed=1), top=10**9)
+    assert sorted(hit.row for hit in hits) == [0, 1, 2]
+    index = open_index(tmp_path / "empty", np.zeros((0, 4), np.float32))
     assert len(index) == 0
     assert index.search(np.ones((2, 4))) == [[], []]
 
@@ -137,13 +126,9 @@ def test_queries_that_do_not_fit_are_refused(
     index = open_index(tmp_path / "index", random_vectors(3, 4))
     with pytest.raises(InputError, match=message):
         index.search(queries)
-
-
-@pytest.mark.parametrize("top", [0, -1, True])
-def test_less_than_one_hit_is_refused(tmp_path: Path, top: int) -> None:
-    index = open_index(tmp_path / "index", random_vectors(3, 4))
-    with pytest.raises(InputError, match="expected 1 or more"):
-        index.search(np.ones(4), top=top)
+    for top in (0, -1, True):
+        with pytest.raises(InputError, match="expected 1 or more"):
+            index.search(np.ones(4), top=top)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -186,17 +171,3 @@ def test_writing_holds_one_chunk_at_a_time(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert len(SearchIndex.open(tmp_path / "index")) == 50_000
     assert peak < 1e6  # the vectors are 12.8 MB, the sentences 1.2 MB
-
-
-def test_another_model_is_refused_by_name(
-    tmp_path: Path, sentence_encoder: SentenceEncoder, make_encoder
-) -> None:
-    other = make_encoder(seed=5)
-    other.notes["title"] = "the other"
-    reference = ModelReference.of(sentence_encoder, tmp_path / "model")
-    vectors = np.asarray(sentence_encoder.encode(["a dog", "two men"]))
-    index = SearchIndex.open(write_index(tmp_path / "index", vectors, model=reference))
-    index.require_model(sentence_encoder)
-    index.require_model(QuickEncoder(sentence_encoder))
-    with pytest.raises(InputError, match=r"made with another model: .*/model \(sha256:.*the other"):
-        index.require_model(other)

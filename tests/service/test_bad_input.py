@@ -36,42 +36,29 @@ OTHER_SHAPES: list[Any] = [[], "a", 1, None, {}, {"inputs": "a"}, {"input": {"a"
 NO_JSON = [b"{", b"nothing", b'{"input": "a"', b"\xff\xfe", b'{"input": "\xff"}', b"[" * 3000]
 
 
-def test_what_is_not_json_is_said_to_be_so(client: TestClient) -> None:
+def test_what_is_not_json_or_of_another_shape_is_refused(client: TestClient) -> None:
     for path in POSTS:
         for content in NO_JSON:
             answer = client.post(path, content=content, headers=JSON)
             assert "not JSON" in error_of(answer, 400, "invalid_json")
         error_of(client.post(path, content=b"", headers=JSON), 422, "invalid_request")
-
-
-def test_json_of_another_shape_is_refused(client: TestClient) -> None:
-    for path in POSTS:
         for body in OTHER_SHAPES:
             error_of(client.post(path, json=body), 422, "invalid_request")
-
-
-@pytest.mark.parametrize("wrong", [1, 2.5, True, None, [1, 2], [[1, 2]], ["a", 1], ["a", None]])
-def test_inputs_that_are_no_texts_are_refused(client: TestClient, wrong: Any) -> None:
-    message = error_of(client.post("/v1/embeddings", json={"input": wrong}), 422, "invalid_request")
-    assert message.startswith("input: ") and "string" in message
-
-
-def test_another_content_type_is_refused(client: TestClient) -> None:
     content = json.dumps({"input": "a dog"}).encode()
     answer = client.post("/v1/embeddings", content=content, headers={"Content-Type": "text/plain"})
     assert "application/json" in error_of(answer, 422, "invalid_request")
 
 
-@pytest.mark.parametrize(
-    ("path", "field"), [("/v1/embeddings", "input"), ("/similarity", "first"), ("/search", "query")]
-)
-def test_an_empty_list_is_refused(client: TestClient, path: str, field: str) -> None:
-    answer = client.post(path, json={"second": "a", field: []})
-    assert error_of(answer, 422, "empty_input").startswith(f"{field} is an empty list")
-
-
-def test_no_pairs_at_all_are_refused(client: TestClient) -> None:
-    error_of(client.post("/classify", json={"input": []}), 422, "empty_input")
+def test_inputs_that_are_no_texts_are_refused(client: TestClient) -> None:
+    wrong: list[Any] = [1, 2.5, True, None, [1, 2], [[1, 2]], ["a", 1], ["a", None]]
+    for given in wrong:
+        answer = client.post("/v1/embeddings", json={"input": given})
+        message = error_of(answer, 422, "invalid_request")
+        assert message.startswith("input: ") and "string" in message
+    fields = ("input", "first", "input", "query")
+    for path, field in zip(POSTS, fields, strict=False):
+        answer = client.post(path, json={"second": "a", field: []})
+        assert error_of(answer, 422, "empty_input").startswith(f"{field} is an empty list")
 
 
 def test_too_many_texts_have_their_own_error(client: TestClient) -> None:
@@ -92,46 +79,45 @@ def test_too_many_characters_have_their_own_error(client: TestClient) -> None:
     assert "expected at most 100" in error_of(answer, 422, "too_many_characters")
 
 
-def test_a_million_characters_are_refused_by_the_default_limits(served: ServedModel) -> None:
+def test_large_inputs_are_refused_by_the_default_limits(served: ServedModel) -> None:
+    content = b'{"input": "' + b"a" * 10_000_000 + b'"}'
     with TestClient(create_app(served)) as client:
         answer = client.post("/v1/embeddings", json={"input": "a" * 1_000_000})
         message = error_of(answer, 422, "too_many_characters")
         assert "1,000,000 characters; expected at most 20,000" in message
         answer = client.post("/explain", json={"input": "a " * 500_000})
         error_of(answer, 422, "too_many_characters")
-
-
-def test_a_large_body_is_refused_by_its_size(served: ServedModel) -> None:
-    content = b'{"input": "' + b"a" * 10_000_000 + b'"}'
-    with TestClient(create_app(served)) as client:
         answer = client.post("/v1/embeddings", content=content, headers=JSON)
     message = error_of(answer, 413, "body_too_large")
     assert "10,000,013 bytes; expected at most 4,194,304" in message
 
 
-def test_a_body_without_a_declared_size_is_refused_by_what_arrives(app: FastAPI) -> None:
-    async def parts() -> AsyncIterator[bytes]:
-        for _ in range(5):
-            yield b" " * 1000
+@pytest.mark.parametrize(
+    ("settings", "parts", "pause", "status", "message"),
+    [
+        (LIMITS, [b" " * 1000] * 5, 0, 413, "expected at most 4,096"),
+        (ServiceSettings(body_timeout_seconds=0.05), [b'{"input": '], 3600, 408, "within 0.05 sec"),
+    ],
+    ids=["without a declared size", "that never ends"],
+)
+def test_a_body_is_refused_by_what_arrives(
+    served: ServedModel,
+    settings: ServiceSettings,
+    parts: list[bytes],
+    pause: float,
+    status: int,
+    message: str,
+) -> None:
+    async def content() -> AsyncIterator[bytes]:
+        for part in parts:
+            yield part
+        await asyncio.sleep(pause)
 
     async def use(client: httpx2.AsyncClient) -> httpx2.Response:
-        return await client.post("/v1/embeddings", content=parts(), headers=JSON)
+        return await client.post("/v1/embeddings", content=content(), headers=JSON)
 
-    error_of(with_clients(app, use), 413, "body_too_large")
-
-
-def test_a_body_that_never_ends_is_not_waited_for(served: ServedModel) -> None:
-    app = create_app(served, ServiceSettings(body_timeout_seconds=0.05))
-
-    async def parts() -> AsyncIterator[bytes]:
-        yield b'{"input": '
-        await asyncio.sleep(3600)
-
-    async def use(client: httpx2.AsyncClient) -> httpx2.Response:
-        return await client.post("/v1/embeddings", content=parts(), headers=JSON)
-
-    message = error_of(with_clients(app, use), 408, "request_timeout")
-    assert "within 0.05 seconds" in message
+    code = {413: "body_too_large", 408: "request_timeout"}[status]
+    assert message in error_of(with_clients(create_app(served, settings), use), status, code)
 
 
 def test_halves_of_characters_are_refused(client: TestClient) -> None:
@@ -145,14 +131,15 @@ def test_halves_of_characters_are_refused(client: TestClient) -> None:
         assert "valid Unicode" in error_of(answer, 422, "invalid_text")
 
 
-@pytest.mark.parametrize(
-    "text", ["\x00", "\x07\x1b[31m", "\u202e abc", "\ufeff", "a\r\nb", "\U0001f600", "e\u0301" * 9]
-)
-def test_control_characters_and_unusual_ones_are_text(client: TestClient, text: str) -> None:
-    answer = client.post("/v1/embeddings", json={"input": text})
-    assert answer.is_success
-    explained = client.post("/explain", json={"input": [text, text]})
-    assert explained.is_success and explained.json()["sentences"][0]["sentence"] == text
+UNUSUAL = ["\x00", "\x07\x1b[31m", "\u202e abc", "\ufeff", "a\r\nb", "\U0001f600", "e\u0301" * 9]
+
+
+def test_control_characters_and_markup_are_text(client: TestClient) -> None:
+    for text in [*UNUSUAL, "<script>alert('x')</script>"]:
+        assert client.post("/v1/embeddings", json={"input": text}).is_success
+        explained = client.post("/explain", json={"input": [text, text]})
+        assert explained.is_success and explained.json()["sentences"][0]["sentence"] == text
+        assert explained.headers["content-type"] == "application/json"
 
 
 def test_a_full_queue_is_answered_with_when_to_come_again(served: ServedModel) -> None:

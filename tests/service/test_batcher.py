@@ -6,22 +6,19 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from genpool.service.batcher import PATIENCE_SECONDS, AbandonedError, Batcher, QueueFullError
-
-
-@pytest.fixture
-def executor() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as executor:
-        yield executor
+from genpool.service.batcher import PATIENCE_SECONDS, Batcher
+from genpool.service.http import ServiceError
 
 
 class Doubling:
     """Doubles numbers, notes the batches, and can be held back."""
 
-    def __init__(self) -> None:
+    def __init__(self, executor: ThreadPoolExecutor) -> None:
+        self.executor = executor
         self.batches: list[list[int]] = []
         self.started, self.free = threading.Event(), threading.Event()
         self.free.set()
@@ -34,34 +31,41 @@ class Doubling:
             raise ValueError("negative")
         return [2 * item for item in items]
 
+    def batcher(self, **options: Any) -> Batcher[int, int]:
+        limits = {"batch_items": 100, "max_queued": 100, "window_seconds": 0.05}
+        return Batcher(self, self.executor, **{**limits, **options})
 
-def batcher_of(
-    work: Doubling,
-    executor: ThreadPoolExecutor,
-    batch_items: int = 100,
-    max_queued: int = 100,
-    window_seconds: float = 0.05,
-) -> Batcher[int, int]:
-    return Batcher(work, executor, batch_items, max_queued, window_seconds)
+    def submit(self, *requests: list[int], **options: Any) -> list[Any]:
+        """The results or the errors of requests that arrive together at a new batcher."""
 
+        async def run() -> list[Any]:
+            batcher = self.batcher(**options)
+            submitted = (batcher.submit(items) for items in requests)
+            results = await asyncio.gather(*submitted, return_exceptions=True)
+            assert batcher.queued == 0
+            return results
 
-def test_requests_that_arrive_together_are_one_batch(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-
-    async def run() -> list[list[int]]:
-        batcher = batcher_of(work, executor)
-        return await asyncio.gather(*(batcher.submit([n, n + 10]) for n in range(5)))
-
-    assert asyncio.run(run()) == [[2 * n, 2 * n + 20] for n in range(5)]
-    assert work.batches == [[0, 10, 1, 11, 2, 12, 3, 13, 4, 14]]
+        return asyncio.run(run())
 
 
-def test_what_arrives_while_a_batch_runs_is_the_next_batch(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
+@pytest.fixture
+def work() -> Iterator[Doubling]:
+    with ThreadPoolExecutor(1) as executor:
+        yield Doubling(executor)
+
+
+def test_requests_that_arrive_together_are_one_batch(work: Doubling) -> None:
+    sizes: list[int] = []
+    results = work.submit(*([n, n + 10] for n in range(5)), observe=sizes.append)
+    assert results == [[2 * n, 2 * n + 20] for n in range(5)]
+    assert work.batches == [[0, 10, 1, 11, 2, 12, 3, 13, 4, 14]] and sizes == [10]
+
+
+def test_what_arrives_while_a_batch_runs_is_the_next_batch(work: Doubling) -> None:
     work.free.clear()
 
     async def run() -> None:
-        batcher = batcher_of(work, executor, window_seconds=0)
+        batcher = work.batcher(window_seconds=0)
         first = asyncio.create_task(batcher.submit([1]))
         while not work.started.is_set():
             await asyncio.sleep(0.001)
@@ -74,71 +78,33 @@ def test_what_arrives_while_a_batch_runs_is_the_next_batch(executor: ThreadPoolE
     assert work.batches == [[1], [2, 3, 4]]
 
 
-def test_a_full_batch_does_not_wait_for_the_window(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-
-    async def run() -> None:
-        batcher = batcher_of(work, executor, batch_items=2, window_seconds=3600)
-        await asyncio.gather(batcher.submit([1]), batcher.submit([2]))
-
-    asyncio.run(run())  # an hour later otherwise
+def test_a_full_batch_does_not_wait_for_the_window(work: Doubling) -> None:
+    work.submit([1], [2], batch_items=2, window_seconds=3600)  # an hour later otherwise
     assert work.batches == [[1, 2]]
 
 
-def test_batches_are_not_larger_than_they_may_be(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-
-    async def run() -> None:
-        batcher = batcher_of(work, executor, batch_items=4)
-        await asyncio.gather(*(batcher.submit([n] * 3) for n in range(3)), batcher.submit([9] * 7))
-
-    asyncio.run(run())
+def test_batches_are_not_larger_than_they_may_be(work: Doubling) -> None:
+    work.submit(*([n] * 3 for n in range(3)), [9] * 7, batch_items=4)
     assert [len(batch) for batch in work.batches] == [3, 3, 3, 7]  # one request is never divided
 
 
-def test_beyond_the_queue_requests_are_refused(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-
-    async def run() -> list[object]:
-        batcher = batcher_of(work, executor, max_queued=5)
-        submitted = [batcher.submit([n, n]) for n in range(4)]
-        return await asyncio.gather(*submitted, return_exceptions=True)
-
-    first, second, *others = asyncio.run(run())
+def test_beyond_the_queue_requests_are_refused(work: Doubling) -> None:
+    first, second, *others = work.submit(*([n, n] for n in range(4)), max_queued=5)
     assert [first, second] == [[0, 0], [2, 2]]
-    assert [type(other) for other in others] == [QueueFullError, QueueFullError]
+    assert [type(other) for other in others] == [ServiceError, ServiceError]
 
 
-def test_a_request_larger_than_the_queue_is_accepted_when_nothing_waits(
-    executor: ThreadPoolExecutor,
-) -> None:
-    work = Doubling()
-
-    async def run() -> list[int]:
-        batcher = batcher_of(work, executor, max_queued=2)
-        results = await batcher.submit([1, 2, 3])
-        assert batcher.queued == 0
-        return results
-
-    assert asyncio.run(run()) == [2, 4, 6]
+def test_a_request_larger_than_the_queue_is_accepted_when_nothing_waits(work: Doubling) -> None:
+    assert work.submit([1, 2, 3], max_queued=2) == [[2, 4, 6]]
 
 
-def test_an_error_reaches_only_the_request_that_caused_it(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-
-    async def run() -> list[object]:
-        batcher = batcher_of(work, executor)
-        submitted = [batcher.submit([n]) for n in (1, -1, 2)]
-        return await asyncio.gather(*submitted, return_exceptions=True)
-
-    first, error, last = asyncio.run(run())
+def test_an_error_reaches_only_the_request_that_caused_it(work: Doubling) -> None:
+    first, error, last = work.submit([1], [-1], [2])
     assert (first, last) == ([2], [4])
     assert isinstance(error, ValueError)
 
 
-def test_who_has_left_costs_no_work(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-
+def test_who_has_left_costs_no_work(work: Doubling) -> None:
     async def gone() -> bool:
         return True
 
@@ -146,20 +112,18 @@ def test_who_has_left_costs_no_work(executor: ThreadPoolExecutor) -> None:
         raise OSError("connection reset")
 
     async def run() -> list[object]:
-        batcher = batcher_of(work, executor, window_seconds=2 * PATIENCE_SECONDS)
+        batcher = work.batcher(window_seconds=2 * PATIENCE_SECONDS)
         submitted = [batcher.submit([1], gone), batcher.submit([2]), batcher.submit([3], broken)]
         return await asyncio.gather(*submitted, return_exceptions=True)
 
     left, stayed, lost = asyncio.run(run())
-    assert isinstance(left, AbandonedError) and isinstance(lost, OSError)
+    assert isinstance(left, ServiceError) and isinstance(lost, OSError)
     assert stayed == [4] and work.batches == [[2]]
 
 
-def test_a_cancelled_request_costs_no_work(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-
+def test_a_cancelled_request_costs_no_work(work: Doubling) -> None:
     async def run() -> None:
-        batcher = batcher_of(work, executor)
+        batcher = work.batcher()
         cancelled = asyncio.create_task(batcher.submit([1]))
         kept = asyncio.create_task(batcher.submit([2]))
         await asyncio.sleep(0)
@@ -172,15 +136,7 @@ def test_a_cancelled_request_costs_no_work(executor: ThreadPoolExecutor) -> None
     assert work.batches == [[2]]
 
 
-def test_one_batcher_serves_one_event_loop_after_the_other(executor: ThreadPoolExecutor) -> None:
-    work = Doubling()
-    batcher = batcher_of(work, executor, window_seconds=0.001)
+def test_one_batcher_serves_one_event_loop_after_the_other(work: Doubling) -> None:
+    batcher = work.batcher(window_seconds=0.001)
     for number in range(3):
         assert asyncio.run(batcher.submit([number])) == [2 * number]
-
-
-def test_the_sizes_of_batches_are_observed(executor: ThreadPoolExecutor) -> None:
-    sizes: list[int] = []
-    batcher = Batcher(Doubling(), executor, 10, 10, 0.0, sizes.append)
-    asyncio.run(batcher.submit([1, 2, 3]))
-    assert sizes == [3]

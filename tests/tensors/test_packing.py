@@ -76,17 +76,6 @@ def test_align_moves_every_sentence_to_the_start(mask: Tensor) -> None:
     assert torch.equal(aligned.flatten(0, 1)[packing.aligned_index()], rows)
 
 
-@properties
-@given(masks(), st.booleans())
-def test_previous_is_the_row_of_the_neighbour(mask: Tensor, reverse: bool) -> None:
-    packing = Packing.from_mask(mask)
-    keys = list(zip(packing.sentence.tolist(), packing.step.tolist(), strict=True))
-    rows = {key: row for row, key in enumerate(keys)}
-    neighbour = 1 if reverse else -1
-    expected = [rows.get((sentence, step + neighbour), -1) for sentence, step in keys]
-    assert packing.previous(reverse).tolist() == expected
-
-
 def test_right_padded_sentences_are_packed_as_pytorch_packs_them() -> None:
     lengths = [3, 5, 1, 5, 2]
     mask = torch.arange(5) < torch.tensor(lengths).unsqueeze(1)
@@ -106,7 +95,6 @@ def test_nothing_real_gives_no_rows_and_zeros_back(shape: tuple[int, int]) -> No
     assert rows.shape == (0, 2) and packing.sizes == ()
     assert torch.equal(packing.unpack(rows), torch.zeros(*shape, 2))
     assert packing.align(rows).shape == (shape[0], 0, 2)
-    assert packing.previous().tolist() == packing.previous(reverse=True).tolist() == []
 
 
 def test_padding_gets_no_gradient_and_real_tokens_get_theirs() -> None:

@@ -9,8 +9,7 @@ from typing import Literal, get_args
 import pytest
 
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
-from genpool.text.stored_tokenizer import read_tokenizer
-from genpool.text.tokenizer import folded
+from genpool.text.tokenizer import folded, read_tokenizer
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
 
 #: forms in which Unicode writes accents

@@ -64,8 +64,6 @@ def test_a_word_may_contain_spaces(write) -> None:
     loaded = read_vectors(write("the 1 2\n. . . 3 4\nat name@domain.com 5 6\n"))
     assert list(loaded.rows) == ["the", ". . .", "at name@domain.com"]
     assert loaded.matrix.tolist() == [[1, 2], [3, 4], [5, 6]]
-    first = read_vectors(write(". . . 3 4\nthe 1 2\n"), dim=2)
-    assert list(first.rows) == [". . .", "the"]
     unusual = read_vectors(write("a\u00a0b 1 2\nc\u2028d 3 4\ne\x85f 5 6\n"))
     assert list(unusual.rows) == ["a\u00a0b", "c\u2028d", "e\x85f"]
     numbers = read_vectors(write("a 1\n7 5\n"))  # the second line is no header
@@ -110,26 +108,26 @@ def test_values_come_back_exactly(tmp_path_factory: pytest.TempPathFactory, rows
 
 
 @pytest.mark.parametrize(
-    ("content", "dim", "problem"),
+    ("content", "problem"),
     [
-        ("a 1 2\nb 3 4\nc 5\n", None, "3: 1 values after 'c'; expected 2"),
-        ("2 2\na 1 2\n\nb 3 4\n", None, "3: 0 values after ''; expected 2"),
-        ("a\t1\t2\n", None, "1: expected a word and its values"),
-        ("a 1 2\nb 1 x\n", None, "2: 'x' is not a number, in the vector of 'b'"),
-        ("a 1 2\nb nan 2\n", None, "2: the vector of 'b' has a value that is not finite"),
-        ("a 1 2\nb 1 1e39\n", None, "2: the vector of 'b' has a value that is not finite"),
-        (FILE, 300, "1: 3 values after 'the'; expected 300"),
-        # Its first value would otherwise become part of every word, and no word would be found.
-        (FILE, 2, "1: 3 values after 'the'; expected 2. The vectors have another dimension"),
-        (b"a 1 2\nb\xff 3 4\n", None, "2: is not UTF-8"),
+        ("a 1 2\nb 3 4\nc 5\n", "3: 1 values after 'c'; expected 2"),
+        ("2 2\na 1 2\n\nb 3 4\n", "3: 0 values after ''; expected 2"),
+        ("a\t1\t2\n", "1: expected a word and its values"),
+        (
+            "a 1 2\nb 1 x\n",
+            "2: the vector of 'b' is not 2 numbers: could not convert string",
+        ),
+        ("a 1 2\nb nan 2\n", "2: the vector of 'b' has a value that is not finite"),
+        ("a 1 2\nb 1 1e39\n", "2: the vector of 'b' has a value that is not finite"),
+        (b"a 1 2\nb\xff 3 4\n", "2: is not UTF-8"),
     ],
 )
 def test_a_bad_line_is_named_with_file_and_number(
-    write, content: str | bytes, dim: int | None, problem: str
+    write, content: str | bytes, problem: str
 ) -> None:
     path = write(content)
     with pytest.raises(DataError) as caught:
-        read_vectors(path, dim)
+        read_vectors(path)
     assert str(caught.value).startswith(f"{path}, line {problem}")
     assert caught.value.line == int(problem[0])
 

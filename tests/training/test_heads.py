@@ -116,7 +116,7 @@ def penalty(term: float, distances: list[float], active: float) -> Penalty:
 
 def test_the_monitor_gives_means_over_the_steps() -> None:
     monitor = PenaltyMonitor()
-    assert monitor.report() == {} and not monitor.is_inactive
+    assert monitor.report() == {}
     monitor.update([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
     monitor.update([penalty(3.0, [1.0, 3.0], 0.25)])
     assert monitor.report() == pytest.approx(
@@ -127,7 +127,6 @@ def test_the_monitor_gives_means_over_the_steps() -> None:
             "penalty_distance_min": 1.0,
         }
     )
-    assert not monitor.is_inactive
 
 
 def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
@@ -144,9 +143,6 @@ def test_one_head_has_no_distances_and_no_smallest_one() -> None:
     monitor = PenaltyMonitor()
     monitor.update([penalty(0.0, [], 0.0)])
     assert "penalty_distance_min" not in monitor.report()
-    assert monitor.is_inactive
-    monitor.update([penalty(0.1, [0.5], 0.1)])
-    assert not monitor.is_inactive
 
 
 def test_a_penalty_that_is_inactive_for_an_epoch_is_reported(

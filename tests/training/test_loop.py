@@ -293,7 +293,9 @@ def killing(
 
 @pytest.mark.parametrize(
     ("module", "name", "at"),
-    [(os, "fsync", at) for at in (1, 2, 8, 17, 27)] + [(Path, "rename", at) for at in (1, 3, 5, 8)],
+    [(os, "fsync", at) for at in (1, 2, 8, 17, 25)]
+    + [(Path, "rename", at) for at in (1, 2, 3, 6)]  # models
+    + [(Path, "replace", at) for at in (3, 4)],  # checkpoints
 )
 def test_killed_at_any_write_it_goes_on_to_the_same_end(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch, module: Any, name: str, at: int

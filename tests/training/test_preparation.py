@@ -10,16 +10,12 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier, TextClassifier
-from genpool.config import ModelSettings
-from genpool.data import RulesReader
 from genpool.errors import ConfigError, DataError
+from genpool.reproduction.corpus.rules import RulesReader
 from genpool.training.preparation import Prepared, data_notes, prepare
 from genpool.training.settings import (
-    VectorSettings,
-    VocabularySettings,
     read_settings,
 )
-from genpool.training.start_model import build_encoder
 from tests.helpers.training_runs import RECIPE, reviews, settings, write_table
 
 
@@ -195,7 +191,7 @@ def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
     vectors = vector_file(tmp_path / "vectors.txt", film=2.0)
     prepare(settings(frozen, f"vectors.path={vectors}"), tables)
     with pytest.raises(ConfigError, match="would stay random"):
-        build_encoder(ModelSettings(), VocabularySettings(), VectorSettings(), 0, Counter(a=1), {})
+        prepare(settings(frozen), RulesReader())
 
 
 def test_splits_with_another_number_of_sentences_are_refused(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_temporary_files_of_a_killed_run_are_removed_and_no_others(
     out = tmp_path / "run"
     folder = RunFolder(out)
     folder.begin(settings(), ABOUT)
-    left = [".results.json.0a1b2c3d-4711-12345678.tmp", ".confusion-dev.png.4711.tmp"]
+    left = [".results.json.0a1b2c3d-4711-12345678.tmp", ".report.md.4711.tmp"]
     left += [".learning-curve.png.0a1b2c3d-4711-12345678.tmp", "predictions/.dev.tsv.4711.tmp"]
     theirs = [".notes.md.tmp", "thesis.tmp"]
     for name in (*left, *theirs):

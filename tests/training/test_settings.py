@@ -21,6 +21,7 @@ def problems(text: str, *overrides: str) -> list[str]:
 
 def test_all_mistakes_of_a_recipe_are_reported_together() -> None:
     text = """
+    plugins = ["genpool.reproduction"]
     [reader]
     name = "rules"
     sizes = "many"
@@ -178,7 +179,7 @@ def test_a_value_that_is_nested_too_deeply_is_refused_in_words(value: str) -> No
 
 @pytest.mark.parametrize("name", ["training.seed", "reader.seed", "embedding.word_dim"])
 def test_an_integer_of_more_than_64_bits_is_refused_in_words(name: str) -> None:
-    rules = "[reader]\nname = 'rules'\n"
+    rules = "plugins = ['genpool.reproduction']\n[reader]\nname = 'rules'\n"
     assert problems(rules, f"{name}={10**30}") == [
         f"{name} is {10**30}; expected a whole number of 64 bits (below 2**63)."
     ]

@@ -176,7 +176,7 @@ def test_the_classifier_is_new_and_the_encoder_may_be_that_of_a_classifier(
         ("pooling.name=max", "pooling is set"),
         ("embedding.word_dim=7", "embedding is set"),
         ("text.sentence_ends=true", "has its own tokenizer"),
-        ("vectors.path=glove.txt", "has word vectors: remove"),
+        ("vectors.path=glove.txt", "vectors.path is set, but the run starts from the model"),
     ],
 )
 def test_a_setting_that_contradicts_the_model_is_refused(
@@ -249,5 +249,5 @@ def test_a_new_word_starts_with_the_vector_of_its_ngrams() -> None:
     unknown = encoder.embedding.words[encoder.text.vocabulary.id("wug")]
     ids = torch.tensor(start.text.characters.ids_of("wug"))
     assert start.embedding.backing is not None
-    expected = start.embedding.backing.table[ids].sum(dim=0) / len(ids) ** 0.5
+    expected = start.embedding.backing["table"][ids].sum(dim=0) / len(ids) ** 0.5
     assert torch.allclose(unknown, expected, atol=1e-6)

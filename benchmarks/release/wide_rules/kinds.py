@@ -18,9 +18,8 @@ from benchmarks.release.wide_rules.words import (
     USES,
     VAGUE,
 )
-from genpool.data.rules.generate import Case
-from genpool.data.rules.lexicon import Quantifier, Tree
-from genpool.data.rules.scenes import Dice, Phrase, Scene, takes_an
+from genpool.reproduction.corpus.rules import Case, Quantifier
+from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, Tree, takes_an
 
 _ON_LAND = [word for word in THINGS.under("animal") if word not in THINGS.under("fish")]
 

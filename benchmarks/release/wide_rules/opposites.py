@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from benchmarks.release.wide_rules.drawing import around, article, finish, somebody
 from benchmarks.release.wide_rules.words import cells
-from genpool.data.rules.generate import Case
-from genpool.data.rules.lexicon import table
-from genpool.data.rules.scenes import Dice, Phrase, Scene
+from genpool.reproduction.corpus.rules import Case
+from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, table
 
 
 class Opposites(NamedTuple):

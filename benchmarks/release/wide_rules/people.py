@@ -8,9 +8,8 @@ from typing import NamedTuple
 from benchmarks.release.wide_rules.drawing import activity, around, finish, somebody, two_people
 from benchmarks.release.wide_rules.kinds import narrower, pick_or
 from benchmarks.release.wide_rules.words import ACTIVITIES, PEOPLE, cells
-from genpool.data.rules.generate import Case
-from genpool.data.rules.lexicon import table
-from genpool.data.rules.scenes import Dice, Phrase, Scene
+from genpool.reproduction.corpus.rules import Case
+from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, table
 
 #: A does it to B, so B does not do it to A
 ONE_WAY = cells(

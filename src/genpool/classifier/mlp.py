@@ -7,9 +7,14 @@ from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.registry import Configured
-from genpool.tensors.checks import require_positive
-from genpool.tensors.dropout import Dropout, DropoutScaling
-from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
+from genpool.tensors.modules import (
+    Dropout,
+    DropoutScaling,
+    Initialization,
+    gaussian_,
+    require_literal,
+    require_positive,
+)
 
 
 class MLP(Configured, nn.Module):
@@ -39,7 +44,7 @@ class MLP(Configured, nn.Module):
     ) -> None:
         super().__init__()
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim, classes=classes)
-        require_initialization(initialization)
+        require_literal("initialization", initialization, Initialization)
         self.initialization = initialization
         self.first = nn.Linear(input_dim, hidden_dim)
         self.second = nn.Linear(input_dim + hidden_dim, hidden_dim)

@@ -39,7 +39,17 @@ def fit_temperature(logits: ArrayLike, gold: ArrayLike) -> float:
         >>> round(fit_temperature([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0]], [0, 0, 1]), 3)
         2.885
     """
-    values, indices = _checked(logits, gold)
+    values, indices = np.asarray(logits, np.float64), np.asarray(gold)
+    if values.ndim != 2 or not len(values) or values.shape[1] < 2 or len(indices) != len(values):
+        raise InputError(
+            f"logits have the shape {values.shape} and gold labels {indices.shape}; expected "
+            "(examples, labels) and (examples,), with one example and two labels or more."
+        )
+    if not np.isfinite(values).all():
+        raise InputError("logits contain NaN or infinity; expected finite numbers.")
+    labels = values.shape[1]
+    if indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= labels:
+        raise InputError(f"gold labels are not indices of the {labels} labels: 0 to {labels - 1}.")
     values = values - values.max(axis=1, keepdims=True)  # (examples, labels), 0 is the highest
     chosen = values[np.arange(len(values)), indices]  # (examples,)
     if chosen.min() > -SMALLEST_MARGIN:
@@ -67,22 +77,3 @@ def _slope(values: Values, chosen: Values, inverse: float) -> float:
     weights = np.exp(inverse * values)  # (examples, labels)
     weights /= weights.sum(axis=1, keepdims=True)
     return float(((weights * values).sum(axis=1) - chosen).mean())
-
-
-def _checked(logits: ArrayLike, gold: ArrayLike) -> tuple[Values, NDArray[np.int64]]:
-    values, indices = np.asarray(logits, np.float64), np.asarray(gold)
-    if values.ndim != 2 or values.shape[1] < 2 or indices.shape != values.shape[:1]:
-        raise InputError(
-            f"logits have the shape {values.shape} and gold labels {indices.shape}; expected "
-            "(examples, labels) and (examples,), with two labels or more."
-        )
-    if not len(values):
-        raise InputError("there are no examples; a temperature needs some.")
-    if not np.isfinite(values).all():
-        raise InputError("logits contain NaN or infinity; expected finite numbers.")
-    if indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= values.shape[1]:
-        raise InputError(
-            f"gold labels are not indices of the {values.shape[1]} labels: 0 to "
-            f"{values.shape[1] - 1}."
-        )
-    return values, indices.astype(np.int64)

@@ -16,8 +16,8 @@ from genpool.disk.files import is_file
 from genpool.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
+    from genpool.data import TableReader
     from genpool.inference.sentence_vectors import SentenceVectors
-    from genpool.jobs.encode_file import OpenOutput
 
 #: a file that takes minutes: whoever stops it should know what is lost
 LARGE_FILE_BYTES = 10 << 20
@@ -119,7 +119,10 @@ def encode(
 
     Example: genpool encode sentences.txt -o vectors.npy
     """
-    keep = options.split_names(",".join(columns) if columns else None)
+    given = ",".join(columns or ())
+    keep = [name.strip() for name in given.split(",")] if columns else []
+    if not all(keep):
+        raise InputError(f"got {given!r}; expected names with commas between them, such as a,b.")
     common: dict[str, Any] = {
         "batch_size": batch_size,
         "normalize": normalize,
@@ -128,20 +131,22 @@ def encode(
         "id": id_,
     }
     of_shards = {"vectors": vectors, "shard_rows": shard_rows, "bad_files": bad_files}
-    given = {name: value for name, value in of_shards.items() if value is not None}
-    if engine is None and (given or address):
-        names = [*(["address"] if address else []), *given]
-        shown = ", ".join("--" + name.replace("_", "-") for name in names)
-        raise InputError(f"{shown}: only for shards; add --engine local or --engine ray.")
+    chosen = {name: value for name, value in of_shards.items() if value is not None}
+    if engine is None and (chosen or address):
+        shown = ["--" + name.replace("_", "-") for name in chosen]
+        shown = ["--address", *shown] if address else shown
+        raise InputError(
+            f"{', '.join(shown)}: only for shards; add --engine local or --engine ray."
+        )
     if engine is not None:
         if append:
             raise InputError("--append is for an index; the same command continues shards.")
         if runtime != "torch":
             raise InputError("--engine encodes with PyTorch; leave --runtime out.")
         table = {"column": column, "encoding": encoding, "bad_rows": bad_rows}
-        all_options = {**common, **table, **given, "columns": tuple(keep)}
+        bulk = {**common, **table, **chosen, "columns": tuple(keep)}
         with stop_with_message("stopped before any row was encoded; run the command again"):
-            _encode_shards(paths, output, engine, workers, address, all_options)
+            _encode_shards(paths, output, engine, workers, address, bulk)
         return
     from genpool.data.sentences import column_reader
 
@@ -154,10 +159,10 @@ def encode(
     for name, value in (("encoding", encoding), ("id", id_), ("columns", columns)):
         if value is not None and column is None:
             raise InputError(f"--{name} is for a table; name its column with --column.")
-    keep = list(dict.fromkeys([*([] if id_ is None else [id_]), *keep]))
-    reader = None
+    source: str | TableReader = file
     if column is not None:
-        reader = column_reader(file, column, bad_rows=bad_rows, encoding=encoding, keep=keep)
+        keep = list(dict.fromkeys([id_, *keep] if id_ else keep))
+        source = column_reader(file, column, bad_rows=bad_rows, encoding=encoding, keep=keep)
     if is_file(file) and Path(file).stat().st_size >= LARGE_FILE_BYTES:
         typer.echo(
             "a run that is stopped starts over; with --engine local it could be continued", err=True
@@ -166,17 +171,20 @@ def encode(
         from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
 
         encoder = _load(model, runtime)
-        earlier = describe_earlier_output(output)
-        if earlier is not None:
+        if (earlier := describe_earlier_output(output)) is not None:
             fate = "extended" if append else "replaced"
             typer.echo(
                 f"{output} exists ({earlier}); it is {fate} when this run is complete", err=True
             )
-        chosen = EncodeOptions(**common, workers=workers or 1, append=append, model_path=model)
-        source = file if reader is None else reader
-        count = encode_file(encoder, source, output, chosen, _lance(output, model, append))
-    if reader is not None:
-        options.report_skipped(reader)
+        open_output = None
+        if output.rstrip("/").endswith(".lance"):
+            from genpool.integrations.lancedb import table_writer
+
+            open_output = partial(table_writer, output, model=model, append=append)
+        how = EncodeOptions(**common, workers=workers or 1, append=append, model_path=model)
+        count = encode_file(encoder, source, output, how, open_output)
+    if not isinstance(source, str):
+        options.report_skipped(source)
     dim = truncate_dim or encoder.output_dim
     typer.echo(f"{counted(count, 'vector')} of {counted(dim, 'dimension')}: {output}")
     options.report_cut(encoder.text)
@@ -188,47 +196,37 @@ def _encode_shards(
     engine: str,
     workers: int | None,
     address: str | None,
-    bulk_options: dict[str, Any],
+    bulk: dict[str, Any],
 ) -> None:
     """Encodes the inputs into shards and prints the summary."""
     if engine not in ("local", "ray"):
         raise InputError(unknown_name("engine", engine, ("local", "ray")))
     if address is not None and engine != "ray":
         raise InputError("--address is of a Ray cluster; add --engine ray.")
-    from genpool.jobs.bulk import BulkOptions, encode_bulk
-    from genpool.jobs.bulk.engines import Engine, LocalEngine
+    from genpool.integrations.bulk import BulkOptions, encode_bulk
+    from genpool.integrations.bulk.engines import Engine, LocalEngine
     from genpool.model import SentenceEncoder
 
     has_model = len(paths) > 1 and (Path(paths[0]) / "config.json").is_file()
-    inputs = paths[1:] if has_model else paths
+    model, inputs = (paths[0], paths[1:]) if has_model else (None, paths)
     if "-" in inputs:
         raise InputError("standard input can be read only once, so it has no shards; name files.")
-    chosen = BulkOptions(**bulk_options)
+    how = BulkOptions(**bulk)
     runner: Engine = LocalEngine(workers or 1)
     if engine == "ray":
         from genpool.integrations.ray import RayEngine
 
         runner = RayEngine(workers, address)
-    encoder = SentenceEncoder.from_pretrained(paths[0] if has_model else None)
-    summary = encode_bulk(encoder, inputs, output, chosen, runner)
-    typer.echo(f"{output}: vectors of {chosen.truncate_dim or encoder.output_dim:,} dimensions")
-    for line in summary.lines():
-        typer.echo(line)
-
-
-def _lance(output: str, model: str | None, append: bool) -> OpenOutput | None:
-    """Returns what opens a table of LanceDB, which needs an extra; None for other outputs."""
-    if not output.rstrip("/").endswith(".lance"):
-        return None
-    from genpool.integrations.lancedb import table_writer
-
-    return partial(table_writer, output, model=model, append=append)
+    encoder = SentenceEncoder.from_pretrained(model)
+    summary = encode_bulk(encoder, inputs, output, how, runner)
+    typer.echo(f"{output}: vectors of {how.truncate_dim or encoder.output_dim:,} dimensions")
+    typer.echo("\n".join(summary.lines()))
 
 
 def _load(model: str | None, runtime: str) -> SentenceVectors:
-    from genpool.integrations.load_encoder import load_encoder
-
     if runtime == "torch":
+        from genpool.integrations.load_encoder import load_encoder
+
         return load_encoder(model)
     if runtime != "onnx":
         raise InputError(unknown_name("runtime", runtime, ("torch", "onnx")))

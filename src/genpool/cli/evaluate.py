@@ -12,13 +12,11 @@ from typer import Argument, Option
 from genpool.cli import options
 from genpool.cli.terminal import plain_tables
 from genpool.disk.atomic import atomic_file
+from genpool.disk.folder_format import write_text
 from genpool.errors import InputError
 
 if TYPE_CHECKING:
     from genpool.data import Reader
-
-#: the values of a report, under its name, and the report as text
-Report = tuple[dict[str, Any], str]
 
 
 def evaluate(
@@ -92,44 +90,38 @@ def evaluate(
             raise InputError("-o is for the predictions of a classifier; write reports by --json.")
         require_prediction_suffix(output)
     if compare:
-        reports = [_comparison(*map(Path, paths))]
+        from genpool.evaluation import compare_predictions, read_predictions
+
+        a, b = map(Path, paths)
+        comparison = compare_predictions(read_predictions(a), read_predictions(b))
+        values, text = {"comparison": comparison.to_dict()}, comparison.to_markdown(*_names(a, b))
     else:
-        model = paths[0] if len(paths) == 2 else None
+        model, place = options.split_model_argument("DATA", paths)
         columns = {"first": first, "second": second, "label": label, "score": score}
         table = {**columns, "encoding": encoding, "tokenized": tokenized}
         if predicts and reader == "table":
             table["empty_texts"] = True
-        data = options.open_data(paths[-1], reader, True, bad_rows, settings, model, **table)
+        data = options.open_data(place, reader, True, bad_rows, settings, model, **table)
         try:
             from genpool.data.reader import SCORED_SPLITS
 
             split = data.choose_split(split, SCORED_SPLITS)
             data.check(split)  # before the model is loaded, which takes longer
             if predicts:
-                reports = [_accuracy(model, data, split, output)]
+                reports = _accuracy(model, data, split, output)
             else:
                 reports = _reports(model, data, split, folds if probe else None)
         finally:  # also when the rows that remain are too few: that may be why
             options.report_skipped(data)
-    typer.echo(plain_tables("\n".join(text for _, text in reports)))
+        values = {name: report.to_dict() for name, report in reports.items()}
+        text = "\n".join(report.to_markdown() for report in reports.values())
+    typer.echo(plain_tables(text))
     if json_ is not None:
-        merged: dict[str, Any] = {}
-        for values, _ in reports:
-            merged |= values
         with atomic_file(json_) as temporary:
-            temporary.write_text(
-                json.dumps(merged, indent=2) + "\n", encoding="utf-8", newline="\n"
-            )
+            write_text(temporary, json.dumps(values, indent=2) + "\n")
 
 
-def _comparison(a: Path, b: Path) -> Report:
-    from genpool.evaluation import compare_predictions, read_predictions
-
-    comparison = compare_predictions(read_predictions(a), read_predictions(b))
-    return {"comparison": comparison.to_dict()}, comparison.to_markdown(*_short_names(a, b))
-
-
-def _short_names(a: Path, b: Path) -> tuple[str, str]:
+def _names(a: Path, b: Path) -> tuple[str, str]:
     """Returns the shortest ends of two paths that differ; the files of all runs have one name."""
     if a.stem == b.stem and a.suffix != b.suffix:
         return a.name, b.name
@@ -140,7 +132,7 @@ def _short_names(a: Path, b: Path) -> tuple[str, str]:
     return a.stem, b.stem  # the same file twice
 
 
-def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) -> Report:
+def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) -> dict[str, Any]:
     """Returns the report on a classifier; its predictions are written if a file is named."""
     from genpool.jobs.tables import load_classifier, predict_table
 
@@ -148,27 +140,22 @@ def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) 
     if output is not None:
         table.write(output)
     if table.scores is not None:
-        scores = table.score_report()
-        return {"scores": scores.to_dict()}, scores.to_markdown()
+        return {"scores": table.score_report()}
     report = table.report()
     if table.unlabelled:
         typer.echo(f"rows without a gold label, not scored: {table.unlabelled:,}", err=True)
     if table.without_text:
         typer.echo(table.without_text_note, err=True)
-    return {"accuracy": report.to_dict()}, report.to_markdown()
+    return {"accuracy": report}
 
 
-def _reports(model: str | None, data: Reader, split: str, folds: int | None) -> list[Report]:
+def _reports(model: str | None, data: Reader, split: str, folds: int | None) -> dict[str, Any]:
     """Returns the reports on sentence vectors: similarity, or with a number of folds a probe."""
     from genpool import SentenceEncoder
     from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
 
     encoder = SentenceEncoder.from_pretrained(model)
     if folds is not None:
-        probed = evaluate_probe(encoder, data, folds, split)
-        return [({"probe": probed.to_dict()}, probed.to_markdown())]
+        return {"probe": evaluate_probe(encoder, data, folds, split)}
     cosine, regression = evaluate_similarity(encoder, data, split)
-    reports = [({"similarity": cosine.to_dict()}, cosine.to_markdown())]
-    if regression is not None:
-        reports.append(({"regression": regression.to_dict()}, regression.to_markdown()))
-    return reports
+    return {"similarity": cosine} | ({} if regression is None else {"regression": regression})

@@ -13,6 +13,7 @@ from typer import Argument, Option
 from genpool.cli import options
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import is_file
+from genpool.disk.folder_format import write_text
 from genpool.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -83,38 +84,34 @@ def explain(
     sentences = [sentence] if second is None else [sentence, second]
     for text in sentences:
         options.require_sentence(text)
-    explanation = _explained(sentences, model, nli)
+    if nli and (model is not None or second is None):
+        raise InputError(
+            "--nli is the embedded NLI classifier: expected two sentences, and no --model."
+        )
+    from genpool.integrations.load_encoder import load_explainable
+    from genpool.model import PairClassifier, SentenceEncoder
+
+    embedded = PairClassifier if nli else SentenceEncoder
+    loaded = embedded.from_pretrained() if model is None else load_explainable(model)
+    explanation = explain_sentences(loaded, sentences)
     typer.echo(str(explanation))
     if html is not None:
         with atomic_file(html) as temporary:
-            temporary.write_text(explanation.to_html(), encoding="utf-8", newline="\n")
+            write_text(temporary, explanation.to_html())
         typer.echo(f"page: {html}")
     if heatmap is not None:
         from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture
 
         panels = [
-            HeatmapPanel(title, [token.text for token in side.tokens], side.weights)
+            HeatmapPanel(
+                side.sentence if len(sentences) > 1 else "",
+                [token.text for token in side.tokens],
+                side.weights,
+            )
             for side in explanation.sentences
-            for title in [side.sentence if len(sentences) > 1 else ""]
         ]
         heatmap_picture(panels, heatmap)
         typer.echo(f"picture: {heatmap}")
-
-
-def _explained(
-    sentences: list[str], folder: Path | None, nli: bool
-) -> Explanation | PairExplanation:
-    from genpool.integrations.load_encoder import load_explainable
-    from genpool.model import PairClassifier, SentenceEncoder
-
-    if nli and (folder is not None or len(sentences) != 2):
-        raise InputError(
-            "--nli is the embedded NLI classifier: expected two sentences, and no --model."
-        )
-    if nli:
-        return explain_sentences(PairClassifier.from_pretrained(), sentences)
-    model = SentenceEncoder.from_pretrained() if folder is None else load_explainable(folder)
-    return explain_sentences(model, sentences)
 
 
 def explain_sentences(model: Any, sentences: Sequence[str]) -> Explanation | PairExplanation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from genpool.data.reader import Reader
     from genpool.text import TextPipeline
 
-Value = TypeVar("Value")
 #: suffixes of the files that the commands read, apart from those of compression
 FILE_SUFFIXES = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 #: a single word with one of them at its end is a sentence
@@ -60,9 +59,10 @@ ReaderName = Annotated[
     str,
     Option(
         "--reader",
-        metavar="table|snli|multinli|yelp|age|hub",
-        help="What DATA is: your own table, the official files of SNLI, MultiNLI, Yelp or PAN "
-        "(age), the name of a data set on the Hugging Face hub, or what a reader of yours reads.",
+        metavar="table|snli|multinli|hub",
+        help="What DATA is: your own table, the official files of SNLI or MultiNLI, the name of a "
+        "data set on the Hugging Face hub, or what a reader of a --plugin reads (yelp and age of "
+        "genpool.reproduction: the files of Yelp and PAN).",
     ),
 ]
 Split = Annotated[
@@ -91,17 +91,7 @@ Encoding = Annotated[
 Tokenized = Annotated[bool, Option("--tokenized", help="The table holds tokens joined by spaces.")]
 
 
-def split_names(names: str | None) -> list[str]:
-    """Returns the names of an option such as "a,b", without the spaces around them."""
-    if names is None:
-        return []
-    found = [name.strip() for name in names.split(",")]
-    if not all(found):
-        raise InputError(f"got {names!r}; expected names with commas between them, such as a,b.")
-    return found
-
-
-def split_model_argument(last: str, paths: Sequence[Value]) -> tuple[Value | None, Value]:
+def split_model_argument(last: str, paths: Sequence[str]) -> tuple[str | None, str]:
     """Returns the two arguments [MODEL] LAST; None is the embedded model."""
     if not 1 <= len(paths) <= 2:
         raise InputError(f"got {len(paths)} paths; expected [MODEL] {last}.")
@@ -110,12 +100,14 @@ def split_model_argument(last: str, paths: Sequence[Value]) -> tuple[Value | Non
 
 def is_sentence(text: str) -> bool:
     """Returns whether an argument that may be a sentence or a file is meant as a sentence."""
-    if is_file(text) or is_folder(text):
-        return False
-    if Path(uncompressed_name(Path(text))).suffix.lower() in FILE_SUFFIXES:
+    if is_file(text) or is_folder(text) or _has_file_suffix(text):
         return False
     one_word = text.split() == [text]
     return not one_word or (text.endswith(_SENTENCE_ENDS) and not text.startswith("."))
+
+
+def _has_file_suffix(text: str) -> bool:
+    return Path(uncompressed_name(Path(text))).suffix.lower() in FILE_SUFFIXES
 
 
 def require_sentence(text: str) -> None:
@@ -126,14 +118,10 @@ def require_sentence(text: str) -> None:
 
 
 def require_sentence_or_file(text: str) -> None:
-    """Raises an error if an argument is neither a sentence nor an existing file.
-
-    The name of a file that does not exist is an error, too: nobody means it as a sentence.
-    """
+    """Raises an error if an argument is neither a sentence nor an existing file."""
     if is_file(text):
         return
-    one_word = text.split() == [text]
-    if one_word and Path(uncompressed_name(Path(text))).suffix.lower() in FILE_SUFFIXES:
+    if text.split() == [text] and _has_file_suffix(text):
         raise DataError("there is no such file, and it is not a sentence; check the name", text)
     try:
         text.encode("utf-8")
@@ -170,24 +158,21 @@ def open_data(
         options["labelled"] = False
     if "preferred" in known:
         options["preferred"] = read_trained_columns(model)
-    options |= _parse_settings(reader, settings or ())
-    return open_reader(reader, path, **{"bad_rows": str(bad_rows), **options})
+    if settings:
+        from genpool.training.recipe_file import apply_overrides
+        from genpool.training.settings import PARTS
 
-
-def _parse_settings(reader: str, settings: Sequence[str]) -> dict[str, Any]:
-    if not settings:
-        return {}
-    from genpool.training.recipe_file import apply_overrides
-    from genpool.training.settings import PARTS
-
-    tables: dict[str, Any] = {"reader": {}}
-    problems = apply_overrides(tables, settings, {})
-    options = tables.pop("reader")
-    problems += [f"{name!r} is not a section of this command; expected reader." for name in tables]
-    problems += PARTS["reader"].check("reader", str(reader), options)
-    if problems:
-        raise ConfigError(problems)
-    return dict(options)
+        tables: dict[str, Any] = {"reader": {}}
+        problems = apply_overrides(tables, settings, {})
+        own = tables.pop("reader")
+        problems += [
+            f"{name!r} is not a section of this command; expected reader." for name in tables
+        ]
+        problems += PARTS["reader"].check("reader", reader, own)
+        if problems:
+            raise ConfigError(problems)
+        options |= own
+    return open_reader(reader, path, **{"bad_rows": bad_rows, **options})
 
 
 def report_skipped(reader: Reader) -> None:
@@ -195,8 +180,8 @@ def report_skipped(reader: Reader) -> None:
     if reader.skipped:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in reader.skipped.items())
         typer.echo(f"rows left out: {counts}", err=True)
-    if reader.skipped_advice is not None:
-        typer.echo(reader.skipped_advice, err=True)
+    if reader.first_skipped is not None:
+        typer.echo(f"the first of them: {reader.first_skipped}", err=True)
 
 
 def report_cut(text: TextPipeline) -> None:

@@ -74,7 +74,8 @@ def predict(
         return
     columns = {"first": first, "second": second, "label": label, "encoding": encoding}
     named = {**columns, "tokenized": tokenized}
-    if reader == "table" and _is_lines(inputs[0]):
+    is_lines = inputs[0] == "-" or uncompressed_name(Path(inputs[0])).lower().endswith(".txt")
+    if reader == "table" and is_lines:
         from genpool.data import LinesReader
 
         given = [f"--{name}" for name, value in {**named, "set": settings}.items() if value]
@@ -141,11 +142,6 @@ def _print_labels(model: str | None, sentences: Sequence[str]) -> None:
     width = max(map(len, classifier.labels))
     for at in probabilities.argsort()[::-1]:
         typer.echo(f"{classifier.labels[at]:<{width}}  {probabilities[at]:6.1%}")
-
-
-def _is_lines(data: str) -> bool:
-    """Returns whether DATA has one text per line: standard input, or a text file."""
-    return data == "-" or Path(uncompressed_name(Path(data))).suffix.lower() == ".txt"
 
 
 def _write(output: Path | None, table: TablePredictions, data: Reader) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -34,9 +34,7 @@ def probe(
             "Default: all."
         ),
     ] = None,
-    heads: Annotated[
-        int | None, Option(min=1, help="Heads of the poolings that have several.")
-    ] = None,
+    heads: Annotated[int, Option(min=1, help="Heads of the poolings that have several.")] = 2,
     layers: Annotated[
         str,
         Option(
@@ -82,22 +80,20 @@ def probe(
     rows = options.open_data(
         data, reader, use is None, bad_rows, settings, first=first, label=label, encoding=encoding
     )
-    from genpool.probing.probe_table import ProbeOptions, predict_with_probe, probe_table
+    from genpool.probing.comparison import predict_with_probe, probe_table
 
-    chosen = ProbeOptions(
-        encoder=encoder,
-        poolings=tuple(pooling or ("all",)),
-        heads=heads,
-        layers=layers,
-        cache=cache,
-        seed=seed,
-    )
     try:
         if use is not None and output is not None:
-            count = predict_with_probe(use, rows, output, chosen)
+            count = predict_with_probe(use, rows, output, encoder, cache)
             typer.echo(f"{count:,} rows: {output}")
         else:
-            typer.echo(probe_table(rows, chosen, out))
+            choices: dict[str, Any] = {
+                "encoder": encoder,
+                "layers": layers,
+                "cache": cache,
+                "seed": seed,
+            }
+            typer.echo(probe_table(rows, pooling or ["all"], out, heads=heads, **choices))
     finally:
         options.report_skipped(rows)
     if out is not None:

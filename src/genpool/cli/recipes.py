@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument
 
 from genpool.errors import FolderError
 from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text, recipe_title
-
-if TYPE_CHECKING:
-    from genpool.inference.explanation import PairExplanation
 
 SENTENCES = [
     "A dog runs along the beach.",
@@ -41,16 +38,7 @@ def list_recipes(context: typer.Context) -> None:
     Example: genpool recipes
     """
     if context.invoked_subcommand is None:
-        _print_list()
-
-
-def _print_list() -> None:
-    width = max(map(len, recipe_names()))
-    parts = []
-    for group, names in RECIPE_GROUPS.items():
-        lines = [f"  {name:{width}}  {recipe_title(name)}" for name in names]
-        parts.append("\n".join([group, *lines]))
-    typer.echo("\n\n".join(parts))
+        list_()
 
 
 @app.command("list")
@@ -59,7 +47,12 @@ def list_() -> None:
 
     Example: genpool recipes list
     """
-    _print_list()
+    width = max(map(len, recipe_names()))
+    parts = []
+    for group, names in RECIPE_GROUPS.items():
+        lines = [f"  {name:{width}}  {recipe_title(name)}" for name in names]
+        parts.append("\n".join([group, *lines]))
+    typer.echo("\n\n".join(parts))
 
 
 @app.command()
@@ -120,16 +113,12 @@ def demo() -> None:
     classifier = PairClassifier.from_pretrained()
     for premise, hypothesis in PAIRS:
         pair = classifier.explain(premise, hypothesis)
-        typer.echo(f"   {premise}  ->  {hypothesis}  {_label_with_words(pair)}")
+        if (prediction := pair.prediction) is not None:
+            # The word of either side that speaks most for the label.
+            one, other = (
+                side.tokens[int(influence.argmax())].text
+                for side, influence in zip(pair.sentences, prediction.influence, strict=True)
+            )
+            reason = f"{prediction.label}, because of {one!r} and {other!r}"
+            typer.echo(f"   {premise}  ->  {hypothesis}  {reason}")
     typer.echo("\n" + NEXT)
-
-
-def _label_with_words(pair: PairExplanation) -> str:
-    """Returns the label of a pair, and the word of either side that speaks most for it."""
-    if pair.prediction is None:
-        return ""
-    words = [
-        side.tokens[int(influence.argmax())].text
-        for side, influence in zip(pair.sentences, pair.prediction.influence, strict=True)
-    ]
-    return f"{pair.prediction.label}, because of {words[0]!r} and {words[1]!r}"

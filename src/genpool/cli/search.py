@@ -79,7 +79,7 @@ def search(
             raise InputError(f"the query {text!r} has no words; expected a sentence.")
         if hits is None:
             typer.echo(f"standard input, line {number}: a query without words, no hits", err=True)
-        answer = _as_json(text, hits or []) if as_json else _as_text(text, hits or [], many)
+        answer = [_as_json(text, hits or [])] if as_json else _as_text(text, hits or [], many)
         for line in answer:
             # Half a surrogate pair, which an index can contain, has no bytes to print.
             typer.echo(line.encode("utf-8", "replace").decode("utf-8"))
@@ -97,14 +97,12 @@ def _answers(
             yield text, hits if text_words else None
 
 
-def _as_json(query: str, hits: Iterable[Hit]) -> Iterator[str]:
-    rows = []
-    for hit in hits:
-        row = {**hit._asdict(), "score": round(hit.score, 6), "values": dict(hit.values)}
-        if not hit.values:
+def _as_json(query: str, hits: Iterable[Hit]) -> str:
+    rows = [{**hit._asdict(), "score": round(hit.score, 6)} for hit in hits]
+    for row in rows:
+        if not row["values"]:
             del row["values"]
-        rows.append(row)
-    yield json.dumps({"query": query, "hits": rows}, ensure_ascii=False)
+    return json.dumps({"query": query, "hits": rows}, ensure_ascii=False)
 
 
 def _as_text(query: str, hits: Iterable[Hit], many: bool) -> Iterator[str]:
@@ -137,12 +135,14 @@ def info(folder: options.IndexArgument) -> None:
     from genpool.search import SearchIndex
 
     card = SearchIndex.open(folder).card
-    typer.echo(f"rows:        {card.rows:,}")
-    typer.echo(f"dimensions:  {card.dim:,}{', of length 1' if card.normalized else ''}")
     names = [f"{name} (id)" if name == card.id else name for name in card.columns]
-    typer.echo(f"columns:     {', '.join(names) or 'none'}")
-    typer.echo(f"lists:       {f'{card.lists:,}' if card.lists else 'none: searches are exact'}")
-    typer.echo(f"model:       {card.model}")
+    typer.echo(
+        f"rows:        {card.rows:,}\n"
+        f"dimensions:  {card.dim:,}{', of length 1' if card.normalized else ''}\n"
+        f"columns:     {', '.join(names) or 'none'}\n"
+        f"lists:       {f'{card.lists:,}' if card.lists else 'none: searches are exact'}\n"
+        f"model:       {card.model}"
+    )
 
 
 @app.command()

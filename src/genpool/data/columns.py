@@ -5,7 +5,6 @@ A mapping from uses to names, {"label": "stars", "first": "body"}, says which co
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,14 +28,18 @@ _OTHERS = {
     "genre": ("genre",),
     "id": ("id", "pairid", "pair_id"),
 }
-# Words in the names of columns that are likely meant, to be suggested in messages.
-_LIKELY = {
-    "first": re.compile(
+#: what a table needs: its uses, its usual names, and words in the names of likely columns
+_NEEDED = {
+    "text": (
+        ("first", "second"),
+        " or ".join(map(" and ".join, _TEXTS)),
         "body|comment|content|description|document|message|post|question|query|review|sentence"
-        "|summary|text|title|tweet|utterance"
+        "|summary|text|title|tweet|utterance",
     ),
-    "label": re.compile(
-        "category|class|grade|intent|label|polarity|rating|score|sentiment|stars|tag|target|topic"
+    "labels": (
+        ("label", "score"),
+        " or ".join((*_OTHERS["label"], *_OTHERS["score"])),
+        "category|class|grade|intent|label|polarity|rating|score|sentiment|stars|tag|target|topic",
     ),
 }
 #: the entry of a model's notes that has the columns it was trained on
@@ -56,14 +59,23 @@ def check_uses(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_columns(
-    wanted: Iterable[str], names: Sequence[str], path: Path | str, line: int | None
+    wanted: Iterable[str],
+    names: Sequence[str],
+    path: Path | str,
+    line: int | None,
+    further: Iterable[str] = (),
 ) -> None:
-    """Raises DataError for a column that a table does not have, or has more than once."""
-    for name in wanted:
-        if name not in names:
-            raise DataError(unknown_name("column", name, names), path, line)
-        if names.count(name) > 1:
-            raise DataError(f"column {name!r} appears {names.count(name)} times", path, line)
+    """Raises DataError for columns that a table does not have, or has more than once, and for
+    `further` problems with it."""
+    counts = {name: names.count(name) for name in wanted}
+    unknown = [unknown_name("column", name, names) for name in counts if not counts[name]]
+    repeated = [f"column {name!r} appears {n} times" for name, n in counts.items() if n > 1]
+    problems = [*(problem.rstrip(".") for problem in unknown), *repeated, *further]
+    if problems and len(names) == 1 and any(delimiter in names[0] for delimiter in "\t,;|"):
+        option = "delimiter= (command line: --set 'reader.delimiter=\";\"')"
+        problems.append(f"are the columns separated by another character? Name it: {option}")
+    if problems:
+        raise DataError("; ".join(problems), path, line)
 
 
 def find_columns(
@@ -95,55 +107,19 @@ def find_columns(
             if name in usual:
                 chosen.setdefault(use, usual[name])
     columns = {use: chosen[use] for use in USES if use in chosen}
-    problem = _problem(columns, names, labelled)
-    if problem and len(names) == 1 and any(delimiter in names[0] for delimiter in "\t,;|"):
-        option = "delimiter= (command line: --set 'reader.delimiter=\";\"')"
-        problem += f". Are the columns separated by another character? Name it: {option}"
-    if problem:
-        raise DataError(problem, path, line)
+    problems = []
+    listed = ", ".join(map(repr, names)) or "no columns"
+    for what, (uses, usual_names, likely) in _NEEDED.items():
+        if columns.keys().isdisjoint(uses) and (labelled or what == "text"):
+            use, other = uses
+            perhaps = [f"{use}={name!r}" for name in names if re.search(likely, name.lower())]
+            hint = f", perhaps {' or '.join(perhaps)}" if perhaps else ""
+            problems.append(
+                f"no column of {what} was found ({usual_names}); this table has: {listed}; name "
+                f"it: {use}=, {other}= (command line: --{use}, --{other}){hint}"
+            )
+    require_columns(columns.values(), names, path, line, problems)
     return columns
-
-
-def _problem(columns: Mapping[str, str], names: Sequence[str], labelled: bool) -> str | None:
-    """Returns everything that is wrong with the columns, or None."""
-    used = dict.fromkeys(columns.values())
-    missing = [name for name in used if name not in names]
-    problems = [
-        f"column {name!r} appears {names.count(name)} times"
-        for name in used
-        if names.count(name) > 1
-    ]
-    options: list[str] = []
-    likely: list[str] = []
-
-    def report(use: str, what: str, usual: str, *uses: str) -> None:
-        problems.append(f"no column of {what} was found ({usual})")
-        options.extend(uses)
-        words = _LIKELY[use]
-        unused = (name for name in names if name not in used)
-        likely.extend(f"{use}={name!r}" for name in unused if words.search(name.lower()))
-
-    if "first" not in columns:
-        report("first", "text", " or ".join(map(" and ".join, _TEXTS)), "first", "second")
-    if labelled and "label" not in columns and "score" not in columns:
-        usual = " or ".join((*_OTHERS["label"], *_OTHERS["score"]))
-        report("label", "labels", usual, "label", "score")
-    if len(missing) == 1 and not problems:
-        return unknown_name("column", missing[0], names)
-    if missing:
-        near = [difflib.get_close_matches(name, names, n=1, cutoff=0.5) for name in missing]
-        hints = [f" (did you mean {found[0]!r}?)" if found else "" for found in near]
-        named = ", ".join(f"{name!r}{hint}" for name, hint in zip(missing, hints, strict=True))
-        problems.insert(0, f"unknown columns {named}")
-    if not problems:
-        return None
-    problems.append(f"this table has: {', '.join(map(repr, names)) or 'no columns'}")
-    if options:
-        python, command = (", ".join(map(form.format, options)) for form in ("{}=", "--{}"))
-        problems.append(f"name it: {python} (command line: {command})")
-    if likely:
-        problems.append(f"perhaps {', '.join(likely)}")
-    return "; ".join(problems)
 
 
 # --- The columns that a model was trained on, which its folder remembers for the next table ------

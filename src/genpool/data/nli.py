@@ -8,13 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from genpool.data.formats import json_records, text_records
-from genpool.data.reader import Example, Reader, SubmissionWriter, require_choice
-from genpool.data.rows import BadRow, DroppedRow, Record, parse_label, parse_text, to_text
-from genpool.data.text_files import find_split_files
+from genpool.data.columns import require_columns
+from genpool.data.reader import (
+    BadRow,
+    DroppedRow,
+    Example,
+    Reader,
+    Record,
+    parse_label,
+    parse_text,
+    require_choice,
+    to_text,
+)
+from genpool.data.text_files import find_split_files, json_records, text_records
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import uncompressed_name
-from genpool.errors import DataError, InputError, unknown_name
+from genpool.errors import InputError, unknown_name
 
 LABELS = ("entailment", "neutral", "contradiction")
 _NO_GOLD_LABEL = "-"
@@ -72,18 +81,20 @@ class NliReader(Reader):
 
     def _choose(self, split: str, names: Sequence[str], path: Path, line: int | None) -> list[str]:
         needed = self._sides if split in self.unlabelled else ("gold_label", *self._sides)
-        for name in needed:
-            if name not in names:
-                hint = ""
-                if self._tokenized and name in self._sides:
-                    hint = " To read the raw sentences: --set reader.tokens=raw."
-                raise DataError(unknown_name("column", name, names) + hint, path, line)
+        no_parses = self._tokenized and not {*self._sides} <= {*names}
+        hint = ["to read the raw sentences: --set reader.tokens=raw"] if no_parses else []
+        require_columns(needed, names, path, line, hint)
         extra = self._annotation_columns(_COLUMNS["raw"], names)
         others = [name for name in ("pairID", "genre", *extra) if name in names]
         return list(dict.fromkeys([*needed, *others]))
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
-        label = self._label(values, split)  # first: a pair that is dropped anyway may be damaged
+        label = None
+        if split not in self.unlabelled and values.get("gold_label") != _NO_GOLD_LABEL:
+            label = parse_label(values, "gold_label", LABELS)
+        elif split not in self.unlabelled and self._labelled:
+            # Before the sentences: a pair that is dropped anyway may be damaged.
+            raise DroppedRow("no gold label", "the annotators did not agree")
         first, second = (self._sentence(values, column) for column in self._sides)
         return Example(
             label=label,
@@ -94,15 +105,6 @@ class NliReader(Reader):
             tokenized=self._tokenized,
             annotations=self._annotations(_COLUMNS["raw"], values),
         )
-
-    def _label(self, values: Mapping[str, object], split: str) -> str | None:
-        if split in self.unlabelled:
-            return None
-        if values.get("gold_label") != _NO_GOLD_LABEL:
-            return parse_label(values, "gold_label", LABELS)
-        if self._labelled:
-            raise DroppedRow("no gold label", "the annotators did not agree")
-        return None
 
     def _sentence(self, values: Mapping[str, object], column: str) -> str:
         text = parse_text(values, column)
@@ -172,4 +174,4 @@ class MultiNliReader(NliReader):
         }.items()
     }
     unlabelled: ClassVar[frozenset[str]] = frozenset(_TESTS)
-    write_submission: ClassVar[SubmissionWriter | None] = staticmethod(write_submission)
+    write_submission = staticmethod(write_submission)

@@ -1,23 +1,30 @@
-"""What every reader yields, an `Example`; the interface that all readers share; their registry."""
+"""From a row of a data set to an `Example`: the interface of all readers, and their registry.
+
+A row that cannot be used is a `BadRow` with a short reason, which is counted, and a sentence for
+people. It travels as a value inside a `Record` until the reader decides: stop there, or skip it.
+"""
 
 from __future__ import annotations
 
 import inspect
+import math
+import reprlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
-from genpool.data.rows import BadRow, DroppedRow, Record, to_text
 from genpool.errors import ConfigError, DataError, InputError, unknown_name
 from genpool.registry import Registry
-from genpool.tensors.annotations import Annotation, Annotator
+from genpool.tensors.arrays import Annotation, Annotator
 
-BAD_ROWS = ("error", "skip")
+#: the usual splits, in the order of their use
+SPLITS = ("train", "dev", "test")
 #: the splits to score if a data set has several and none is named: the first that is present
 SCORED_SPLITS = ("test", "dev")
+BAD_ROWS = ("error", "skip")
 #: what the error for a bad row advises
 BAD_ROW_FIX = (
     'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
@@ -29,19 +36,17 @@ class Example:
     """A sentence or a pair of sentences, with what is known about it.
 
     Args:
-        label: the gold label; None if the data has none (an unlabelled test set, a similarity
-            task).
+        label: the gold label; None for an unlabelled test set or a similarity task.
         first: the sentence, or the first of a pair.
-        second: the second sentence of a pair; None (default) for a single sentence.
-        genre: the genre of the text; None (default) if unknown.
-        id: the identifier of the row in its data set; None (default) if it has none.
-        score: the gold score of a similarity task; None (default) if there is none.
-        tokenized: True if the texts are tokens joined by single spaces, so that splitting them at
-            the spaces is all the tokenizing they need. Default False.
+        second: the second sentence of a pair.
+        genre: the genre of the text.
+        id: the identifier of the row in its data set.
+        score: the gold score of a similarity task.
+        tokenized: whether the texts are tokens joined by single spaces, to be split only there.
         annotations: of each sentence the integers per token that the data has for an encoder, or
-            None (`Reader.annotator`). Default: empty; it does not count when examples are compared.
+            None (`Reader.annotator`). They do not count when examples are compared.
         kept: the values of the columns that a reader was asked to keep, as its table holds them.
-            Default: empty; it does not count when examples are compared.
+            They do not count when examples are compared.
 
     Example:
         >>> Example("entailment", "A dog runs.", "An animal moves.")
@@ -58,18 +63,113 @@ class Example:
     kept: tuple[object, ...] = field(default=(), compare=False)
 
 
+# --- Rows: their values, or what is wrong with them ----------------------------------------------
+
+
+class BadRow(Exception):
+    """A row that cannot be used, and why."""
+
+    def __init__(self, reason: str, problem: str) -> None:
+        self.reason, self.problem = reason, problem
+        super().__init__(problem)
+
+
+class DroppedRow(BadRow):
+    """A row that the data set itself marks as not to be used: counted, never an error."""
+
+
+class Record(NamedTuple):
+    """One row of a file: its columns by name, or what is wrong with it."""
+
+    path: Path | str  # the file, for messages
+    line: int  # on which the row begins, from 1
+    values: Mapping[str, object] | BadRow
+    offset: int = -1  # of that line in the file; -1 where it is not known
+
+
+def parse_text(values: Mapping[str, object], column: str, may_be_empty: bool = False) -> str:
+    """Returns the text of a column; raises BadRow if it is not text, or empty and may not be."""
+    value = _require_field(values, column)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        kind = type(value).__name__
+        raise BadRow("not text", f"column {column!r} holds a {kind}; expected text")
+    text = "" if _is_missing(value) else str(value)
+    if not text.strip() and not may_be_empty:
+        raise BadRow("empty side", f"column {column!r} is empty; expected text")
+    return text if text.isascii() else require_encodable(text, column)
+
+
+def require_encodable(text: str, column: str) -> str:
+    """Returns a text; raises BadRow if it cannot be written as UTF-8."""
+    # JSON can spell half of a surrogate pair ("\ud83d"), which no tokenizer or file accepts.
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        broken = f"U+{ord(text[error.start]):04X}"
+        problem = f"column {column!r} holds half a character ({broken}) at position {error.start}"
+        raise BadRow("bad UTF-8", problem) from None
+    return text
+
+
+def parse_label(
+    values: Mapping[str, object], column: str, allowed: Sequence[str] | None = None
+) -> str:
+    """Returns the label of a column; raises BadRow if it is empty or not one of `allowed`."""
+    label = to_text(_require_field(values, column))
+    if label is None:
+        raise BadRow("no label", f"column {column!r} is empty; expected a label")
+    if allowed is not None and label not in allowed:
+        raise BadRow("unknown label", unknown_name("label", label, allowed))
+    return label
+
+
+def parse_score(values: Mapping[str, object], column: str) -> float:
+    """Returns the number in a column; raises BadRow if it is not a finite number."""
+    value = _require_field(values, column)
+    try:
+        score = float(value)  # type: ignore[arg-type]
+    # JSON has integers of any size: one that no float can hold is an OverflowError.
+    except (TypeError, ValueError, OverflowError):
+        score = math.nan
+    if not math.isfinite(score):
+        shown = reprlib.repr(value)  # a long value is cut
+        raise BadRow("bad score", f"column {column!r} holds {shown}; expected a finite number")
+    return score
+
+
+def to_text(value: object) -> str | None:
+    """Returns a label, genre or id as text: 5, 5.0 and " 5 " are "5"; an empty value is None."""
+    if _is_missing(value):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip() or None
+
+
+def _require_field(values: Mapping[str, object], column: str) -> object:
+    # Only JSON can lack one: each of its lines names its own columns.
+    if column not in values:
+        fields = ", ".join(map(repr, values)) or "none"
+        raise BadRow("missing field", f"there is no field {column!r}; this line has: {fields}")
+    return values[column]
+
+
+def _is_missing(value: object) -> bool:
+    # Tables written by pandas mark an empty text cell with the number NaN.
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+# --- Readers -------------------------------------------------------------------------------------
+
+
 def require_choice(setting: str, value: str, allowed: Iterable[str]) -> str:
     """Returns the value of a setting; raises ConfigError if it is not one of the allowed ones."""
     names = tuple(allowed)
     if value not in names:
         raise ConfigError(unknown_name(setting, value, names))
     return value
-
-
-class SubmissionWriter(Protocol):
-    """Writes (id, label) pairs as the file that a competition accepts; returns their number."""
-
-    def __call__(self, path: str | Path, answers: Iterable[tuple[str | None, str]]) -> int: ...
 
 
 class Reader(ABC):
@@ -88,7 +188,7 @@ class Reader(ABC):
         ConfigError: an option has a value that is not allowed.
 
     Example:
-        >>> reader = open_reader("snli", "snli_1.0")
+        >>> reader = open_reader("snli", "snli_1.0", bad_rows="skip")
         >>> reader.splits()
         ['train', 'dev', 'test']
         >>> for example in reader.read("dev"):
@@ -114,14 +214,17 @@ class Reader(ABC):
 
     #: whether the reader reads from a path; False if it generates its examples
     needs_path: ClassVar[bool] = True
-    #: writes predictions as the competition of this data set accepts them; None: it has no format
-    write_submission: ClassVar[SubmissionWriter | None] = None
+    #: writes (id, label) pairs as the file that the competition of this data set accepts, and
+    #: returns their number; None: it has no format
+    write_submission: Callable[[str | Path, Iterable[tuple[str | None, str]]], int] | None = None
 
     def __init__(self, path: str | Path | None = None, *, bad_rows: str = "error") -> None:
         #: the file, folder or name that is read, for messages
         self.place = path
         self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
         self._counts: dict[str, Counter[str]] = {}
+        #: the first row that was left out as a bad one, as the error that it would have been
+        self.first_skipped: DataError | None = None
         #: reads what an encoder needs beside the texts, such as parses; None: nothing is read
         self.annotator: type[Annotator] | None = None
 
@@ -155,19 +258,8 @@ class Reader(ABC):
         """The number of rows that the latest pass over each split left out, by reason."""
         return sum(self._counts.values(), Counter())
 
-    @property
-    def skipped_advice(self) -> str | None:
-        """What may help against rows that are left out, for people; None if nothing is known."""
-        return None
-
     def read(self, split: str) -> Iterator[Example]:
-        """Returns the examples of a split, with one in memory at a time.
-
-        Args:
-            split: a name of `splits()`.
-
-        Returns:
-            An iterator over the examples, in the order of the file.
+        """Returns the examples of a split, in the order of its file, with one in memory at a time.
 
         Raises:
             DataError: the split is absent, its file cannot be read or, with `bad_rows="error"`,
@@ -179,26 +271,15 @@ class Reader(ABC):
     def columns(self, split: str) -> dict[str, str]:
         """Returns the columns that a split is read from, by their use; empty if they have no names.
 
-        Args:
-            split: a name of `splits()`.
-
-        Returns:
-            For a table, some of "label", "first", "second", "score", "genre" and "id", with the
-            names of their columns.
-
-        Raises:
-            DataError: the split is absent, unreadable or lacks a column.
+        The uses are "label", "first", "second", "score", "genre" and "id". DataError if the split
+        is absent, unreadable or lacks a column.
         """
         return {}
 
     def check(self, split: str | None = None) -> None:
-        """Raises DataError now if a split is absent, unreadable or lacks a column.
+        """Raises DataError if a split, by default any, is absent, unreadable or lacks a column.
 
-        Reads no further than the first row, so that a slow start, such as loading a model, can
-        come after it.
-
-        Args:
-            split: a name of `splits()`. None (default): all of them.
+        Only the first row is read, so that a slow start, such as loading a model, can come later.
         """
         for name in self.splits() if split is None else [split]:
             self._require_split(name)
@@ -218,9 +299,7 @@ class Reader(ABC):
             self._require_split(split)
             return split
         names = self.splits()
-        if len(names) == 1:
-            return names[0]
-        present = [name for name in usual if name in names]
+        present = names if len(names) == 1 else [name for name in usual if name in names]
         if not present:
             problem = f"has several splits: {', '.join(names)}; choose one"
             raise DataError(f"{problem}: split= (command line: --split NAME)", self.place)
@@ -239,14 +318,13 @@ class Reader(ABC):
         self, text_columns: Iterable[str | None], values: Mapping[str, object]
     ) -> tuple[Annotation | None, ...]:
         """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
+        if self.annotator is None:
+            return ()
         annotations: list[Annotation | None] = []
         for column in self._annotation_columns(text_columns, values):
-            text = None if column is None else to_text(values.get(column))
-            if column is None or text is None or self.annotator is None:
-                annotations.append(None)
-                continue
+            text = to_text(values.get(column)) if column else None
             try:
-                annotations.append(self.annotator.read(column, text))
+                annotations.append(self.annotator.read(column, text) if column and text else None)
             except InputError as error:
                 name = self.annotator.name
                 problem = f"column {column!r} cannot be read as {name}: {error}"
@@ -269,12 +347,16 @@ class Reader(ABC):
                     raise record.values
                 example = self.example(record.values, split)
             except BadRow as bad:
-                if self.bad_rows == "error" and not isinstance(bad, DroppedRow):
+                counts[bad.reason] += 1
+                if isinstance(bad, DroppedRow):
+                    continue
+                if self.bad_rows == "error":
                     problem = f"{bad.problem.rstrip('.')}; {BAD_ROW_FIX}"
                     raise DataError(problem, record.path, record.line) from None
-                counts[bad.reason] += 1
-                continue
-            yield example
+                if self.first_skipped is None:
+                    self.first_skipped = DataError(bad.problem, record.path, record.line)
+            else:
+                yield example
 
 
 #: all readers by name; `genpool.data` adds those of the package, and `register` those of a plugin
@@ -295,9 +377,6 @@ def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **option
         ConfigError: the name, or any of the options, is unknown; all of them are reported
             together, before a file is opened.
         DataError: there is no such data.
-
-    Example:
-        >>> reader = open_reader("table", "pairs.tsv", bad_rows="skip")
     """
     reader = READERS.require(name)
     known = reader_options(name)

@@ -13,14 +13,6 @@ from numpy.typing import NDArray
 
 from genpool.errors import ConfigError, DataError
 
-PARTS = ("train", "dev", "test")
-REST = "rest"
-_UNUSED = len(PARTS)
-_SET_SIZES = (
-    f"sizes=[train, dev, test], where train may be {REST!r} for all other rows (command line: "
-    f"--set 'reader.sizes=[\"{REST}\", 2000, 2000]')"
-)
-
 
 def seeded_order(count: int, seed: int) -> NDArray[np.int64]:
     """Returns the integers 0 to count - 1 in an order that the seed decides, shape (count,)."""
@@ -28,38 +20,6 @@ def seeded_order(count: int, seed: int) -> NDArray[np.int64]:
         raise ConfigError(f"seed is {seed}; expected 0 or more")
     keys = np.random.PCG64(seed).random_raw(count)  # (count,)
     return np.argsort(keys, kind="stable").astype(np.int64)
-
-
-def check_sizes(sizes: Sequence[int | str]) -> tuple[int | str, int, int]:
-    """Returns the sizes of train, dev and test; train may be "rest": all rows that are left."""
-    if len(sizes) == len(PARTS):
-        train, dev, test = sizes
-        if isinstance(dev, int) and isinstance(test, int):
-            counts = (dev, test) if train == REST else (train, dev, test)
-            if all(isinstance(count, int) and count >= 0 for count in counts):
-                return train, dev, test
-    raise ConfigError(f"sizes is {list(sizes)}; expected three numbers: {_SET_SIZES}")
-
-
-def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.uint8]:
-    """Returns the part of each row, an index into PARTS or 3 for an unused row, shape (count,).
-
-    Test is drawn first and train last, so a smaller training set leaves dev and test unchanged.
-    """
-    train, dev, test = check_sizes(sizes)
-    held_out = dev + test
-    train = max(count - held_out, 0) if isinstance(train, str) else train
-    if train == 0 or train + held_out > count:
-        raise DataError(
-            f"holds {count} rows that can be used; asked for {train + held_out} "
-            f"({train} train, {dev} dev, {test} test); ask for fewer with {_SET_SIZES}"
-        )
-    parts = np.full(count, _UNUSED, dtype=np.uint8)  # (count,)
-    order = seeded_order(count, seed)  # (count,)
-    parts[order[:test]] = PARTS.index("test")
-    parts[order[test:held_out]] = PARTS.index("dev")
-    parts[order[held_out : held_out + train]] = PARTS.index("train")
-    return parts
 
 
 def stratified_share(labels: Sequence[str | None], share: float, seed: int) -> NDArray[np.int64]:

@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from genpool.data.columns import USES, check_uses, find_columns, require_columns
-from genpool.data.reader import Example, Reader
-from genpool.data.rows import DroppedRow, Record, parse_label, parse_score, parse_text, to_text
-from genpool.data.splits import PARTS
-from genpool.data.table_files import (
-    TABLE_SUFFIXES,
-    require_table,
-    table_records,
-    tables_of_folder,
+from genpool.data.reader import (
+    SPLITS,
+    DroppedRow,
+    Example,
+    Reader,
+    Record,
+    parse_label,
+    parse_score,
+    parse_text,
+    to_text,
 )
+from genpool.data.table_files import TABLE_SUFFIXES, require_table, table_records, tables_of_folder
 from genpool.data.text_files import TextEncoding, require_existing
 from genpool.errors import ConfigError, DataError, require_extra
 
@@ -106,8 +109,8 @@ class ColumnReader(Reader):
         label, score = columns.get("label"), columns.get("score")
         genre, id_ = columns.get("genre"), columns.get("id")
         if not self._labelled:  # then a label may be empty
-            label = None if label is None or to_text(values.get(label)) is None else label
-            score = None if score is None or to_text(values.get(score)) is None else score
+            label = label if label and to_text(values.get(label)) else None
+            score = score if score and to_text(values.get(score)) else None
         gold = None if label is None else parse_label(values, label, self.labels)
         points = None if score is None else parse_score(values, score)
         return Example(
@@ -118,7 +121,7 @@ class ColumnReader(Reader):
             id=None if id_ is None else to_text(values.get(id_)),
             score=points,
             tokenized=self._tokenized,
-            annotations=self._annotations((first, second), values) if self.annotator else (),
+            annotations=self._annotations((first, second), values),
             # A line of JSON may lack a field: its value is empty.
             kept=tuple(map(values.get, self.kept)) if self.kept else (),
         )
@@ -174,15 +177,10 @@ class TableReader(ColumnReader):
         for file in self._files.values():
             require_table(file)
 
-    @property
-    def skipped_advice(self) -> str | None:
-        """How to name the encoding, if rows were left out because they are not UTF-8."""
-        return self._encoding.advice if self.skipped else None
-
     def splits(self) -> list[str]:
         """Returns train, dev and test where present, then all other tables by name."""
-        others = sorted(split for split in self._files if split not in PARTS)
-        return [*(split for split in PARTS if split in self._files), *others]
+        others = sorted(split for split in self._files if split not in SPLITS)
+        return [*(split for split in SPLITS if split in self._files), *others]
 
     def _absent(self, split: str) -> str:
         names = ", ".join(split + suffix for suffix in TABLE_SUFFIXES)

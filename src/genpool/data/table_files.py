@@ -7,22 +7,28 @@ rows begin; a compressed file, UTF-16 text and Excel are read from their start.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from genpool.data.columns import require_columns
-from genpool.data.formats import Choose, Lines, json_records, text_records
-from genpool.data.rows import BadRow, Record
-from genpool.data.text_files import TextEncoding, list_names, open_seekable
-from genpool.disk.files import COMPRESSED, RawLine, raw_lines, uncompressed_name
+from genpool.data.reader import BadRow, Record
+from genpool.data.text_files import (
+    Choose,
+    Lines,
+    TextEncoding,
+    json_records,
+    list_names,
+    text_records,
+)
+from genpool.disk.files import COMPRESSED, open_bytes, raw_lines, uncompressed_name
 from genpool.errors import DataError, GenpoolError, require_extra, unknown_name
 
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
-#: tables without a header, in which every line is a row
-JSON_SUFFIXES = (".jsonl", ".ndjson")
 #: spreadsheets that are not read
 _OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 _SAVE_AS = "open it in a spreadsheet program and save it as .xlsx or as .csv"
@@ -92,14 +98,15 @@ def table_records(
     file to read; None, the default, is all of them.
     """
     kind = table_format(path)
-    if kind is None:
-        return _line_records(path, choose, encoding, lines)
-    if kind == ".parquet":
-        return parquet_records(path, choose)
-    if kind in (".xlsx", ".xlsm"):
-        return excel_records(path, choose, sheet)
-    if kind in JSON_SUFFIXES:
-        return json_records(path, choose, encoding, lines)
+    match kind:
+        case None:
+            return _line_records(path, choose, encoding, lines)
+        case ".parquet":
+            return parquet_records(path, choose)
+        case ".xlsx" | ".xlsm":
+            return excel_records(path, choose, sheet)
+        case ".jsonl" | ".ndjson":
+            return json_records(path, choose, encoding, lines)
     quotes = kind == ".csv" if quotes is None else quotes
     if delimiter is None and not (quotes and kind == ".csv"):  # then it is looked for
         delimiter = "\t" if kind == ".tsv" else ","
@@ -111,13 +118,26 @@ def _line_records(
 ) -> Iterator[Record]:
     choose([LINE_COLUMN], path, None)
     for line in lines or encoding.lines(path):
-        try:
-            yield Record(path, line.number, {LINE_COLUMN: encoding.decode(line)}, line.offset)
-        except BadRow as bad:
-            yield Record(path, line.number, bad, line.offset)
+        text = encoding.decode(line)
+        values = text if isinstance(text, BadRow) else {LINE_COLUMN: text}
+        yield Record(path, line.number, values, line.offset)
 
 
-# --- Parquet -------------------------------------------------------------------------------------
+# --- Parquet and Excel ---------------------------------------------------------------------------
+
+
+@contextmanager
+def open_seekable(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a file to be read at any place; a compressed one is unpacked into a temporary file."""
+    with open_bytes(path) as stream:
+        if path.suffix.lower() not in COMPRESSED:
+            yield stream
+            return
+        # A compressed stream can go back only by starting over.
+        with tempfile.TemporaryFile() as unpacked:
+            shutil.copyfileobj(stream, unpacked)
+            unpacked.seek(0)
+            yield unpacked
 
 
 def parquet_records(path: Path, choose: Choose, skip: int = 0) -> Iterator[Record]:
@@ -133,16 +153,18 @@ def parquet_records(path: Path, choose: Choose, skip: int = 0) -> Iterator[Recor
         try:
             file = parquet.ParquetFile(stream)
             columns = list(choose(file.schema_arrow.names, path, None))
-            sizes = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
-            first = 0
-            while first < len(sizes) and sum(sizes[: first + 1]) <= skip:
-                first += 1
-            before, groups = sum(sizes[:first]), list(range(first, len(sizes)))
+            row = group = 0
+            while group < file.num_row_groups:
+                rows = file.metadata.row_group(group).num_rows
+                if row + rows > skip:
+                    break
+                row, group = row + rows, group + 1
+            groups = list(range(group, file.num_row_groups))
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns):
-                skipped = max(skip - before, 0)
+                skipped = max(skip - row, 0)
                 for at, values in enumerate(_parquet_rows(batch.slice(skipped)), start=1):
-                    yield Record(path, before + skipped + at, values)
-                before += batch.num_rows
+                    yield Record(path, row + skipped + at, values)
+                row += batch.num_rows
         except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the columns' names
             raise DataError(f"is not a Parquet file that can be read: {error}", path) from error
 
@@ -152,9 +174,8 @@ def _parquet_rows(batch: Any) -> list[Mapping[str, object] | BadRow]:
         rows: list[Mapping[str, object] | BadRow] = batch.to_pylist()
     except UnicodeDecodeError as error:
         if batch.num_rows > 1:
-            rows = [_parquet_rows(batch.slice(at, 1))[0] for at in range(batch.num_rows)]
-        else:
-            rows = [BadRow("bad UTF-8", f"is not UTF-8: {error}")]
+            return [_parquet_rows(batch.slice(at, 1))[0] for at in range(batch.num_rows)]
+        return [BadRow("bad UTF-8", f"is not UTF-8: {error}")]
     return rows
 
 
@@ -164,9 +185,6 @@ def count_parquet_rows(path: Path) -> int:
         from pyarrow import parquet
     rows: int = parquet.read_metadata(path).num_rows
     return rows
-
-
-# --- Excel ---------------------------------------------------------------------------------------
 
 
 def excel_records(path: Path, choose: Choose, sheet: str | None = None) -> Iterator[Record]:
@@ -206,13 +224,10 @@ def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
                 choose([name for name in header if name], path, number)
             continue
         # Rows may end early: cells that were never filled are not in the file.
-        record = Record(path, number, dict(zip_longest(header, cells[: len(header)])))
-        if is_empty:
-            empty_rows.append(record)
-            continue
-        yield from empty_rows
-        empty_rows.clear()
-        yield record
+        empty_rows.append(Record(path, number, dict(zip_longest(header, cells[: len(header)]))))
+        if not is_empty:
+            yield from empty_rows
+            empty_rows.clear()
     if not header:
         raise DataError("is empty; expected a first row with the names of the columns", path)
 
@@ -221,24 +236,18 @@ def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
 
 
 class Start(NamedTuple):
-    """Where a slice begins.
+    """Where a slice begins."""
 
-    Attributes:
-        row: its first row, from 0; rows are counted as the file has them, bad ones too.
-        line: the line on which that row begins, from 1.
-        offset: the offset of that line, or -1 where the file has to be read from its start.
-    """
-
-    row: int
-    line: int
-    offset: int
+    row: int  # its first row, from 0; rows are counted as the file has them, bad ones too
+    line: int  # on which that row begins, from 1
+    offset: int  # of that line, or -1 where the file has to be read from its start
 
 
 class RowScan(NamedTuple):
-    """What a pass over a file found: its rows, the lines of its header, where slices begin."""
+    """What a pass over a file found."""
 
     rows: int
-    head_lines: int
+    head_lines: int  # before the first row
     starts: list[Start]
 
 
@@ -251,32 +260,23 @@ class RowFile:
         self.path, self.columns = Path(path), tuple(dict.fromkeys(columns))
         self.kind = table_format(self.path)
         self._encoding = TextEncoding(encoding)
-        compressed = self.path.suffix.lower() in COMPRESSED
-        self._can_seek = not compressed and not self._encoding.is_wide
+        is_compressed = self.path.suffix.lower() in COMPRESSED
+        self._can_seek = not is_compressed and not self._encoding.is_wide
 
     def scan(self, slice_rows: int) -> RowScan:
         """Returns where each slice of `slice_rows` rows begins; the last one may be shorter."""
-        first = next(self._records(self._choose), None)
-        if first is None:
-            return RowScan(0, 0, [])
         if self.kind == ".parquet" and self._can_seek:
+            next(self._records(self._choose), None)
             rows = count_parquet_rows(self.path)
             starts = [Start(row, row + 1, NO_OFFSET) for row in range(0, rows, slice_rows)]
             return RowScan(rows, 0, starts)
-        has_header = self.kind is not None and self.kind not in JSON_SUFFIXES
-        places: Iterator[Record | RawLine]
-        if has_header:
-            places = self._records(self._choose)
-        else:  # every line is a row: nothing is parsed
-            lines = self._encoding.lines(self.path)
-            places = (line for line in lines if self.kind is None or line.data.strip())
         rows, starts = 0, []
-        for place in places:
+        for record in self._records(self._choose):
             if rows % slice_rows == 0:
-                line = place.line if isinstance(place, Record) else place.number
-                starts.append(Start(rows, line, place.offset if self._can_seek else NO_OFFSET))
+                offset = record.offset if self._can_seek else NO_OFFSET
+                starts.append(Start(rows, record.line, offset))
             rows += 1
-        return RowScan(rows, first.line - 1 if has_header else 0, starts)
+        return RowScan(rows, starts[0].line - 1 if starts else 0, starts)
 
     def read(self, start: Start, rows: int, head_lines: int) -> Iterator[Record]:
         """Yields `rows` rows from a start that `scan` found; unusable ones hold a BadRow."""

@@ -1,34 +1,42 @@
-"""The files of a data set: found, opened at any place, and read as text in their encoding."""
+"""Text files of a data set: found, decoded, and read as rows of TSV, CSV or JSON Lines.
+
+Each of `text_records` and `json_records` streams one file and calls `choose(names, path, line)`
+once, as soon as it knows the names of the columns: it returns those that will be used, or raises
+DataError for one that is missing. A row that cannot be read becomes a record that holds a BadRow,
+and reading goes on. The argument `lines` has the lines to read; None, the default, is all of them.
+"""
 
 from __future__ import annotations
 
 import codecs
+import csv
 import io
+import json
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO
 
-from genpool.data.rows import BadRow
-from genpool.disk.files import (
-    COMPRESSED,
-    MAX_LINE_BYTES,
-    SAVE_AS_UTF8,
-    RawLine,
-    open_bytes,
-    raw_lines,
-)
+from genpool.data.reader import BadRow, Record
+from genpool.disk.files import COMPRESSED, SAVE_AS_UTF8, RawLine, open_bytes, raw_lines
 from genpool.errors import ConfigError, DataError
 
+Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
+Lines = Iterable[RawLine] | None
+
+#: names of a folder that a message lists
 _MAX_NAMES = 12
 #: encodings in which a line end takes several bytes, so that lines are found after decoding
 _WIDE = re.compile(r"utf_?(16|32)")
 _SAMPLE_CHARACTERS = 30
 #: half-width katakana: what Chinese text looks like in Shift JIS
 _HALF_WIDTH = re.compile("[\uff61-\uff9f]")
+#: longest field of a CSV file; a quote that is never closed is noticed here, not at the file's end
+MAX_FIELD_CHARACTERS = 2**24
+#: lines of a JSON Lines file whose fields together are its columns
+JSON_HEADER_LINES = 100
+#: what may separate the fields of a CSV file, the usual one first
+DELIMITERS = ",;\t|"
 
 
 # --- Finding files -------------------------------------------------------------------------------
@@ -74,20 +82,6 @@ def find_split_files(path: str | Path, names: Mapping[str, Sequence[str]]) -> di
     return files
 
 
-@contextmanager
-def open_seekable(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a file to be read at any place; a compressed one is unpacked into a temporary file."""
-    with open_bytes(path) as stream:
-        if path.suffix.lower() not in COMPRESSED:
-            yield stream
-            return
-        # A compressed stream can go back only by starting over.
-        with tempfile.TemporaryFile() as unpacked:
-            shutil.copyfileobj(stream, unpacked)
-            unpacked.seek(0)
-            yield unpacked
-
-
 # --- Encodings -----------------------------------------------------------------------------------
 
 
@@ -95,11 +89,10 @@ class TextEncoding:
     """How the bytes of a file become lines of text.
 
     `name` is a text encoding of Python, such as "cp1252" or "utf-16". None is UTF-8, and lines that
-    are something else are reported with a guess of what they are. Where the encoding is an option
-    of the user, messages advise to name it.
+    are something else are reported with a guess of what they are.
     """
 
-    def __init__(self, name: str | None = None, is_option: bool = True) -> None:
+    def __init__(self, name: str | None = None) -> None:
         try:
             "a".encode(name or "utf-8")  # refuses codecs that are no text encodings, like base64
             codec = codecs.lookup(name or "utf-8").name.replace("-", "_")
@@ -109,42 +102,36 @@ class TextEncoding:
                 "utf-8, utf-16, cp1252 (Western European), cp1251 (Cyrillic), gb18030 (Chinese) or "
                 "shift_jis (Japanese)"
             ) from None
-        self._name, self._is_option = name, is_option
+        self._name = name
         #: whether a line end takes several bytes, so that the file has to be read from its start
         self.is_wide = bool(_WIDE.match(codec))
         self._codec = "utf-8" if self.is_wide else codec
-        #: what to do about the first line that was not UTF-8; None if all lines were
-        self.advice: str | None = None
 
     def lines(self, path: Path) -> Iterator[RawLine]:
         """Yields the lines of a file, which `decode` takes."""
         if self._name is not None and self.is_wide:
             return _recoded_lines(path, self._name)
-        return raw_lines(path, _name_it("utf-16") if self._is_option else SAVE_AS_UTF8)
+        return raw_lines(path, _how_to_read("utf-16"))
 
-    def decode(self, line: RawLine) -> str:
-        """Returns a line as text; raises BadRow if it is not in this encoding."""
+    def decode(self, line: RawLine) -> str | BadRow:
+        """Returns a line as text, or what is wrong if it is not in this encoding."""
         try:
             return line.data.decode(self._codec)
         except UnicodeDecodeError as error:
             name = self._name or "UTF-8"
             byte = f"byte 0x{line.data[error.start]:02x} at offset {line.offset + error.start}"
-            problem = f"is not {name}: {byte} of the file, byte {error.start + 1} of the line"
-            fix = SAVE_AS_UTF8
-            if self._name is not None:
-                fix = "name another encoding"
-            elif self._is_option:
+            fix = "name another encoding"
+            if self._name is None:
                 guess = guess_encoding(line.data)
                 before, after = line.data[: error.start], line.data[error.start :]
                 word = before.split(b" ")[-1] + after.split(b" ")[0]
                 sample = word.decode(guess, "replace")[:_SAMPLE_CHARACTERS]
-                fix = f"it may be {guess}, in which this is {sample!r}: {_name_it(guess)}"
-                self.advice = self.advice or f"line {line.number} is not UTF-8; {fix}"
-            raise BadRow(f"bad {name}", f"{problem}; {fix}") from None
+                fix = f"it may be {guess}, in which this is {sample!r}: {_how_to_read(guess)}"
+            where = f"{byte} of the file, byte {error.start + 1} of the line"
+            return BadRow(f"bad {name}", f"is not {name}: {where}; {fix}")
 
 
-#: of files whose encoding is known, the official ones
-UTF8_TEXT = TextEncoding(is_option=False)
+UTF8_TEXT = TextEncoding()
 
 
 def guess_encoding(data: bytes) -> str:
@@ -153,48 +140,192 @@ def guess_encoding(data: bytes) -> str:
     Western text has single accented characters, or words that are mostly ASCII. Other alphabets
     have runs of bytes above 127, and their encodings are told apart by what decodes.
     """
+
+    def decoded(encoding: str) -> str | None:
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            return None
+
     runs = re.findall(rb"[\x80-\xff]+", data)
     words = re.findall(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*", data)
     high, letters = sum(map(len, runs)), sum(map(len, words))
     if high < 2 * len(runs) or letters > 2 * high:
-        return "cp1252" if _decodes(data, "cp1252") else "latin-1"
-    japanese = _decodes(data, "shift_jis")
+        return "cp1252" if decoded("cp1252") else "latin-1"
+    japanese = decoded("shift_jis")
     if japanese is not None and not _HALF_WIDTH.search(japanese):
         return "shift_jis"
-    return "gb18030" if _decodes(data, "gb18030") else "cp1251"
+    return "gb18030" if decoded("gb18030") else "cp1251"
 
 
-def _decodes(data: bytes, encoding: str) -> str | None:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError:
-        return None
-
-
-def _name_it(encoding: str) -> str:
+def _how_to_read(encoding: str) -> str:
     return (
-        f"name its encoding: encoding={encoding!r} (command line: --encoding {encoding}), or "
-        f"{SAVE_AS_UTF8}"
+        f"{SAVE_AS_UTF8}, or name the encoding of a table: encoding={encoding!r} (command line: "
+        f"--encoding {encoding})"
     )
 
 
 def _recoded_lines(path: Path, encoding: str) -> Iterator[RawLine]:
     """Yields the lines of a UTF-16 or UTF-32 file as UTF-8."""
     number = 0
-    with open_bytes(path) as stream:
-        text = io.TextIOWrapper(stream, encoding, newline="\n")
-        while True:
-            try:
-                line = text.readline(MAX_LINE_BYTES + 1)
-            except UnicodeError as error:
-                problem = f"is not {encoding}: {error}; name another encoding, or {SAVE_AS_UTF8}"
-                raise DataError(problem, path, number + 1) from None
-            if not line:
-                return
-            number += 1
-            if len(line) > MAX_LINE_BYTES:
-                problem = f"is longer than {MAX_LINE_BYTES:,} bytes; expected text, line by line"
-                raise DataError(problem, path, number)
-            # A mark at the start of the file is part of the encoding, not of the text.
-            line = line.removeprefix("\ufeff") if number == 1 else line
-            yield RawLine(number, 0, line.rstrip("\r\n").encode())
+    with open_bytes(path) as stream, io.TextIOWrapper(stream, encoding, newline="\n") as text:
+        try:
+            for number, line in enumerate(text, start=1):
+                # A mark at the start of the file is part of the encoding, not of the text.
+                line = line.removeprefix("\ufeff") if number == 1 else line
+                yield RawLine(number, 0, line.rstrip("\r\n").encode())
+        except UnicodeError as error:
+            problem = f"is not {encoding}: {error}; name another encoding, or {SAVE_AS_UTF8}"
+            raise DataError(problem, path, number + 1) from None
+
+
+# --- Rows of TSV and CSV -------------------------------------------------------------------------
+
+
+def text_records(
+    path: Path,
+    choose: Choose,
+    encoding: TextEncoding = UTF8_TEXT,
+    delimiter: str | None = "\t",
+    quotes: bool = False,
+    short_rows: bool = False,
+    lines: Lines = None,
+) -> Iterator[Record]:
+    """Yields rows with the names of the header, which is the first line that is not empty.
+
+    With `quotes`, fields may be quoted as in RFC 4180 and then hold delimiters and line breaks, the
+    line of a record is the one it begins on, and a delimiter of None is the one that the header has
+    most often. Without, a quote is a character like any other. With `short_rows`, empty fields at
+    the end of a row may be left out with their delimiters, as long as the columns that are used are
+    there. Empty lines are skipped, except between the rows of a table with one column, where they
+    are empty cells.
+    """
+    source = iter(lines or encoding.lines(path))
+    rows = (_csv_rows if quotes else _plain_rows)(source, encoding, delimiter)
+    header: list[str] = []
+    empty_lines: list[RawLine] = []
+    min_fields = 0
+    for line, fields in rows:
+        if not fields:
+            empty_lines.append(line)
+            continue
+        if len(header) == 1:
+            for empty in empty_lines:
+                yield Record(path, empty.number, {header[0]: ""}, empty.offset)
+        empty_lines.clear()
+        if isinstance(fields, BadRow):
+            if not header:
+                raise DataError(fields.problem, path, line.number)
+            yield Record(path, line.number, fields, line.offset)
+        elif not header:
+            header = fields
+            used = choose(header, path, line.number)
+            min_fields = len(header)
+            if short_rows:
+                min_fields = 1 + max((header.index(name) for name in used), default=0)
+        else:
+            values: Mapping[str, object] | BadRow = dict(zip(header, fields, strict=False))
+            if not min_fields <= len(fields) <= len(header):
+                problem = f"has {len(fields)} fields; expected {len(header)}, as in the header"
+                values = BadRow("wrong number of fields", problem)
+            yield Record(path, line.number, values, line.offset)
+    if not header:
+        raise DataError("is empty; expected a header line with the names of the columns", path)
+
+
+#: of each row the line that it begins on, and its fields; an empty line has none
+_Rows = Iterator[tuple[RawLine, list[str] | BadRow]]
+
+
+def _plain_rows(lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None) -> _Rows:
+    """Yields the fields of each line without quoting."""
+    for line in lines:
+        text = encoding.decode(line)
+        fields = text if isinstance(text, BadRow) else text.split(delimiter) if text else []
+        yield line, fields
+
+
+def _csv_rows(lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None) -> _Rows:
+    """Yields the fields of each row, which may be quoted."""
+    damage: list[BadRow] = []
+    taken: list[RawLine] = []  # the lines of the row that is parsed
+
+    def text_lines(source: Iterable[RawLine]) -> Iterator[str]:
+        for line in source:
+            taken.append(line)
+            text = encoding.decode(line)
+            if isinstance(text, BadRow):
+                # The parser still needs the line, to know where its record ends.
+                damage.append(text)
+                text = line.data.decode("utf-8", "replace")
+            yield text + "\n"
+
+    first_lines: list[RawLine] = []  # up to the header
+    for line in lines:
+        first_lines.append(line)
+        if line.data:
+            break
+    if delimiter is None:
+        # Spreadsheet programs write semicolons in countries whose decimal mark is the comma.
+        unquoted = re.sub(r'"[^"]*"', "", "".join(text_lines(first_lines)))
+        delimiter = max(DELIMITERS, key=unquoted.count)  # of equal counts the first, the comma
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of the process; 131,072 unless it is set
+    rows = csv.reader(text_lines(chain(first_lines, lines)), delimiter=delimiter, strict=True)
+    while True:
+        taken.clear()
+        damage.clear()
+        fields: list[str] | BadRow | None
+        try:
+            fields = next(rows, None)
+        except csv.Error as error:
+            if "field limit" in str(error):
+                problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
+                fields = BadRow("field too long", f"{problem}; is a quote never closed?")
+            else:
+                problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
+                fields = BadRow("bad quoting", problem)
+        if fields is None:
+            return
+        yield taken[0], damage[0] if damage else fields
+
+
+# --- Rows of JSON Lines --------------------------------------------------------------------------
+
+
+def json_records(
+    path: Path, choose: Choose, encoding: TextEncoding = UTF8_TEXT, lines: Lines = None
+) -> Iterator[Record]:
+    """Yields one JSON object per line; the fields of the first lines together are the columns."""
+    records = (
+        Record(path, line.number, json_values(line, encoding), line.offset)
+        for line in lines or encoding.lines(path)
+        if line.data.strip()
+    )
+    first = list(islice(records, JSON_HEADER_LINES))
+    # One line may lack a field that the next ones have: then that line is bad, not the file.
+    readable = {row.line: row.values for row in first if not isinstance(row.values, BadRow)}
+    if readable:
+        names = dict.fromkeys(name for values in readable.values() for name in values)
+        choose(list(names), path, min(readable))
+    for record in chain(first, records):
+        if not readable and not isinstance(record.values, BadRow):
+            readable[record.line] = record.values
+            choose(list(record.values), path, record.line)
+        yield record
+
+
+def json_values(line: RawLine, encoding: TextEncoding = UTF8_TEXT) -> Mapping[str, object] | BadRow:
+    """Returns the JSON object of a line, or what is wrong with it."""
+    text = encoding.decode(line)
+    if isinstance(text, BadRow):
+        return text
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return BadRow("invalid JSON", f"is not JSON: {error.msg} at column {error.colno}")
+    except (ValueError, RecursionError) as error:
+        return BadRow("invalid JSON", f"is not JSON that can be read: {error}")
+    if isinstance(value, dict):
+        return value
+    kind = type(value).__name__
+    return BadRow("invalid JSON", f"holds a JSON {kind}; expected one object per line, {{...}}")

@@ -29,8 +29,7 @@ def growing_array(
     rows = 0
 
     def write_header() -> None:
-        shape = (rows, *row_shape)
-        header = {"descr": dtype, "fortran_order": False, "shape": shape}
+        header = {"descr": dtype, "fortran_order": False, "shape": (rows, *row_shape)}
         np.lib.format.write_array_header_1_0(file, header)
 
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Reading text files, plain or compressed, line by line.
+"""Text files: lines of plain and compressed files, and Markdown tables for those that are written.
 
 Lines are physical lines of the decompressed file, counted from 1 and ended by a line feed only:
 a form feed or U+2028 inside a sentence is part of it (`str.splitlines` would end the line there).
@@ -12,15 +12,16 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from genpool.errors import ConfigError, DataError
+from genpool.errors import DataError
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 COMPRESSED = (*_OPENERS, ".zip")
@@ -33,8 +34,6 @@ MAX_LINE_BYTES = 2**30
 #: a compressed file may expand to this, or to MAX_EXPANSION times its own size if that is more;
 #: text compresses 3 to 50 times, and a few kilobytes can hold many gigabytes of zeros
 FREE_BYTES, MAX_EXPANSION = 64 * 2**20, 200
-#: environment variable that sets another factor; 0 removes the limit
-EXPANSION_VARIABLE = "GENPOOL_MAX_EXPANSION"
 BUFFER_BYTES = 2**16
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -79,27 +78,37 @@ def raw_lines(
     with open_bytes(path) as stream:
         if offset:
             stream.seek(offset)
-        lines = iter(partial(stream.readline, MAX_LINE_BYTES + 1), b"")
-        for number, data in enumerate(lines, start=first):
-            length = len(data)
-            if length > MAX_LINE_BYTES:
-                problem = f"is longer than {MAX_LINE_BYTES:,} bytes; expected text, line by line"
-                raise DataError(problem, path, number)
-            if number == 1:
-                refuse_utf16(data, path, fix)
-                if data.startswith(codecs.BOM_UTF8):
-                    offset, data = len(codecs.BOM_UTF8), data.removeprefix(codecs.BOM_UTF8)
-                    length -= offset
-            yield RawLine(number, offset, data.rstrip(b"\r\n"))
-            offset += length
+        yield from split_lines(stream, path, fix, first, offset)
 
 
-def refuse_utf16(first_line: bytes, path: Path | str, fix: str = SAVE_AS_UTF8) -> None:
-    """Raises DataError if the first line of a file is UTF-16 or UTF-32 text, marked or not."""
-    # Without a byte-order mark, these are the encodings in which ASCII text is full of NUL bytes.
-    nul_bytes = first_line.count(0)
-    if first_line.startswith(_UTF16) or nul_bytes >= max(2, len(first_line) // 4):
-        raise DataError(f"is UTF-16 text; {fix}", path)
+def split_lines(
+    stream: IO[bytes], path: Path | str, fix: str = SAVE_AS_UTF8, first: int = 1, offset: int = 0
+) -> Iterator[RawLine]:
+    """Yields the lines of an open file, as `raw_lines` does; the path is for messages."""
+    lines = iter(partial(stream.readline, MAX_LINE_BYTES + 1), b"")
+    for number, data in enumerate(lines, start=first):
+        length = len(data)
+        if length > MAX_LINE_BYTES:
+            problem = f"is longer than {MAX_LINE_BYTES:,} bytes; expected text, line by line"
+            raise DataError(problem, path, number)
+        if number == 1:
+            # Without a byte-order mark, these are encodings in which ASCII is full of NUL bytes.
+            if data.startswith(_UTF16) or data.count(0) >= max(2, length // 4):
+                raise DataError(f"is UTF-16 text; {fix}", path)
+            if data.startswith(codecs.BOM_UTF8):
+                offset, data = len(codecs.BOM_UTF8), data.removeprefix(codecs.BOM_UTF8)
+                length -= offset
+        yield RawLine(number, offset, data.rstrip(b"\r\n"))
+        offset += length
+
+
+def decode_utf8(data: bytes, path: Path | str, number: int) -> str:
+    """Returns a line as text; raises DataError with its number if it is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}"
+        raise DataError(problem, path, number) from None
 
 
 def _open(path: Path, stack: ExitStack) -> IO[bytes]:
@@ -121,12 +130,11 @@ def _open_member(path: Path, stack: ExitStack) -> IO[bytes]:
         archive = stack.enter_context(zipfile.ZipFile(path))
         # macOS adds folders and hidden files to every archive.
         members = [
-            member
-            for member in archive.infolist()
-            if member.filename
-            and not member.is_dir()
-            and not member.filename.startswith("__MACOSX/")
-            and not Path(member.filename).name.startswith(".")
+            name
+            for name in archive.namelist()
+            if name
+            and not name.startswith("__MACOSX/")
+            and not re.search(r"/$|(^|/)\.[^/]*$", name)
         ]
         if len(members) != 1:
             raise DataError(f"contains {len(members)} files; expected one: unpack it first", path)
@@ -139,16 +147,8 @@ class _LimitedStream(io.RawIOBase):
     """The decompressed bytes of a file, up to a limit that follows its size."""
 
     def __init__(self, stream: IO[bytes], path: Path) -> None:
-        factor = os.environ.get(EXPANSION_VARIABLE, str(MAX_EXPANSION)).strip()
-        if not factor.isascii() or not factor.isdigit():
-            raise ConfigError(
-                f"the environment variable {EXPANSION_VARIABLE} is {factor!r}; expected a whole "
-                "number: the times its size that a compressed file may expand to (default "
-                f"{MAX_EXPANSION}), or 0 for no limit"
-            )
         self._stream, self._path, self._count = stream, path, 0
-        times = int(factor)
-        self._allowed = max(FREE_BYTES, times * path.stat().st_size) if times else float("inf")
+        self._allowed = max(FREE_BYTES, MAX_EXPANSION * path.stat().st_size)
 
     def readable(self) -> bool:
         return True
@@ -160,9 +160,40 @@ class _LimitedStream(io.RawIOBase):
             raise DataError(
                 f"expands to more than {self._allowed:,} bytes, too many for a compressed file of "
                 "its size: it may have been made to exhaust memory. If you trust it, decompress it "
-                f"first, or set the environment variable {EXPANSION_VARIABLE} to a larger factor "
-                f"than {MAX_EXPANSION} (0: no limit)",
+                "first",
                 self._path,
             )
         buffer[: len(data)] = data
         return len(data)
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> str:
+    """Returns a Markdown table; the first `text` columns are aligned to the left, others right.
+
+    A bar or a line break in a cell does not end it.
+
+    Example:
+        >>> print(markdown_table(["label", "rows"], [["yes", 12], ["no", 7]]))
+        | label | rows |
+        |---|---:|
+        | yes | 12 |
+        | no | 7 |
+    """
+
+    def line(cells: Sequence[object]) -> str:
+        escaped = (" ".join(str(cell).replace("|", "\\|").split()) for cell in cells)
+        return f"| {' | '.join(escaped)} |"
+
+    rule = ["---" if column < text else "---:" for column in range(len(header))]
+    return "\n".join([line(header), "|" + "|".join(rule) + "|", *map(line, rows)])
+
+
+def percent(share: float) -> str:
+    """Returns 0.8231 as `82.31 %`."""
+    return f"{100 * share:.2f} %"
+
+
+def percent_interval(interval: tuple[float, float]) -> str:
+    """Returns (0.8153, 0.8306) as `81.53 to 83.06 %`; "to", because a limit may be negative."""
+    low, high = interval
+    return f"{100 * low:.2f} to {percent(high)}"

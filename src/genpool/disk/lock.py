@@ -59,11 +59,8 @@ def exclusive(target: Path) -> Iterator[None]:
 def held_folder(folder: Path) -> Iterator[None]:
     """Holds the lock of an existing folder; FolderInUse if another process holds it."""
     lock = _acquire(folder)
-    holder = {
-        "process": os.getpid(),
-        "host": platform.node(),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    holder = {"process": os.getpid(), "host": platform.node(), "since": since}
     try:
         (folder / HOLDER).write_text(json.dumps(holder), encoding="utf-8", newline="\n")
         yield

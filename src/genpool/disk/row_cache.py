@@ -12,7 +12,6 @@ off. Texts are found by their digest and are not stored.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 from collections.abc import Sequence
@@ -22,12 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.atomic import atomic_file, require_version
+from genpool.disk.atomic import write_text_file
+from genpool.disk.folder_format import FolderFormat
 from genpool.disk.lock import exclusive
 from genpool.errors import DataError, FolderError
 
 CARD, ROWS, INDEX = "card.json", "rows.f16", "texts.index"
-FORMAT, FORMAT_VERSION = "genpool-rows", 1
+CACHE = FolderFormat("genpool-rows", "a cache of rows", (CARD, ROWS, INDEX))
 DIGEST_BYTES = 16
 RECORD = np.dtype([("digest", f"V{DIGEST_BYTES}"), ("start", "<i8"), ("count", "<i8")])
 
@@ -43,19 +43,17 @@ class RowCache:
 
     def __init__(self, folder: Path, model: str, row_shape: tuple[int, ...]) -> None:
         self.folder, self.row_shape = folder, row_shape
-        card = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        card |= {"model": model, "row_shape": list(row_shape)}
+        card = {"model": model, "row_shape": list(row_shape)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / CARD).is_file():
                 (folder / ROWS).touch()
                 (folder / INDEX).touch()
-                with atomic_file(folder / CARD) as temporary:
-                    temporary.write_text(json.dumps(card) + "\n", encoding="utf-8", newline="\n")
-            found = _read_card(folder)
+                write_text_file(folder / CARD, CACHE.to_json(card))
+            found = CACHE.read(folder)
         except OSError as error:
             raise FolderError(f"{folder} cannot be used as a cache: {error}") from error
-        if found != card:
+        if not found.items() >= card.items():
             raise FolderError(
                 f"{folder / CARD} is {found}; expected {card}. Choose another folder for the cache."
             )
@@ -68,7 +66,7 @@ class RowCache:
         """Returns the cache of a folder, whatever the shape of its rows; None if there is none."""
         if not (folder / CARD).is_file():
             return None
-        shape = _read_card(folder).get("row_shape")
+        shape = CACHE.read(folder).get("row_shape")
         if not isinstance(shape, list) or not all(type(size) is int and size > 0 for size in shape):
             raise FolderError(f"{folder / CARD} is damaged: row_shape is {shape!r}.")
         return cls(folder, model, tuple(shape))
@@ -166,17 +164,6 @@ def digest(text: str) -> bytes:
     """Returns what a text is found by; half of a surrogate pair has one too."""
     encoded = text.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(encoded, digest_size=DIGEST_BYTES).digest()
-
-
-def _read_card(folder: Path) -> dict[str, Any]:
-    path = folder / CARD
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FolderError(f"{path} is not JSON: {error}") from None
-    version = card.get("format_version") if isinstance(card, dict) else None
-    require_version(version, FORMAT_VERSION, path)
-    return dict(card)
 
 
 def _write_at(path: Path, position: int, content: bytes) -> None:

@@ -6,28 +6,23 @@ examples): they share a batch, so that the student also sees sentences that are 
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import sys
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from genpool.data.sentences import read_sentences
+from genpool.distillation.settings import CorpusSettings
 from genpool.errors import ConfigError, DataError
 
 #: sentences that belong together
 Group = list[str]
 
-#: sentences to learn from in the order of a table, and those held out, by source
-Mixture = tuple[list[str], dict[str, list[str]]]
-
 #: the source of a count that is for all sources without one of their own
 OTHERS = "*"
-
 WORDNET_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 
 _SPACE_BEFORE = re.compile(r" (n't|'(?:s|re|ve|ll|d|m)|[.,!?;:%)\]])(?= |$)", re.IGNORECASE)
@@ -36,42 +31,6 @@ _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
 _WORDNET_EXAMPLE = re.compile(r'"([^"]+)"')
-
-
-@dataclass(frozen=True)
-class CorpusSettings:
-    """Which sentences the student is trained on. Files are found below the folder of the data.
-
-    Attributes:
-        tables: "FILE:COLUMN,COLUMN" entries. Every cell is a sentence; rows with the same first
-            cell form a group. "FILE:COLUMN,COLUMN:SENTENCES" uses no more than so many.
-            Default: none.
-        texts: "FILE:COLUMN:SENTENCES" entries: long texts, split into sentences, with the maximum
-            number of sentences to use. Default: none.
-        wordnet: folder with WordNet's data.noun, data.verb, data.adj and data.adv, whose
-            definitions and examples are used. Default: None.
-        mixed: "FILE:SOURCE,TEXT": a table of sentences of many sources. Default: None.
-        counts: "SOURCE=COUNT" entries: sentences of each source of it, "*=COUNT" for all others.
-            Default: none.
-        skip: "SOURCE=COUNT" entries: sentences of a source that are passed over first, such as
-            those that an earlier recipe has learned. Default: none.
-        held_out: sentences of each source that are not learned, but scored. Default: 0.
-        exclude: "FILE:COLUMN,COLUMN" entries: sentences that are left out wherever they occur,
-            whatever their case, spacing and punctuation. Default: none.
-        min_words: words that a sentence needs. Default: 3.
-        max_words: words that a sentence may have. Default: 50.
-    """
-
-    tables: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    wordnet: str | None = None
-    mixed: str | None = None
-    counts: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    held_out: int = field(default=0, metadata={"minimum": 0})
-    exclude: tuple[str, ...] = ()
-    min_words: int = field(default=3, metadata={"minimum": 0})
-    max_words: int = field(default=50, metadata={"minimum": 1})
 
 
 @dataclass(frozen=True)
@@ -88,34 +47,23 @@ def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
     The seed decides which of the long texts are used. ConfigError for an entry of the settings that
     is malformed, DataError for a file that cannot be read or an empty corpus.
     """
-    seen = {
-        comparison_key(sentence)
-        for entry in settings.exclude
-        for row in _rows(entry, data)
-        for sentence in row
-    }
-    groups: list[Group] = []
+    reader = _CorpusReader(settings, data)
     # First, so that none is held out that is learned from another table.
-    mixed, held_out = _read_mixture(settings, data, seen)
+    mixed, held_out = reader.read_mixed()
+    groups: list[Group] = []
     for entry in settings.tables:
-        table, _, limit = entry.rpartition(":")
-        has_limit = limit.isdigit() and ":" in table
+        rows, limit = reader.rows(entry)
         by_first: dict[str, Group] = {}
-        for row in _rows(table if has_limit else entry, data):
-            by_first.setdefault(row[0], [row[0]]).extend(row[1:])
-        kept = _new_sentences(by_first.values(), seen, settings)
-        groups += _at_most(int(limit), kept) if has_limit else kept
+        for first, *others in rows:
+            by_first.setdefault(first, [first]).extend(others)
+        groups += reader.new_groups(by_first.values(), limit)
     for entry in settings.texts:
-        table, _, limit = entry.rpartition(":")
-        if not limit.isdigit():
-            raise ConfigError(
-                f"corpus.texts has {entry!r}; expected FILE:COLUMN:SENTENCES, with a number."
-            )
-        texts = [split_sentences(text) for row in _rows(table, data) for text in row]
+        rows, limit = reader.rows(entry)
+        texts = [split_sentences(text) for row in rows for text in row]
         random.Random(seed).shuffle(texts)
-        groups += _at_most(int(limit), _new_sentences(texts, seen, settings))
+        groups += reader.new_groups(texts, limit)
     if settings.wordnet:
-        groups += _new_sentences(_wordnet(Path(settings.wordnet)), seen, settings)
+        groups += reader.new_groups(_wordnet(Path(settings.wordnet)))
     groups += [[sentence] for sentence in mixed]
     if not groups:
         raise DataError(
@@ -124,78 +72,87 @@ def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
     return Corpus(groups, held_out)
 
 
-def _read_mixture(settings: CorpusSettings, data: Path, seen: set[str]) -> Mixture:
-    """Returns the sentences of the mixed table to learn from, and those held out, by source."""
-    if settings.mixed is None:
-        return [], {}
+class _CorpusReader:
+    """Reads the files of a corpus, and remembers which sentences it has returned."""
 
-    def keep(text: str) -> str | None:
-        if text.startswith("{"):  # a record in JSON that was taken for a sentence
+    def __init__(self, settings: CorpusSettings, data: Path) -> None:
+        self.settings, self.data = settings, data
+        excluded = (row for entry in settings.exclude for row in self.rows(entry)[0])
+        self.seen = {comparison_key(sentence) for row in excluded for sentence in row}
+
+    def rows(self, entry: str) -> tuple[Iterator[tuple[str, ...]], int]:
+        """Returns the rows of "FILE:COLUMN,COLUMN:SENTENCES" and the number of sentences to use,
+        which may be left out."""
+        table, _, limit = entry.rpartition(":")
+        has_limit = limit.isdigit() and ":" in table
+        name, _, columns = (table if has_limit else entry).rpartition(":")
+        if not name or not columns:
+            raise ConfigError(
+                f"the corpus has {entry!r}; expected FILE:COLUMN or FILE:COLUMN,COLUMN, and "
+                "perhaps :SENTENCES, the number of sentences to use."
+            )
+        sides = [read_sentences(self.data / name, column) for column in columns.split(",")]
+        return zip(*sides, strict=True), int(limit) if has_limit else sys.maxsize
+
+    def new_sentence(self, text: str) -> str | None:
+        """Returns a sentence as it is learned; None if it is too short, too long or not new."""
+        sentence = untokenized(text)
+        key, words = comparison_key(sentence), len(sentence.split())
+        if key in self.seen or not self.settings.min_words <= words <= self.settings.max_words:
             return None
-        return next(iter(next(_new_sentences([[text]], seen, settings), [])), None)
+        self.seen.add(key)
+        return sentence
 
-    counts = read_counts(settings.counts) or {OTHERS: sys.maxsize}
-    skip = read_counts(settings.skip, "corpus.skip")
-    return take_mixture(_rows(settings.mixed, data), counts, settings.held_out, keep, skip)
+    def new_groups(self, groups: Iterable[Group], limit: int = sys.maxsize) -> Iterator[Group]:
+        """Yields the new sentences of each group, up to `limit`; the last group may be cut."""
+        for group in groups:
+            if limit <= 0:
+                return
+            if kept := [new for text in group if (new := self.new_sentence(text)) is not None]:
+                yield kept[:limit]
+                limit -= len(kept)
+
+    def read_mixed(self) -> tuple[list[str], dict[str, list[str]]]:
+        """Returns the sentences of the mixed table to learn from, and those held out, by source.
+
+        Of each source the first new sentences are held out, then `skip` are passed over, then
+        `counts` are learned.
+        """
+        learned: list[str] = []
+        held_out: dict[str, list[str]] = {}
+        if self.settings.mixed is None:
+            return learned, held_out
+        counts = read_counts(self.settings.counts, "corpus.counts") or {OTHERS: sys.maxsize}
+        skip = read_counts(self.settings.skip, "corpus.skip")
+        used = Counter[str]()
+        for source, text, *_ in self.rows(self.settings.mixed)[0]:
+            count = counts.get(source, counts.get(OTHERS, 0))
+            start = self.settings.held_out + skip.get(source, skip.get(OTHERS, 0))
+            # A text that begins with a brace is a record in JSON, not a sentence.
+            if not count or used[source] >= start + count or text.startswith("{"):
+                continue
+            if (sentence := self.new_sentence(text)) is None:
+                continue
+            if used[source] < self.settings.held_out:
+                held_out.setdefault(source, []).append(sentence)
+            elif used[source] >= start:
+                learned.append(sentence)
+            used[source] += 1
+        return learned, held_out
 
 
-def read_counts(entries: Iterable[str], setting: str = "corpus.counts") -> dict[str, int]:
+def read_counts(entries: Iterable[str], setting: str) -> dict[str, int]:
     """Returns the counts of "SOURCE=COUNT" entries; ConfigError with every malformed one."""
     counts, problems = {}, []
     for entry in entries:
-        source, equals, count = entry.rpartition("=")
-        if not (equals and source and count.isdigit()):
-            problems.append(f"{setting} has {entry!r}; expected SOURCE=COUNT, or *=COUNT.")
-        else:
+        source, _, count = entry.rpartition("=")
+        if source and count.isdigit():
             counts[source] = int(count)
+        else:
+            problems.append(f"{setting} has {entry!r}; expected SOURCE=COUNT, or *=COUNT.")
     if problems:
         raise ConfigError(problems)
     return counts
-
-
-def take_mixture(
-    rows: Iterable[tuple[str, ...]],
-    counts: dict[str, int],
-    held_out: int,
-    keep: Callable[[str], str | None],
-    skip: Mapping[str, int] | None = None,
-) -> Mixture:
-    """Returns the first sentences of every source: `held_out` to score the student on, then `skip`
-    that are passed over, then `counts` to learn from.
-
-    `rows` are source and sentence. No more of them are read than needed, as long as every source
-    has a count of its own. `keep` returns a sentence as it is learned, None if it is left out.
-    """
-    skip, learned, dev = skip or {}, list[str](), dict[str, list[str]]()
-    taken, skipped = Counter[str](), Counter[str]()
-    for number, (source, text, *_) in enumerate(rows):
-        is_checked = OTHERS not in counts and number % 1024 == 0
-        if is_checked and all(taken[name] >= count for name, count in counts.items()):
-            break
-        wanted = counts.get(source, counts.get(OTHERS, 0))
-        if not wanted:
-            continue
-        scored = dev.setdefault(source, [])
-        if taken[source] >= wanted or (kept := keep(text)) is None:
-            continue
-        if len(scored) < held_out:
-            scored.append(kept)
-        elif skipped[source] < skip.get(source, skip.get(OTHERS, 0)):
-            skipped[source] += 1
-        else:
-            learned.append(kept)
-            taken[source] += 1
-    return learned, dev
-
-
-def corpus_fingerprint(groups: Iterable[Group], dev: Path | None) -> int:
-    """Returns a checksum of the sentences, their grouping, and the dev file if there is one."""
-    value = 0
-    for group in groups:
-        value = zlib.crc32(json.dumps(group).encode(), value)
-    if dev is not None and dev.is_file():
-        value = zlib.crc32(dev.read_bytes(), value)
-    return value
 
 
 def untokenized(text: str) -> str:
@@ -217,40 +174,6 @@ def split_sentences(text: str) -> list[str]:
 def comparison_key(sentence: str) -> str:
     """Returns a sentence without case, spaces and punctuation: equal keys are the same sentence."""
     return _NOT_ALPHANUMERIC.sub("", sentence.lower())
-
-
-def _rows(entry: str, data: Path) -> Iterator[tuple[str, ...]]:
-    name, colon, columns = entry.rpartition(":")
-    if not colon or not name or not columns:
-        raise ConfigError(f"the corpus has {entry!r}; expected FILE:COLUMN or FILE:COLUMN,COLUMN.")
-    sides = [read_sentences(data / name, column) for column in columns.split(",")]
-    return zip(*sides, strict=True)
-
-
-def _new_sentences(
-    groups: Iterable[Group], seen: set[str], settings: CorpusSettings
-) -> Iterator[Group]:
-    """Yields the groups without sentences that are too short or too long or were seen before."""
-    for group in groups:
-        kept = []
-        for sentence in map(untokenized, group):
-            key, words = comparison_key(sentence), len(sentence.split())
-            if key in seen or not settings.min_words <= words <= settings.max_words:
-                continue
-            seen.add(key)
-            kept.append(sentence)
-        if kept:
-            yield kept
-
-
-def _at_most(limit: int, groups: Iterable[Group]) -> Iterator[Group]:
-    """Yields the first groups that have `limit` sentences together; the last one may be cut."""
-    count = 0
-    for group in groups:
-        if count >= limit:
-            return
-        yield group[: limit - count]
-        count += len(group)
 
 
 def _wordnet(folder: Path) -> Iterator[Group]:

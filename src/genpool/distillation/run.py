@@ -1,11 +1,13 @@
-"""A distillation: its run, step by step, with evaluations and checkpoints."""
+"""A distillation: the student and what it learns, its run step by step, and its end."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from collections.abc import Iterator
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -13,32 +15,31 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from genpool.disk.row_cache import HalfRows
-from genpool.distillation.corpus import Corpus, corpus_fingerprint, read_corpus
-from genpool.distillation.lesson import (
-    Targets,
+from genpool.distillation.corpus import Corpus, read_corpus
+from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
+from genpool.distillation.teachers import (
     agreement_by_source,
-    cut_batches,
+    aligned_directions,
+    combined_targets,
     distillation_loss,
-    group_batches,
-    neighbour_order,
+    leading_directions,
+    teacher_vectors,
+    turn_to_leading_axes,
 )
-from genpool.distillation.settings import (
-    DistillationLoopSettings,
-    DistillationSettings,
-    require_trainable,
-)
-from genpool.distillation.student import prepare_student
-from genpool.distillation.teachers import teacher_vectors
-from genpool.errors import DataError, TrainingError
+from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.jobs.evaluate import evaluate_similarity
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
-from genpool.saving.weights_file import is_table
+from genpool.saving.weights_file import TABLES
+from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.training.loop import catch_interrupts
 from genpool.training.run_folder import RunFolder
+from genpool.training.settings import frozen_random_table
+from genpool.training.start_model import build_encoder
 from genpool.training.state import (
     ResumableRun,
     SavedState,
@@ -47,164 +48,12 @@ from genpool.training.state import (
     trained_weights,
 )
 
-
-@dataclass
-class DistillationState(SavedState):
-    """The state of a run: what has been done of the epoch (batches, their sentences, summed loss
-    and seconds), and the metrics of the best one."""
-
-    batches: int = 0
-    sentences: int = 0
-    loss: float = 0.0
-    seconds: float = 0.0
-    best: dict[str, Any] = field(default_factory=dict)
-
-
-class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
-    """A student in training; `distil` calls its parts.
-
-    It learns `vectors` (sentences, dim) for the groups of the corpus, and is scored on those that
-    it holds out, with `held_out_vectors`, besides the dev table.
-    """
-
-    def __init__(
-        self,
-        settings: DistillationSettings,
-        data: Path,
-        folder: RunFolder,
-        corpus: Corpus,
-        vectors: HalfRows,
-        held_out_vectors: HalfRows,
-        show_progress: bool,
-    ) -> None:
-        if len(vectors) < 2:
-            raise DataError("the corpus has a single sentence; expected two or more", data)
-        groups = corpus.groups
-        self.settings, self.groups, self.vectors = settings, groups, vectors
-        self.held_out, self.held_out_vectors = corpus.held_out, held_out_vectors
-        training = settings.training
-        self.dev = None if training.dev is None else data / training.dev
-        sentences = [sentence for group in groups for sentence in group]
-        self.student = prepare_student(settings, sentences, vectors)
-        model = self.student.model
-        if training.freeze_words:
-            for name, weights in model.named_parameters():
-                weights.requires_grad_(not is_table(name))
-        optimizer = torch.optim.Adam(
-            trainable_parameters(model), lr=training.learning_rate, fused=True
-        )
-        state = DistillationState(data=corpus_fingerprint(groups, self.dev))
-        super().__init__(model, optimizer, state, folder, show_progress=show_progress)
-        unordered = cut_batches(np.arange(len(vectors)), training.batch_size)
-        if training.neighbours == 1:
-            unordered = group_batches(groups, training.batch_size, range(len(groups)))
-        per_epoch = sum(1 for _ in unordered)
-        self.total_steps = per_epoch * training.epochs
-
-    def epoch_batches(self) -> Iterator[list[int]]:
-        """Yields the batches of the current epoch, in an order that seed and epoch decide."""
-        training = self.settings.training
-        random = np.random.default_rng([training.seed, self.state.epoch])
-        if training.neighbours > 1:
-            targets = self._targets(self.vectors).numpy()  # (sentences, dim)
-            order = neighbour_order(targets, training.neighbours, random)
-            return cut_batches(order, training.batch_size)
-        order = random.permutation(len(self.groups)).tolist()
-        return group_batches(self.groups, training.batch_size, order)
-
-    def step(self, batch: list[int]) -> None:
-        """Trains on one batch of sentences."""
-        began, training = time.monotonic(), self.settings.training
-        loss = self._loss(batch)
-        if not torch.isfinite(loss):
-            raise TrainingError(
-                f"the loss is {float(loss.detach())} at step {self.state.step + 1} (epoch "
-                f"{self.state.epoch + 1}); the run stops. Try a lower rate: "
-                "--set training.learning_rate=..."
-            )
-        factor = learning_rate_factor(self.state.step, self.total_steps, training)
-        for group in self.optimizer.param_groups:
-            group["lr"] = training.learning_rate * factor
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if training.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
-        self.optimizer.step()
-        state = self.state
-        state.loss += float(loss.detach()) * len(batch)
-        state.batches += 1
-        state.sentences += len(batch)
-        state.seconds += time.monotonic() - began
-        state.step += 1
-
-    def _loss(self, batch: list[int]) -> Tensor:
-        training, student = self.settings.training, self.student
-        # Dropout is decided by seed and step: nothing about it has to be saved.
-        torch.manual_seed(1_000_003 * training.seed + self.state.step)
-        self.model.train()
-        target = self._targets(self.vectors[batch])  # (batch, dim)
-        rows = [student.rows[sentence] for sentence in batch]
-        vectors: Tensor = self.model(student.table.batch(rows)).vector  # (batch, dim)
-        return distillation_loss(vectors, target, training.similarity, training.widths)
-
-    def _targets(self, vectors: HalfRows) -> Tensor:
-        """Returns vectors to learn (sentences, teacher dim) on the student's axes."""
-        return torch.from_numpy(vectors).float() @ self.student.axes
-
-    def evaluate(self) -> None:
-        """Ends an epoch: scores the student on dev, logs a line of metrics, keeps the best."""
-        state = self.state
-        state.epoch += 1
-        line: dict[str, Any] = {
-            "epoch": state.epoch,
-            "step": state.step,
-            "loss": state.loss / state.sentences,
-            "seconds": state.seconds,
-        }
-        if self.dev is not None:
-            self.model.eval()
-            report, _ = evaluate_similarity(self.model, self.dev)
-            line["dev_spearman"] = report.spearman
-        if self.held_out:
-            self.model.eval()
-            scores = agreement_by_source(self.model.encode, self.held_out, self.held_out_vectors)
-            line["agreement"] = sum(scores.values()) / len(scores)
-            line["worst_agreement"] = min(scores.values())
-        if _score(line) > _score(state.best):
-            state.best, self.best = line, trained_weights(self.model)
-        state.batches, state.sentences, state.loss, state.seconds = 0, 0, 0.0, 0.0
-        self.log(line)
-
-    def finish(self) -> dict[str, Any]:
-        """Saves the best student with the notes of its card; returns the metrics of its epoch."""
-        best = self.state.best
-        restore_weights(self.model, self.best)
-        self.model.notes |= {
-            "trained": f"to return the vectors of {' and '.join(self.settings.teacher.models)}",
-            **self.student.notes,
-            "epochs": str(best["epoch"]),
-        }
-        if "dev_spearman" in best:
-            self.model.notes["dev Spearman"] = f"{best['dev_spearman']:.4f}"
-        self.model.eval().save_pretrained(self.folder.best)
-        self.folder.write(self.folder.results, json.dumps(best, indent=2) + "\n")
-        shutil.rmtree(self.folder.checkpoints, ignore_errors=True)
-        return best
-
-
-def _score(line: dict[str, Any]) -> float:
-    """Returns what decides which epoch is kept: the dev scores; without any, the last is."""
-    scores = [line[name] for name in ("dev_spearman", "agreement") if name in line]
-    if not line:
-        return -2.0
-    return float(sum(scores) / len(scores)) if scores else float(line["epoch"])
-
-
-def learning_rate_factor(step: int, steps: int, settings: DistillationLoopSettings) -> float:
-    """Returns the factor of the learning rate: it rises linearly, then falls linearly to zero."""
-    if step < settings.warm_up:
-        return (step + 1) / settings.warm_up
-    return max(0.0, (steps - step) / max(1, steps - settings.warm_up))
+#: sentences from which the axes of an earlier student are computed
+ALIGNED_SENTENCES = 20_000
+#: dimensions that decide which sentences are close: the first ones say most
+COMPARED_DIMENSIONS = 64
+#: sentences that are compared with all centres together
+COMPARED_ROWS = 8192
 
 
 def distil(
@@ -222,10 +71,10 @@ def distil(
         data: folder below which the files of the corpus are.
         out: folder of the run, which is created. It may exist if it is empty or, with `resume`,
             holds the same run.
-        resume: continue a run that stopped, from its newest checkpoint. Default: False.
+        resume: continue a run that stopped, from its newest checkpoint.
         cache: folder of the teachers' vectors, which several runs can share.
             Default: None, for `out`/teacher.
-        show_progress: print progress on standard error. Default: True.
+        show_progress: print progress on standard error.
 
     Returns:
         The metrics of the best epoch: "epoch", "step", "loss", "seconds" and, with a dev table,
@@ -242,50 +91,269 @@ def distil(
         >>> best = distil(settings, "data", "runs/embedded")
         >>> student = SentenceEncoder.from_pretrained("runs/embedded/best")
     """
-    require_trainable(settings)
+    is_new = settings.training.start is None
+    if is_new and (problems := frozen_random_table(settings.embedding, settings.vectors)):
+        raise ConfigError(problems)
     folder = RunFolder(out)
     folder.check(settings, resume)
     corpus = read_corpus(settings.corpus, Path(data), settings.training.seed)
     sentences = [sentence for group in corpus.groups for sentence in group]
-    held_out = [sentence for group in corpus.held_out.values() for sentence in group]
-    about = {"data": str(data), "sentences": len(sentences)}
-    with folder.held(settings, resume, about):
+    if len(sentences) < 2:
+        raise DataError("the corpus has a single sentence; expected two or more", data)
+    held_out = [sentence for source in corpus.held_out.values() for sentence in source]
+    with folder.held(settings, resume, {"data": str(data), "sentences": len(sentences)}):
         vector_folder = Path(cache) if cache is not None else folder.path / "teacher"
-        vectors = [
-            teacher_vectors(
-                name, held_out + sentences, vector_folder, settings.teacher, show_progress
-            )
-            for name in settings.teacher.models
-        ]  # of every teacher: (held-out and other sentences, dim)
-        first = len(held_out)
-        targets = Targets.fit([part[first:] for part in vectors], settings.teacher)
-        run = DistillationRun(
-            settings,
-            Path(data),
-            folder,
-            corpus,
-            targets.apply([part[first:] for part in vectors]),
-            targets.apply([part[:first] for part in vectors]),
-            show_progress,
-        )
+        texts, options = held_out + sentences, (vector_folder, settings.teacher, show_progress)
+        vectors = [teacher_vectors(name, texts, *options) for name in settings.teacher.models]
+        targets = combined_targets(vectors, settings.teacher, len(held_out))
+        run = DistillationRun(settings, Path(data), folder, corpus, targets, show_progress)
         if resume:
             run.resume()
-        _run_epochs(run)
+        run.run_epochs()
         return run.finish()
 
 
-def _run_epochs(run: DistillationRun) -> None:
-    """Steps, evaluates and saves until the epochs are over."""
-    state, settings = run.state, run.settings.training
-    with catch_interrupts() as interrupted:
-        while state.epoch < settings.epochs:
-            title, earlier = f"epoch {state.epoch + 1}", state.sentences
-            with progress(title, len(run.vectors), run.shown, earlier=earlier) as done:
-                for batch in islice(run.epoch_batches(), state.batches, None):
-                    run.step(batch)
-                    done(len(batch))
-                    run.save_if_due(settings.save_minutes)
-                    if interrupted():
-                        run.interrupt()
-            run.evaluate()
-            run.save()
+@dataclass
+class DistillationState(SavedState):
+    """The state of a run: what has been done of the epoch (batches, their sentences, summed loss
+    and seconds), and the metrics of the best one."""
+
+    batches: int = 0
+    sentences: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    best: dict[str, Any] = field(default_factory=dict)
+
+
+class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
+    """A student in training; `distil` calls its parts.
+
+    It learns `targets` (sentences, dim): first those of the sentences that the corpus holds out, on
+    which it is scored besides the dev table, then those of its groups.
+    """
+
+    def __init__(
+        self,
+        settings: DistillationSettings,
+        data: Path,
+        folder: RunFolder,
+        corpus: Corpus,
+        targets: HalfRows,
+        show_progress: bool,
+    ) -> None:
+        self.settings, training = settings, settings.training
+        sentences = [sentence for group in corpus.groups for sentence in group]
+        first = len(targets) - len(sentences)
+        self.held_out, self.held_out_targets = corpus.held_out, targets[:first]
+        self.targets = targets[first:]
+        model, words, self.axes = prepare_student(settings, sentences, self.targets)
+        self.table = model.text.table(spell_known=model.settings.embedding.hidden_words > 0)
+        self.rows = [self.table.row(sentence, model.text.sentence_ends) for sentence in words]
+        if training.freeze_words:
+            for name, weights in model.named_parameters():
+                weights.requires_grad_(not name.endswith(TABLES))
+        optimizer = torch.optim.Adam(
+            trainable_parameters(model), lr=training.learning_rate, fused=True
+        )
+        self.dev = None if training.dev is None else data / training.dev
+        fingerprint = zlib.crc32(json.dumps(corpus.groups).encode())
+        if self.dev is not None and self.dev.is_file():
+            fingerprint = zlib.crc32(self.dev.read_bytes(), fingerprint)
+        state = DistillationState(data=fingerprint)
+        super().__init__(model, optimizer, state, folder, show_progress=show_progress)
+        # Neighbours are found among single sentences.
+        is_grouped = training.neighbours == 1
+        self.sizes = [len(group) for group in corpus.groups] if is_grouped else [1] * len(sentences)
+        batches = group_batches(self.sizes, training.batch_size, range(len(self.sizes)))
+        self.total_steps = sum(1 for _ in batches) * training.epochs
+
+    def run_epochs(self) -> None:
+        """Steps, evaluates and saves until the epochs are over."""
+        state, settings = self.state, self.settings.training
+        with catch_interrupts() as interrupted:
+            while state.epoch < settings.epochs:
+                title, earlier = f"epoch {state.epoch + 1}", state.sentences
+                with progress(title, len(self.rows), self.shown, earlier=earlier) as done:
+                    for batch in islice(self.epoch_batches(), state.batches, None):
+                        self.step(batch)
+                        done(len(batch))
+                        self.save_if_due(settings.save_minutes)
+                        if interrupted():
+                            self.interrupt()
+                self.evaluate()
+                self.save()
+
+    def epoch_batches(self) -> Iterator[list[int]]:
+        """Yields the batches of the current epoch, in an order that seed and epoch decide."""
+        training = self.settings.training
+        random = np.random.default_rng([training.seed, self.state.epoch])
+        if training.neighbours > 1:
+            targets = (torch.from_numpy(self.targets).float() @ self.axes).numpy()
+            order = neighbour_order(targets, training.neighbours, random)
+        else:
+            order = random.permutation(len(self.sizes))
+        return group_batches(self.sizes, training.batch_size, order.tolist())
+
+    def step(self, batch: list[int]) -> None:
+        """Trains on one batch of sentences."""
+        began, training, state = time.monotonic(), self.settings.training, self.state
+        # Dropout is decided by seed and step: nothing about it has to be saved.
+        torch.manual_seed(1_000_003 * training.seed + state.step)
+        self.model.train()
+        rows = [self.rows[sentence] for sentence in batch]
+        vectors: Tensor = self.model(self.table.batch(rows)).vector  # (batch, dim)
+        targets = torch.from_numpy(self.targets[batch]).float() @ self.axes  # (batch, dim)
+        loss = distillation_loss(vectors, targets, training.similarity, training.widths)
+        if not torch.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {float(loss.detach())} at step {state.step + 1} (epoch "
+                f"{state.epoch + 1}); the run stops. Try a lower rate: "
+                "--set training.learning_rate=..."
+            )
+        factor = learning_rate_factor(state.step, self.total_steps, training)
+        for group in self.optimizer.param_groups:
+            group["lr"] = training.learning_rate * factor
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if training.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
+        self.optimizer.step()
+        state.loss += float(loss.detach()) * len(batch)
+        state.batches += 1
+        state.sentences += len(batch)
+        state.seconds += time.monotonic() - began
+        state.step += 1
+
+    def evaluate(self) -> None:
+        """Ends an epoch: scores the student on dev, logs a line of metrics, keeps the best."""
+        state = self.state
+        state.epoch += 1
+        line: dict[str, Any] = {
+            "epoch": state.epoch,
+            "step": state.step,
+            "loss": state.loss / state.sentences,
+            "seconds": state.seconds,
+        }
+        self.model.eval()
+        if self.dev is not None:
+            line["dev_spearman"] = evaluate_similarity(self.model, self.dev)[0].spearman
+        scores = agreement_by_source(self.model.encode, self.held_out, self.held_out_targets)
+        if scores:
+            line["agreement"] = sum(scores.values()) / len(scores)
+            line["worst_agreement"] = min(scores.values())
+        if not state.best or _score(line) > _score(state.best):
+            state.best, self.best = line, trained_weights(self.model)
+        state.batches, state.sentences, state.loss, state.seconds = 0, 0, 0.0, 0.0
+        self.log(line)
+
+    def finish(self) -> dict[str, Any]:
+        """Saves the best student with the notes of its card; returns the metrics of its epoch."""
+        best = self.state.best
+        restore_weights(self.model, self.best)
+        self.model.notes["epochs"] = str(best["epoch"])
+        if "dev_spearman" in best:
+            self.model.notes["dev Spearman"] = f"{best['dev_spearman']:.4f}"
+        self.model.eval().save_pretrained(self.folder.best)
+        self.folder.write(self.folder.results, json.dumps(best, indent=2) + "\n")
+        shutil.rmtree(self.folder.checkpoints, ignore_errors=True)
+        return best
+
+
+def _score(line: dict[str, Any]) -> float:
+    """Returns what decides which epoch is kept: the dev scores; without any, the last is."""
+    scores = [line[name] for name in ("dev_spearman", "agreement") if name in line]
+    return float(sum(scores) / len(scores)) if scores else float(line["epoch"])
+
+
+def learning_rate_factor(step: int, steps: int, settings: DistillationLoopSettings) -> float:
+    """Returns the factor of the learning rate: it rises linearly, then falls linearly to zero."""
+    if step < settings.warm_up:
+        return (step + 1) / settings.warm_up
+    return max(0.0, (steps - step) / max(1, steps - settings.warm_up))
+
+
+def group_batches(sizes: Sequence[int], size: int, order: Iterable[int]) -> Iterator[list[int]]:
+    """Yields batches of sentence positions: whole groups in this order, `size` sentences or more.
+
+    `sizes` are those of the groups, whose sentences follow each other. A batch ends with the group
+    that fills it; a single sentence, which has no similarities, is no batch.
+    """
+    starts = np.cumsum([0, *sizes]).tolist()
+    batch: list[int] = []
+    for group in order:
+        batch += range(starts[group], starts[group + 1])
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if len(batch) > 1:
+        yield batch
+
+
+def neighbour_order(
+    targets: NDArray[np.float32], neighbours: int, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Returns an order of all sentences in which those next to each other are close.
+
+    A student that only compares unrelated sentences learns little about which of two close ones is
+    closer. So every sentence goes to the nearest of some that are drawn at random; the sentences of
+    one of them, `neighbours` at most, follow each other, and such runs are in random order.
+    `targets` are (sentences, dim), leading dimensions first.
+    """
+    vectors = targets[:, :COMPARED_DIMENSIONS]
+    centres = random.permutation(len(vectors))[: max(1, len(vectors) // neighbours)]
+    nearest = np.empty(len(vectors), dtype=np.int64)
+    for start in range(0, len(vectors), COMPARED_ROWS):
+        cosines = vectors[start : start + COMPARED_ROWS] @ vectors[centres].T  # (chunk, centres)
+        nearest[start : start + COMPARED_ROWS] = cosines.argmax(axis=1)
+    shuffled = random.permutation(len(vectors))
+    by_centre = shuffled[np.argsort(nearest[shuffled], kind="stable")]  # (sentences,)
+    ends = np.flatnonzero(np.diff(nearest[by_centre])) + 1  # where the next centre begins
+    runs = [
+        sentences[start : start + neighbours]
+        for sentences in np.split(by_centre, ends)
+        for start in range(0, len(sentences), neighbours)
+    ]
+    return np.concatenate([runs[at] for at in np.argsort(random.permutation(len(runs)))])
+
+
+def prepare_student(
+    settings: DistillationSettings, sentences: Sequence[str], targets: HalfRows
+) -> tuple[SentenceEncoder, list[list[str]], Tensor]:
+    """Returns a student with initial weights, or the one that `training.start` names; the words of
+    every sentence; and the axes (teacher dim, student dim) by which targets are multiplied.
+
+    `targets` are (sentences, teacher dim). ConfigError if the student's would be wider.
+    """
+    start, text = settings.training.start, settings.text
+    teachers = " and ".join(settings.teacher.models)
+    notes = {"trained": f"to return the vectors of {teachers}", "sentences": f"{len(sentences):,}"}
+    if start is None:
+        # The student's pipeline needs the vocabulary; until then, this one splits alike.
+        tokenizer = WordTokenizer(text.rules, text.folding)
+        splitter = TextPipeline(
+            tokenizer, Vocabulary.build({}), Characters(""), max_length=text.max_length
+        )
+        words = splitter.words_batch(sentences)
+        counts = Counter(word for sentence in words for word in sentence)
+        options = (settings.vocabulary, settings.vectors, settings.training.seed)
+        model = build_encoder(settings.model, *options, counts, notes)
+    else:
+        model = SentenceEncoder.from_pretrained(start)
+        words = model.text.words_batch(sentences)
+        earlier = model.notes.get("sentences", "?")
+        notes["started from"] = f"an earlier student ({earlier} sentences)"
+    model.notes |= notes
+    teacher_dim: int = targets.shape[1]
+    if model.output_dim > teacher_dim:
+        raise ConfigError(
+            f"the student's vectors have {model.output_dim} dimensions, the teacher's "
+            f"{teacher_dim}; expected no more than that: --set projection.dim={teacher_dim}"
+        )
+    if start is None:
+        return model, words, leading_directions(targets, model.output_dim)
+    sample = np.random.default_rng(0).permutation(len(sentences))[:ALIGNED_SENTENCES]
+    learned = model.encode([sentences[row] for row in sample], convert_to_tensor=True)
+    axes = aligned_directions(torch.from_numpy(targets[sample]), learned)
+    if settings.training.axes == "leading" and model.projection is not None:
+        axes = turn_to_leading_axes(model.projection, axes, targets)
+    return model, words, axes

@@ -14,11 +14,10 @@ from genpool.config import (
     ProjectionSettings,
     TextSettings,
 )
-from genpool.distillation.corpus import CorpusSettings
 from genpool.errors import ConfigError
 from genpool.saving.saved_model import PARTS
 from genpool.training.recipe_file import read_recipe, read_toml
-from genpool.training.settings import VectorSettings, VocabularySettings, frozen_random_table
+from genpool.training.settings import VectorSettings, VocabularySettings
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class TeacherSettings:
     """
 
     model: str | tuple[str, ...] = ""
-    weights: tuple[float, ...] = field(default=(), metadata={})
+    weights: tuple[float, ...] = ()
     centre: bool = False
     centre_share: float = field(default=1.0, metadata={"minimum": 0.0})
     pooling: Literal["mean", "cls"] = "mean"
@@ -52,6 +51,42 @@ class TeacherSettings:
         """The names of all teachers."""
         names = (self.model,) if isinstance(self.model, str) else self.model
         return tuple(name for name in names if name)
+
+
+@dataclass(frozen=True)
+class CorpusSettings:
+    """Which sentences the student is trained on. Files are found below the folder of the data.
+
+    Attributes:
+        tables: "FILE:COLUMN,COLUMN" entries. Every cell is a sentence; rows with the same first
+            cell form a group. "FILE:COLUMN,COLUMN:SENTENCES" uses no more than so many.
+            Default: none.
+        texts: "FILE:COLUMN:SENTENCES" entries: long texts, split into sentences, with the maximum
+            number of sentences to use. Default: none.
+        wordnet: folder with WordNet's data.noun, data.verb, data.adj and data.adv, whose
+            definitions and examples are used. Default: None.
+        mixed: "FILE:SOURCE,TEXT": a table of sentences of many sources. Default: None.
+        counts: "SOURCE=COUNT" entries: sentences of each source of it, "*=COUNT" for all others.
+            Default: none.
+        skip: "SOURCE=COUNT" entries: sentences of a source that are passed over first, such as
+            those that an earlier recipe has learned. Default: none.
+        held_out: sentences of each source that are not learned, but scored. Default: 0.
+        exclude: "FILE:COLUMN,COLUMN" entries: sentences that are left out wherever they occur,
+            whatever their case, spacing and punctuation. Default: none.
+        min_words: words that a sentence needs. Default: 3.
+        max_words: words that a sentence may have. Default: 50.
+    """
+
+    tables: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    wordnet: str | None = None
+    mixed: str | None = None
+    counts: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    held_out: int = field(default=0, metadata={"minimum": 0})
+    exclude: tuple[str, ...] = ()
+    min_words: int = field(default=3, metadata={"minimum": 0})
+    max_words: int = field(default=50, metadata={"minimum": 1})
 
 
 @dataclass(frozen=True)
@@ -127,8 +162,7 @@ def read_distillation(
     Args:
         text: the recipe, in TOML.
         overrides: settings that replace those of the recipe, such as "training.epochs=3".
-            Default: none.
-        source: the name of the recipe, for messages. Default: None.
+        source: the name of the recipe, for messages.
 
     Raises:
         ConfigError: with every mistake of the recipe and the overrides.
@@ -138,10 +172,10 @@ def read_distillation(
     """
     if "reader" in read_toml(text, source):
         raise ConfigError("this recipe has no teacher: run it with genpool train", source)
-    return read_recipe(DistillationSettings, PARTS, _missing, text, overrides, source)
+    return read_recipe(DistillationSettings, PARTS, _teacher_problems, text, overrides, source)
 
 
-def _missing(settings: DistillationSettings) -> list[str]:
+def _teacher_problems(settings: DistillationSettings) -> list[str]:
     teacher = settings.teacher
     if not teacher.models:
         return ["teacher.model is missing; expected a folder or PACKAGE:FOLDER."]
@@ -151,10 +185,3 @@ def _missing(settings: DistillationSettings) -> list[str]:
             "teachers; expected one for each, or none."
         ]
     return []
-
-
-def require_trainable(settings: DistillationSettings) -> None:
-    """Raises ConfigError if a new student would have a word table that is random and frozen."""
-    is_new = settings.training.start is None
-    if is_new and (problems := frozen_random_table(settings.embedding, settings.vectors)):
-        raise ConfigError(problems)

@@ -1,144 +1,73 @@
-"""The teachers of a distillation: models of several kinds, whose vectors are kept on disk."""
+"""Teachers of two kinds, their vectors on disk, and what a student learns from them.
+
+A teacher has a method `encode`, which returns vectors (sentences, dim) of a list of sentences.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import tokenizers
 import torch
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
+from torch import Tensor, nn
+from torch.nn import functional
 
 from genpool.disk.atomic import atomic_file
 from genpool.disk.row_cache import HalfRows, RowCache
 from genpool.distillation.settings import TeacherSettings
 from genpool.errors import ConfigError, DataError, require_extra
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.progress import progress
+from genpool.tensors.arrays import unit_rows
 
 #: sentences that are encoded and written together
 CHUNK_SENTENCES = 4096
 #: a file of every sentence-transformers folder
 ST_MODULES = "modules.json"
 #: files of an ONNX folder
-TOKENIZER, GRAPHS = "tokenizer.json", ("onnx/model.onnx", "model.onnx")
+TOKENIZER, GRAPH = "tokenizer.json", "onnx/model.onnx"
 #: sentences of similar length that an ONNX graph encodes together
 BATCH_SENTENCES = 48
-
-Floats = NDArray[np.float32]
-
-
-class Teacher(Protocol):
-    """A model that returns the vectors (sentences, dim) of sentences, of length 1."""
-
-    def encode(self, sentences: Sequence[str]) -> NDArray[Any]: ...
+#: random pairs of sentences from which the spread of a teacher's cosines is computed
+SPREAD_PAIRS = 20_000
+#: rows that are converted together
+CHUNK_ROWS = 65536
 
 
-class SentenceTransformersTeacher:
-    """A sentence-transformers model as a teacher."""
-
-    def __init__(self, folder: str) -> None:
-        self.model = load_teacher(folder)
-
-    def encode(self, sentences: Sequence[str]) -> NDArray[Any]:
-        """Returns the vectors (sentences, dim)."""
-        vectors: NDArray[Any] = self.model.encode(
-            list(sentences), batch_size=64, normalize_embeddings=True, show_progress_bar=False
-        )
-        return vectors
-
-
-def teacher_folder(name: str) -> str:
+def teacher_folder(name: str) -> Path:
     """Returns the folder of a teacher: a path, or PACKAGE:FOLDER inside a Python package."""
     package, colon, inside = name.partition(":")
     if not colon:
         if not Path(name).is_dir():
             raise ConfigError(f"teacher.model is {name!r}; expected a folder or PACKAGE:FOLDER.")
-        return name
+        return Path(name)
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ConfigError(
             f"teacher.model is {name!r}, but the Python package {package} is not installed: "
             f"pip install {package.replace('_', '-')}"
         )
-    return str(Path(spec.origin).parent / inside)
+    return Path(spec.origin).parent / inside
 
 
-def load_teacher(name: str) -> Any:
-    """Returns the sentence-transformers model of `teacher_folder`."""
-    with require_extra("a teacher", "st"):
-        from sentence_transformers import SentenceTransformer
-    return SentenceTransformer(teacher_folder(name), device="cpu")
-
-
-def open_teacher(name: str, settings: TeacherSettings, cache: Path) -> Teacher:
+def open_teacher(name: str, settings: TeacherSettings, cache: Path) -> Any:
     """Returns the teacher of a folder, by what is in it; the graph in 8 bits is kept in `cache`."""
-    folder = Path(teacher_folder(name))
-    is_onnx = graph_of(folder) is not None or (folder / TOKENIZER).is_file()
-    if (folder / ST_MODULES).is_file() or not is_onnx:
-        if not (folder / ST_MODULES).is_file() and not (folder / "config.json").is_file():
-            raise ConfigError(
-                f"teacher.model is {name!r}, which has neither {ST_MODULES} nor {TOKENIZER} and "
-                "onnx/model.onnx; expected a sentence-transformers or an ONNX folder."
-            )
-        return SentenceTransformersTeacher(name)
+    folder = teacher_folder(name)
+    if (folder / ST_MODULES).is_file():
+        with require_extra("a teacher", "st"):
+            from sentence_transformers import SentenceTransformer
+        return SentenceTransformer(str(folder), device="cpu")
     int8_file = cache / "int8.onnx" if settings.int8 else None
     return OnnxTeacher(folder, settings.pooling, settings.max_tokens, int8_file)
-
-
-def teacher_vectors(
-    name: str,
-    sentences: Sequence[str],
-    folder: Path,
-    settings: TeacherSettings | None = None,
-    show_progress: bool = True,
-) -> HalfRows:
-    """Returns the teacher's vectors (sentences, dim), of length 1 and in half precision.
-
-    They are kept below `folder`: a later call, of this run or another, computes only those of new
-    sentences. ConfigError if the teacher cannot be used, DataError if it returned NaN, FolderError
-    if its vectors cannot be written; those of earlier sentences are kept.
-    """
-    settings = settings or TeacherSettings()
-    identity = _identity(name, settings)
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
-    place = folder / f"{readable}-{zlib.crc32(identity.encode()):08x}"
-    cache = RowCache.open(place, identity)
-    todo = list(dict.fromkeys(sentences)) if cache is None else cache.missing(sentences)
-    earlier = len(sentences) - len(todo)
-    shown = show_progress and bool(todo)
-    with progress("teacher", len(sentences), shown, earlier=earlier) as done:
-        teacher: Teacher | None = None
-        for start in range(0, len(todo), CHUNK_SENTENCES):
-            chunk = todo[start : start + CHUNK_SENTENCES]
-            teacher = teacher or open_teacher(name, settings, place)
-            vectors = np.asarray(teacher.encode(chunk))  # (chunk, dim)
-            cache = cache or RowCache(place, identity, vectors.shape[1:])
-            cache.append(chunk, vectors)
-            done(len(chunk))
-    if cache is None:
-        return np.empty((0, 0), dtype=np.float16)
-    return cache.rows()[cache.places(sentences)[:, 0]]
-
-
-def _identity(name: str, settings: TeacherSettings) -> str:
-    """Returns what decides a teacher's vectors: its name, and how an ONNX graph is read."""
-    default = TeacherSettings()
-    changes = [
-        f"{option}={getattr(settings, option)}"
-        for option in ("pooling", "max_tokens", "int8")
-        if getattr(settings, option) != getattr(default, option)
-    ]
-    return ", ".join([name, *changes])
-
-
-def graph_of(folder: Path) -> Path | None:
-    """Returns the graph of an ONNX folder, or None."""
-    return next((folder / name for name in GRAPHS if (folder / name).is_file()), None)
 
 
 class OnnxTeacher:
@@ -151,21 +80,20 @@ class OnnxTeacher:
     def __init__(
         self, folder: Path, pooling: str, max_tokens: int, int8_file: Path | None = None
     ) -> None:
+        missing = [name for name in (TOKENIZER, GRAPH) if not (folder / name).is_file()]
+        if missing:
+            raise ConfigError(
+                f"the teacher {folder} has no {missing[0]}; expected the folder of a "
+                f"sentence-transformers model ({ST_MODULES}), or one with {TOKENIZER} and {GRAPH}."
+            )
         with require_extra("a teacher in ONNX format", "onnx"):
             import onnxruntime
-        graph = graph_of(folder)
-        missing = [TOKENIZER] if not (folder / TOKENIZER).is_file() else []
-        missing += ["onnx/model.onnx"] if graph is None else []
-        if missing or graph is None:
-            raise ConfigError(
-                f"the teacher {folder} has no {' and no '.join(missing)}; expected the folder of a "
-                "sentence-transformers model, or one with tokenizer.json and onnx/model.onnx."
-            )
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
             options.intra_op_num_threads = torch.get_num_threads()  # as OMP_NUM_THREADS says
+            graph = folder / GRAPH
             path = graph if int8_file is None else _quantized(graph, int8_file)
             self._session = onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
@@ -174,44 +102,30 @@ class OnnxTeacher:
             raise
         except Exception as error:  # both libraries have exceptions without a common base
             raise ConfigError(f"the teacher {folder} cannot be used: {error}") from None
-        self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
+        self._tokenizer.enable_padding()
         self._pooling = pooling
         self._inputs = {value.name for value in self._session.get_inputs()}
 
-    def encode(self, sentences: Sequence[str]) -> Floats:
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Returns the vectors (sentences, dim)."""
-        encodings = self._tokenizer.encode_batch(list(sentences))
-        order = np.argsort([len(encoding.ids) for encoding in encodings], kind="stable")
-        vectors: Floats | None = None
-        for start in range(0, len(order), BATCH_SENTENCES):
-            rows = order[start : start + BATCH_SENTENCES]
-            pooled = self._batch([encodings[row].ids for row in rows])  # (batch, dim)
-            if vectors is None:
-                vectors = np.empty((len(sentences), pooled.shape[1]), dtype=np.float32)
-            vectors[rows] = pooled
-        return np.empty((0, 0), np.float32) if vectors is None else vectors
+        chunks = map_by_length(sentences, lambda text: len(text) // 4, self._pool, BATCH_SENTENCES)
+        vectors: NDArray[np.float32] = torch.cat(list(chunks)).numpy()
+        return vectors
 
-    def _batch(self, ids: list[list[int]]) -> Floats:
-        lengths = np.array([len(row) for row in ids])  # (batch,)
-        real = np.arange(lengths.max()) < lengths[:, None]  # (batch, time)
-        tokens = np.zeros(real.shape, dtype=np.int64)
-        tokens[real] = np.concatenate(ids)
-        inputs: dict[str, Any] = {
-            "input_ids": tokens,
-            "attention_mask": real.astype(np.int64),
-            "token_type_ids": np.zeros_like(tokens),
+    def _pool(self, sentences: list[str]) -> Tensor:
+        encodings = self._tokenizer.encode_batch(sentences)
+        inputs = {
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+            "token_type_ids": [encoding.type_ids for encoding in encodings],
         }
-        feeds = {name: inputs[name] for name in inputs if name in self._inputs}
-        states = self._session.run(None, feeds)[0]  # (batch, time, dim)
-        if self._pooling == "cls":
-            pooled = states[:, 0]  # (batch, dim), of the first token
-        else:
-            weights = real[:, :, None].astype(np.float32)  # (batch, time, 1)
-            pooled = (states * weights).sum(axis=1) / weights.sum(axis=1)  # (batch, dim)
-        lengths_of_vectors = np.linalg.norm(pooled, axis=1, keepdims=True)
-        unit: Floats = pooled / np.maximum(lengths_of_vectors, 1e-12)
-        return unit
+        feeds = {name: np.array(inputs[name], np.int64) for name in inputs if name in self._inputs}
+        states = torch.from_numpy(self._session.run(None, feeds)[0])  # (batch, time, dim)
+        mask = torch.tensor(inputs["attention_mask"]).unsqueeze(2)  # (batch, time, 1)
+        is_cls = self._pooling == "cls"  # the state of the first token
+        pooled = states[:, 0] if is_cls else (states * mask).sum(dim=1) / mask.sum(dim=1)
+        return functional.normalize(pooled, dim=1)  # (batch, dim)
 
 
 def _quantized(graph: Path, target: Path) -> Path:
@@ -223,3 +137,158 @@ def _quantized(graph: Path, target: Path) -> Path:
         with atomic_file(target) as temporary:
             quantize_dynamic(graph, temporary, weight_type=QuantType.QInt8, per_channel=True)
     return target
+
+
+def teacher_vectors(
+    name: str,
+    sentences: Sequence[str],
+    folder: Path,
+    settings: TeacherSettings,
+    show_progress: bool = True,
+) -> HalfRows:
+    """Returns the teacher's vectors (sentences, dim), of length 1 and in half precision.
+
+    They are kept below `folder`: a later call, of this run or another, computes only those of new
+    sentences. ConfigError if the teacher cannot be used, DataError if it returned NaN, FolderError
+    if its vectors cannot be written; those of earlier sentences are kept.
+    """
+    default = TeacherSettings()
+    options = ("pooling", "max_tokens", "int8")  # that decide the vectors of an ONNX graph
+    changed = [name for name in options if getattr(settings, name) != getattr(default, name)]
+    identity = ", ".join([name, *(f"{option}={getattr(settings, option)}" for option in changed)])
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
+    place = folder / f"{readable}-{zlib.crc32(identity.encode()):08x}"
+    cache = RowCache.open(place, identity)
+    todo = list(dict.fromkeys(sentences)) if cache is None else cache.missing(sentences)
+    earlier, shown = len(sentences) - len(todo), show_progress and bool(todo)
+    teacher: Any = open_teacher(name, settings, place) if todo else None
+    with progress("teacher", len(sentences), shown, earlier=earlier) as done:
+        for start in range(0, len(todo), CHUNK_SENTENCES):
+            chunk = todo[start : start + CHUNK_SENTENCES]
+            vectors = unit_rows(np.asarray(teacher.encode(chunk), np.float32))  # (chunk, dim)
+            cache = cache or RowCache(place, identity, vectors.shape[1:])
+            cache.append(chunk, vectors)
+            done(len(chunk))
+    if cache is None:
+        return np.empty((0, 0), dtype=np.float16)
+    return cache.rows()[cache.places(sentences)[:, 0]]
+
+
+def combined_targets(
+    vectors: Sequence[HalfRows], settings: TeacherSettings, held_out: int = 0
+) -> HalfRows:
+    """Returns one vector of length 1 for each sentence, (sentences, sum of dims), from the vectors
+    (sentences, dim) of every teacher.
+
+    The cosine of two of them is the weighted mean of the teachers' cosines, each centred. The means
+    are those of the sentences that are learned, which follow the first `held_out`.
+    """
+    centring = settings.centre_share if settings.centre or len(vectors) > 1 else 0.0
+    means: list[NDArray[np.float32]] = [
+        np.asarray(centring * np.mean(part[held_out:], axis=0, dtype=np.float64), np.float32)
+        for part in vectors
+    ]
+    scaled = [
+        weight / spread_of_cosines(part[held_out:], mean)
+        for weight, part, mean in zip(
+            settings.weights or (1.0,) * len(vectors), vectors, means, strict=True
+        )
+    ]
+    width = sum(part.shape[1] for part in vectors)
+    targets = np.empty((len(vectors[0]), width), dtype=np.float16)
+    for start in range(0, len(targets), CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        chunk = [
+            np.sqrt(share / sum(scaled)) * unit_rows(part[rows].astype(np.float32) - mean)
+            for part, mean, share in zip(vectors, means, scaled, strict=True)
+        ]
+        targets[rows] = np.concatenate(chunk, axis=1)
+    return targets
+
+
+def spread_of_cosines(vectors: HalfRows, mean: NDArray[np.float32]) -> float:
+    """Returns the standard deviation of the centred cosines of random pairs of sentences."""
+    first, second = np.random.default_rng(0).integers(0, len(vectors), (2, SPREAD_PAIRS))
+    differ = first != second
+    left, right = (
+        unit_rows(vectors[rows[differ]].astype(np.float32) - mean) for rows in (first, second)
+    )
+    return max(float((left * right).sum(axis=1).std()), 1e-6)
+
+
+# --- What the student learns ----------------------------------------------------------------------
+
+
+def distillation_loss(
+    student: Tensor, teacher: Tensor, similarity: float, widths: Sequence[int] = ()
+) -> Tensor:
+    """Returns the mean of 1 - cosine of vectors (batch, dim), plus `similarity` times the mean
+    squared error of the cosines between different sentences of the batch.
+
+    This error is the mean over the complete vectors and their first dimensions, of these `widths`
+    (Matryoshka).
+    """
+    vectors = functional.normalize(student, dim=1)  # (batch, dim)
+    targets = functional.normalize(teacher, dim=1)  # (batch, dim)
+    cosines, pairs = targets @ targets.T, ~torch.eye(len(targets), dtype=torch.bool)
+    forms = [vectors, *(functional.normalize(student[:, :width], dim=1) for width in widths)]
+    errors = [functional.mse_loss((form @ form.T)[pairs], cosines[pairs]) for form in forms]
+    return 1 - (vectors * targets).sum(dim=1).mean() + similarity * torch.stack(errors).mean()
+
+
+def leading_directions(vectors: HalfRows, width: int) -> Tensor:
+    """Returns the axes (dim, width) of the largest variance about zero, the largest first.
+
+    A rotation to these axes keeps the teacher's cosines, and its first dimensions carry the most
+    information: the vectors of a student that learns them can be truncated.
+    """
+    moments = torch.zeros(vectors.shape[1], vectors.shape[1], dtype=torch.float64)  # (dim, dim)
+    for start in range(0, len(vectors), CHUNK_ROWS):
+        chunk = torch.from_numpy(vectors[start : start + CHUNK_ROWS]).double()  # (chunk, dim)
+        moments += chunk.T @ chunk
+    axes = torch.linalg.eigh(moments).eigenvectors.flip(1)  # (dim, dim), largest first
+    # The sign of an axis is arbitrary; this choice makes runs repeatable.
+    largest = axes.gather(0, axes.abs().argmax(dim=0, keepdim=True))  # (1, dim)
+    signed: Tensor = axes * largest.sign()  # (dim, dim)
+    return signed[:, :width].float()
+
+
+def aligned_directions(teacher: Tensor, student: Tensor) -> Tensor:
+    """Returns the axes (teacher dim, student dim) that rotate the teacher's vectors closest to the
+    student's (orthogonal Procrustes): a student that is trained further keeps those it learned."""
+    left, _, right = torch.linalg.svd(teacher.double().T @ student.double(), full_matrices=False)
+    axes: Tensor = left @ right  # (teacher dim, student dim)
+    return axes.float()
+
+
+def turn_to_leading_axes(projection: nn.Linear, axes: Tensor, vectors: HalfRows) -> Tensor:
+    """Rotates the projection of a student to the axes of the largest variance, which are returned.
+
+    The student's cosines stay the same. Its first dimensions say most about the new teacher too,
+    which its vectors need to be truncated. `axes` (teacher dim, student dim) are those that it has
+    learned, `vectors` (sentences, teacher dim) those of the new teacher.
+    """
+    leading = leading_directions(vectors, projection.out_features)  # (teacher dim, student dim)
+    # The closest rotation: the two sets of axes may span different parts of the teacher's space.
+    rotation = aligned_directions(axes, leading)  # (student dim, student dim)
+    with torch.no_grad():
+        projection.weight.copy_(rotation.T @ projection.weight)
+    return leading
+
+
+def agreement_by_source(
+    encode: Callable[[list[str]], Any], sentences: Mapping[str, list[str]], targets: HalfRows
+) -> dict[str, float]:
+    """Returns Spearman's correlation of the student's cosines with those of the targets, by source.
+
+    All pairs of one source are compared. The targets are (all sentences, dim), in their order.
+    """
+    scores, end = {}, 0
+    for source, texts in sentences.items():
+        start, end = end, end + len(texts)
+        if len(texts) > 2:
+            vectors = encode(texts), targets[start:end].astype(np.float64)  # (texts, dim) each
+            scores[source] = float(
+                spearmanr(*(pdist(part, "cosine") for part in vectors)).statistic
+            )
+    return scores

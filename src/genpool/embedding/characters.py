@@ -10,8 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.errors import InputError, unknown_name
-from genpool.tensors.checks import require_positive
-from genpool.tensors.initialization import Initialization, gaussian_, require_initialization
+from genpool.tensors.modules import (
+    Initialization,
+    gaussian_,
+    require_literal,
+    require_positive,
+)
 
 #: characters of words whose vectors are computed together at inference
 CHARACTERS_TOGETHER = 2**16
@@ -101,7 +105,7 @@ class CharacterCNN(nn.Module):
         super().__init__()
         require_positive(characters=characters, dim=dim, maps=maps, number_of_widths=len(widths))
         require_positive(widths=min(widths))
-        require_initialization(initialization)
+        require_literal("initialization", initialization, Initialization)
         if padding not in get_args(CharacterPadding):
             known = get_args(CharacterPadding)
             raise InputError(unknown_name("character padding", padding, known))

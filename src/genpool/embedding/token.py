@@ -10,9 +10,13 @@ from torch.nn import functional
 
 from genpool.embedding.characters import CharacterCNN, CharacterPadding
 from genpool.registry import Configured
-from genpool.tensors.checks import require_positive
-from genpool.tensors.dropout import Dropout, DropoutScaling
-from genpool.tensors.initialization import Initialization, gaussian_
+from genpool.tensors.modules import (
+    Dropout,
+    DropoutScaling,
+    Initialization,
+    gaussian_,
+    require_positive,
+)
 from genpool.tensors.packing import Packing
 from genpool.text import Batch
 from genpool.text.vocabulary import UNKNOWN
@@ -65,27 +69,21 @@ class TokenEmbedding(Configured, nn.Module):
         require_positive(words=words, word_dim=word_dim)
         # The names `words`, `spelling` and `backing` are those of the tensors in saved folders.
         self.words = nn.Parameter(torch.empty(words, word_dim), requires_grad=not frozen)
-        self.spelling = (
-            CharacterCNN(
-                characters,
-                character_dim,
-                character_widths,
-                character_maps,
-                character_initialization,
-                character_padding,
-            )
-            if characters
-            else None
-        )
-        self.backing = NgramTable(ngrams, word_dim) if ngrams else None
+        self.spelling: CharacterCNN | None = None
+        if characters:
+            sizes = characters, character_dim, character_widths, character_maps
+            self.spelling = CharacterCNN(*sizes, character_initialization, character_padding)
+        self.backing: nn.ParameterDict | None = None
+        if ngrams:
+            self.backing = nn.ParameterDict({"table": torch.empty(ngrams, word_dim)})
         self.hidden_words = hidden_words
         self.dropout = Dropout(dropout, dropout_scaling)
         self.output_dim = word_dim + (self.spelling.output_dim if self.spelling else 0)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initializes the word table: Gaussian 0.01."""
-        gaussian_([self.words])
+        """Initializes the tables of n-grams and of words: Gaussian 0.01."""
+        gaussian_([*(self.backing or {}).values(), self.words])
 
     def distinct(self, batch: Batch) -> Tensor:
         """Returns [word ; characters] of each distinct word: (distinct, output_dim).
@@ -94,13 +92,13 @@ class TokenEmbedding(Configured, nn.Module):
         """
         vectors = functional.embedding(batch.word_ids, self.words)  # (distinct, word_dim)
         if self.backing is not None:
-            vectors = self._with_backing(vectors, batch, self.backing)
+            vectors = self._with_ngrams(vectors, batch, self.backing["table"])
         if self.spelling is None:
             return vectors
         characters = self.spelling(batch.character_ids, batch.character_counts)
         return torch.cat([vectors, characters], dim=1)
 
-    def _with_backing(self, vectors: Tensor, batch: Batch, backing: NgramTable) -> Tensor:
+    def _with_ngrams(self, vectors: Tensor, batch: Batch, table: Tensor) -> Tensor:
         """Replaces the vectors (distinct, word_dim) of words that have no entry, or are hidden."""
         counts = batch.character_counts  # (distinct,)
         replaced = batch.word_ids == UNKNOWN  # (distinct,)
@@ -111,7 +109,9 @@ class TokenEmbedding(Configured, nn.Module):
         if not len(rows):
             return vectors
         ids = batch.character_ids[replaced.repeat_interleave(counts)]  # (n-grams,)
-        return vectors.index_copy(0, rows, backing(ids, counts[rows]).to(vectors.dtype))
+        return vectors.index_copy(
+            0, rows, ngram_vectors(ids, counts[rows], table).to(vectors.dtype)
+        )
 
     def distinct_at_inference(self, batch: Batch) -> Tensor:
         """Returns what the encoder reads at inference, per distinct word (distinct, output_dim)."""
@@ -127,33 +127,6 @@ class TokenEmbedding(Configured, nn.Module):
         index = batch.index.flatten().index_select(0, packing.index)  # (rows,)
         vectors: Tensor = self.dropout(functional.embedding(index, self.distinct(batch)))
         return vectors
-
-
-class NgramTable(nn.Module):
-    """The table of n-grams, in the place of the character CNN.
-
-    Args:
-        ids: number of ids (`len(CharacterNgrams)`).
-        dim: dimension of a vector, that of the word table.
-
-    Raises:
-        InputError: a size is below 1.
-    """
-
-    def __init__(self, ids: int, dim: int) -> None:
-        super().__init__()
-        require_positive(ids=ids, dim=dim)
-        # The name `table` is that of the tensor in saved folders.
-        self.table = nn.Parameter(torch.empty(ids, dim))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initializes the vectors: Gaussian 0.01."""
-        gaussian_([self.table])
-
-    def forward(self, ngram_ids: Tensor, ngram_counts: Tensor) -> Tensor:
-        """Returns the vectors (words, dim) of words, from ids (n-grams,) and counts (words,)."""
-        return ngram_vectors(ngram_ids, ngram_counts, self.table)
 
 
 def ngram_vectors(ngram_ids: Tensor, ngram_counts: Tensor, table: Tensor) -> Tensor:

@@ -7,13 +7,16 @@
 
 from genpool import registry
 from genpool.encoder.base import Encoded, Encoder
-from genpool.encoder.bilstm import (
+from genpool.encoder.baselines import (
+    BagOfWordsEncoder,
     BiLSTMEncoder,
+    CNNEncoder,
+    GRUEncoder,
+    LSTMEncoder,
     ResidualStackedEncoder,
     ShortcutStackedEncoder,
-    StackedBiLSTMEncoder,
 )
-from genpool.encoder.simple import BagOfWordsEncoder, CNNEncoder, GRUEncoder, LSTMEncoder
+from genpool.encoder.lstm import StackedBiLSTMEncoder
 
 _CLASSES: dict[str, type[Encoder]] = {
     "stacked-bilstm": StackedBiLSTMEncoder,

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.registry import Configured
-from genpool.tensors.annotations import Annotator
-from genpool.tensors.checks import boolean_mask, require_positive
+from genpool.tensors.arrays import Annotator
+from genpool.tensors.modules import boolean_mask, require_positive
 from genpool.tensors.packing import Packing
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: more layers are a mistake of a recipe, or malice of a file
 MAX_LAYERS = 1000
+#: states (..., output_dim), and the input gates (..., width) of the top layer or None
+StatesAndGates = tuple[Tensor, Tensor | None]
 
 
 class Encoded(NamedTuple):
@@ -52,7 +54,7 @@ class Encoder(Configured, nn.Module):
         output_dim: dimensions of a state.
 
     Raises:
-        InputError: input_dim is less than 1.
+        InputError: a size, here or in a subclass, is less than 1, or an option is unknown.
 
     Example:
         >>> class LinearEncoder(Encoder):
@@ -87,12 +89,9 @@ class Encoder(Configured, nn.Module):
             inputs: token vectors (batch, time, input_dim).
             mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
             gates: also return the input gates of the top layer, for gated pooling; only for
-                encoders with `has_gates`. Default: False.
+                encoders with `has_gates`.
             annotations: integers per token (batch, time, columns), for encoders with an
-                `annotator_class`. Default: None.
-
-        Returns:
-            States (batch, time, output_dim), zeros at padding, and the gates or None.
+                `annotator_class`.
 
         Raises:
             InputError: a shape or a type does not fit, or gates of an encoder that has none.
@@ -109,22 +108,13 @@ class Encoder(Configured, nn.Module):
             )
         packing = Packing.from_mask(mask, annotations)
         states, gate_rows = self.encode_rows(packing.pack(inputs), packing, gates)
-        return Encoded(
-            packing.unpack(states), None if gate_rows is None else packing.unpack(gate_rows)
-        )
+        unpacked = None if gate_rows is None else packing.unpack(gate_rows)
+        return Encoded(packing.unpack(states), unpacked)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Encodes packed rows.
+    def encode_rows(self, rows: Tensor, packing: Packing, gates: bool) -> StatesAndGates:
+        """Encodes packed rows: the vectors of the real tokens, (rows, input_dim).
 
-        Args:
-            rows: vectors of the real tokens, (rows, input_dim).
-            packing: where the rows belong.
-            gates: whether the input gates are needed too.
-
-        Returns:
-            States (rows, output_dim), and input gates (rows, width) or None.
+        Returns the states (rows, output_dim), and the input gates (rows, width) or None.
         """
         raise NotImplementedError
 
@@ -134,16 +124,10 @@ class Encoder(Configured, nn.Module):
         """Encodes padded sentences in operations that an exported graph can contain.
 
         An encoder that can be exported writes it without a loop over tokens and without shapes
-        that depend on values; the LSTM and GRU encoders are exported without it.
-
-        Args:
-            tokens: token vectors (batch, time, input_dim), zeros at padding; every sentence starts
-                at 0.
-            mask: (batch, time), True at real tokens.
-            lstm: returns the states (batch, time, hidden) of a layer for its input.
-
-        Returns:
-            States (batch, time, output_dim), of any value at padding.
+        that depend on values; the LSTM and GRU encoders are exported without it. tokens (batch,
+        time, input_dim) start at 0 and are zeros at padding; mask (batch, time); lstm returns the
+        states (batch, time, hidden) of a layer for its input. Returns the states (batch, time,
+        output_dim), of any value at padding.
         """
         raise NotImplementedError
 
@@ -174,7 +158,8 @@ class Encoder(Configured, nn.Module):
         return f"input_dim={self.input_dim}, output_dim={self.output_dim}"
 
 
-def require_layers(layers: int) -> None:
-    """Raises InputError for a number of layers that is a mistake; each takes time to create."""
+def require_layers(layers: int, **sizes: int) -> None:
+    """Raises InputError for sizes below 1 and for too many layers, which take time to create."""
+    require_positive(**sizes)
     if not 1 <= layers <= MAX_LAYERS:
         raise InputError(f"layers is {layers}; expected 1 to {MAX_LAYERS:,}.")

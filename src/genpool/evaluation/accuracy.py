@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from genpool.disk.markdown import markdown_table, percent, percent_interval
+from genpool.disk.files import markdown_table, percent, percent_interval
 from genpool.errors import InputError, require_extra, unknown_name
 
 CONFIDENCE = 0.95
@@ -47,31 +47,20 @@ class GenreScore:
 class AccuracyReport:
     """How often the predicted label is the gold one.
 
-    Args:
-        correct: the number of rows that were predicted correctly.
-        total: the number of rows.
-        accuracy: correct / total.
-        interval: Wilson's 95 % interval of the accuracy.
-        labels: the labels, in the order of `classes` and `confusion`.
-        classes: precision, recall and F1 of each label.
-        genres: the accuracy of each genre; empty if no genres are known.
-        confusion: `confusion[i][j]` counts the rows whose gold label is `labels[i]` and whose
-            predicted label is `labels[j]`.
-        calibration_error: the expected calibration error, 0 to 1. Default: None, the probabilities
-            are not known.
-        mean_confidence: the mean probability of the predicted labels. Default: None, as above.
+    `confusion[i][j]` counts the rows whose gold label is `labels[i]` and whose predicted label is
+    `labels[j]`.
     """
 
-    correct: int
-    total: int
-    accuracy: float
-    interval: tuple[float, float]
-    labels: tuple[str, ...]
+    correct: int  # the number of rows that were predicted correctly
+    total: int  # the number of rows
+    accuracy: float  # correct / total
+    interval: tuple[float, float]  # Wilson's 95 % interval of the accuracy
+    labels: tuple[str, ...]  # in the order of `classes` and `confusion`
     classes: tuple[ClassScore, ...]
-    genres: tuple[GenreScore, ...]
+    genres: tuple[GenreScore, ...]  # empty if no genres are known
     confusion: tuple[tuple[int, ...], ...]
-    calibration_error: float | None = None
-    mean_confidence: float | None = None
+    calibration_error: float | None = None  # expected, 0 to 1; None without probabilities
+    mean_confidence: float | None = None  # of the predicted labels; None without probabilities
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the report as tuples, strings and numbers, ready for JSON."""
@@ -120,10 +109,8 @@ def accuracy_report(
         gold: the gold label of every row.
         predicted: the predicted label of every row.
         labels: the labels in the order of the report; may hold labels that no row has.
-        genres: the genre of every row; a row whose genre is None counts in the total only. None
-            (default): no genres are known.
-        confidences: the probability of the predicted label of every row. None (default): they are
-            not known, and neither is the calibration.
+        genres: the genre of every row; a row whose genre is None counts in the total only.
+        confidences: the probability of the predicted label of every row, for the calibration.
 
     Returns:
         Accuracy, scores per class and per genre, the confusion matrix, and the calibration.
@@ -152,47 +139,47 @@ def accuracy_report(
             )
     if not gold:
         raise InputError("no rows: the accuracy of nothing is not defined")
-    index = {label: at for at, label in enumerate(names)}
-    gold_indices = _indices("gold", gold, index)
-    predicted_indices = _indices("predicted", predicted, index)
+    gold_indices = _indices("gold", gold, names)
+    predicted_indices = _indices("predicted", predicted, names)
     with require_extra("An accuracy report", "train"):
         from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
     # Indices instead of names: NumPy would cut some strings (a trailing NUL), and ints are faster.
-    all_indices = list(range(len(names)))
-    precision, recall, f1, support = precision_recall_fscore_support(
-        gold_indices, predicted_indices, labels=all_indices, zero_division=0
-    )
-    confusion = confusion_matrix(gold_indices, predicted_indices, labels=all_indices)
+    rows = {"y_true": gold_indices, "y_pred": predicted_indices, "labels": list(range(len(names)))}
+    scores = precision_recall_fscore_support(**rows, zero_division=0)
     hits = [g == p for g, p in zip(gold_indices, predicted_indices, strict=True)]
-    calibration = None if confidences is None else calibration_scores(confidences, hits)
-    return AccuracyReport(
-        correct=sum(hits),
-        total=len(hits),
-        accuracy=sum(hits) / len(hits),
-        interval=accuracy_interval(sum(hits), len(hits)),
-        labels=names,
-        classes=tuple(
-            ClassScore(label, float(precision[i]), float(recall[i]), float(f1[i]), int(support[i]))
-            for i, label in enumerate(names)
-        ),
-        genres=() if genres is None else _genre_scores(hits, genres),
-        confusion=tuple(tuple(int(count) for count in row) for row in confusion),
-        calibration_error=calibration.error if calibration else None,
-        mean_confidence=calibration.mean_confidence if calibration else None,
-    )
-
-
-def _genre_scores(hits: Sequence[bool], genres: Sequence[str | None]) -> tuple[GenreScore, ...]:
     by_genre: dict[str, list[bool]] = {}
-    for hit, genre in zip(hits, genres, strict=True):
+    for hit, genre in zip(hits, genres or (), strict=False):
         if genre is not None:
             by_genre.setdefault(genre, []).append(hit)
-    counts = [(genre, sum(rows), len(rows)) for genre, rows in sorted(by_genre.items())]
-    return tuple(
-        GenreScore(genre, correct, total, correct / total, accuracy_interval(correct, total))
-        for genre, correct, total in counts
+    return AccuracyReport(
+        **_accuracy(hits),
+        labels=names,
+        classes=tuple(
+            ClassScore(label, float(precision), float(recall), float(f1), int(support))
+            for label, precision, recall, f1, support in zip(names, *scores, strict=True)
+        ),
+        genres=tuple(GenreScore(name, **_accuracy(by_genre[name])) for name in sorted(by_genre)),
+        confusion=tuple(tuple(map(int, counts)) for counts in confusion_matrix(**rows)),
+        calibration_error=None if confidences is None else calibration_error(confidences, hits),
+        mean_confidence=None if confidences is None else float(np.mean(confidences)),
     )
+
+
+def _indices(side: str, labels: Sequence[str], names: Sequence[str]) -> list[int]:
+    index = {label: at for at, label in enumerate(names)}
+    for row, label in enumerate(labels):
+        if label not in index:
+            raise InputError(
+                f"{side} label of row {row + 1}: {unknown_name('label', label, index)}"
+            )
+    return [index[label] for label in labels]
+
+
+def _accuracy(hits: Sequence[bool]) -> dict[str, Any]:
+    correct, total = sum(hits), len(hits)
+    interval = accuracy_interval(correct, total)
+    return {"correct": correct, "total": total, "accuracy": correct / total, "interval": interval}
 
 
 def accuracy_interval(correct: int, total: int) -> tuple[float, float]:
@@ -204,25 +191,7 @@ def accuracy_interval(correct: int, total: int) -> tuple[float, float]:
     return float(limits.low), float(limits.high)
 
 
-def _indices(side: str, labels: Sequence[str], index: dict[str, int]) -> list[int]:
-    for row, label in enumerate(labels):
-        if label not in index:
-            raise InputError(
-                f"{side} label of row {row + 1}: {unknown_name('label', label, index)}"
-            )
-    return [index[label] for label in labels]
-
-
-class CalibrationScores(NamedTuple):
-    """How sure a classifier is, and how far that is from how often it is right."""
-
-    error: float  # the expected calibration error, 0 to 1; 0 is best
-    mean_confidence: float  # the mean probability of the predicted labels
-
-
-def calibration_scores(
-    confidences: ArrayLike, correct: ArrayLike, bins: int = BINS
-) -> CalibrationScores:
+def calibration_error(confidences: ArrayLike, correct: ArrayLike, bins: int = BINS) -> float:
     """Compares the probabilities of predicted labels (rows,) with whether they are right (rows,).
 
     Of the rows predicted with 80 %, 80 % should be right. The expected calibration error is the
@@ -231,17 +200,10 @@ def calibration_scores(
     up to and with (i + 1) / n.
     """
     sure, right = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
-    if sure.ndim != 1 or sure.shape != right.shape:
-        raise InputError(
-            f"confidences have the shape {sure.shape} and correct {right.shape}; expected one of "
-            "each per row."
-        )
-    if not len(sure):
-        raise InputError("no rows: the calibration of nothing is not defined")
     if not ((sure >= 0) & (sure <= 1)).all():  # also refuses NaN
         raise InputError("a confidence is not within 0 to 1")
     limits = np.arange(1, bins) / bins  # the inner limits of the bins
     places = np.searchsorted(limits, sure, side="left")  # (rows,)
     # The number of rows cancels: share of a bin times the distance of its two means.
     distances = np.bincount(places, weights=right - sure, minlength=bins)  # (bins,)
-    return CalibrationScores(float(np.abs(distances).sum() / len(sure)), float(sure.mean()))
+    return float(np.abs(distances).sum() / len(sure))

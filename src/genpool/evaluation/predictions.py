@@ -32,32 +32,25 @@ SCORE_COLUMN = "score"
 #: columns after `predicted` that are not read back
 FURTHER_COLUMNS = (SCORE_COLUMN, "text", "first", "second")
 FurtherColumns = Mapping[str, Sequence[str] | Sequence[float]]
+_EXPECTED = "expected a tab-separated header: id, gold, predicted, then p:LABEL columns or none"
 
 
 @dataclass(frozen=True)
 class Predictions:
     """The rows of one prediction file, by column.
 
-    Args:
-        ids: the identifier of every row.
-        gold: the gold label of every row; None if it is unknown. It need not be one of `labels`:
-            a data set may have more labels than the model.
-        predicted: the predicted label of every row.
-        labels: the labels of the columns of `probabilities`. Default: empty, no probabilities.
-        probabilities: the probability of each label, row by row. Default: empty.
-
-    Raises:
-        InputError: the columns differ in length, or a row contradicts itself.
+    Columns that differ in length, and a row that contradicts itself, raise an InputError. A gold
+    label need not be one of `labels`: a data set may have more labels than the model.
 
     Example:
         >>> Predictions(("1", "2"), ("yes", None), ("yes", "no"))
     """
 
     ids: tuple[str, ...]
-    gold: tuple[str | None, ...]
+    gold: tuple[str | None, ...]  # None where it is unknown
     predicted: tuple[str, ...]
-    labels: tuple[str, ...] = ()
-    probabilities: tuple[tuple[float, ...], ...] = ()
+    labels: tuple[str, ...] = ()  # of the columns of `probabilities`
+    probabilities: tuple[tuple[float, ...], ...] = ()  # of each label, row by row
 
     def __post_init__(self) -> None:
         rows = len(self.ids)
@@ -70,9 +63,9 @@ class Predictions:
             raise InputError("probabilities were given without the labels of their columns")
         if len(set(self.labels)) != len(self.labels):
             raise InputError(f"a label is named twice: {', '.join(self.labels)}")
-        for row in range(rows):
+        for row, predicted in enumerate(self.predicted):
             probabilities = self.probabilities[row] if self.labels else ()
-            problem = _row_problem(self.predicted[row], self.labels, probabilities)
+            problem = _row_problem(predicted, self.labels, probabilities)
             if problem:
                 raise InputError(f"row {row + 1} (id {self.ids[row]!r}): {problem}")
 
@@ -85,7 +78,7 @@ def write_predictions(
     Args:
         path: the .tsv file to write.
         predictions: its rows.
-        further: columns of `FURTHER_COLUMNS`, such as the texts of the rows. Default None.
+        further: columns of `FURTHER_COLUMNS`, such as the texts of the rows.
 
     Raises:
         InputError: a field holds a tab, a line break, or a character that UTF-8 cannot encode.
@@ -117,6 +110,16 @@ def _further_text(value: str | float) -> str:
     return re.sub(r"[\t\r\n]", " ", value) if isinstance(value, str) else f"{value:.9g}"
 
 
+def _join(fields: Sequence[str], line: int) -> bytes:
+    for field in fields:
+        if any(separator in field for separator in "\t\n\r"):
+            raise InputError(f"{field!r} (line {line}) holds a tab or a line break: replace it")
+    try:
+        return ("\t".join(fields) + "\n").encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"line {line} holds a character that UTF-8 cannot write") from error
+
+
 def read_predictions(path: str | Path) -> Predictions:
     """Reads a prediction file: one of `write_predictions`, or of another program.
 
@@ -131,30 +134,26 @@ def read_predictions(path: str | Path) -> Predictions:
         >>> read_predictions("test.tsv").predicted
         ('no',)
     """
-    rows = _rows(Path(path))
-    header = next(rows, (1, [""]))[1]
+    rows: list[tuple[str, str | None, str, tuple[float, ...]]] = []
+    lines = _fields(Path(path))
+    header = next(lines, (1, [""]))[1]
     labels = _labels_of_header(header, path)
-    first_probability = len(header) - len(labels)
-    ids: list[str] = []
-    gold: list[str | None] = []
-    predicted: list[str] = []
-    probabilities: list[tuple[float, ...]] = []
-    for line, fields in rows:
+    for line, fields in lines:
         if len(fields) != len(header):
             raise DataError(f"has {len(fields)} fields; expected {len(header)}", path, line)
-        values = tuple(_probability(field, path, line) for field in fields[first_probability:])
+        try:
+            values = tuple(map(float, fields[len(header) - len(labels) :]))
+        except ValueError as error:
+            raise DataError(f"a probability is not a number: {error}", path, line) from None
         problem = _row_problem(fields[2], labels, values)
         if problem:
             raise DataError(problem, path, line)
-        ids.append(fields[0])
-        gold.append(fields[1] or None)
-        predicted.append(fields[2])
-        if labels:
-            probabilities.append(values)
-    return Predictions(tuple(ids), tuple(gold), tuple(predicted), labels, tuple(probabilities))
+        rows.append((fields[0], fields[1] or None, fields[2], values))
+    ids, gold, predicted, probabilities = zip(*rows, strict=True) if rows else ((),) * 4
+    return Predictions(ids, gold, predicted, labels, probabilities if labels else ())
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
     for line in raw_lines(path):
         try:
             yield line.number, line.data.decode().split("\t")
@@ -164,13 +163,12 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _labels_of_header(header: Sequence[str], path: str | Path) -> tuple[str, ...]:
-    expected = "expected a tab-separated header: id, gold, predicted, then p:LABEL columns or none"
     if tuple(header[:3]) != HEADER:
-        raise DataError(f"{expected}; found {', '.join(header) or 'nothing'}", path, 1)
+        raise DataError(f"{_EXPECTED}; found {', '.join(header) or 'nothing'}", path, 1)
     names = list(dropwhile(FURTHER_COLUMNS.__contains__, header[3:]))
     for name in names:
         if not name.startswith(PROBABILITY):
-            raise DataError(f"{expected}; found the column {name!r}", path, 1)
+            raise DataError(f"{_EXPECTED}; found the column {name!r}", path, 1)
         if header.count(name) > 1:
             raise DataError(f"the column {name!r} appears {header.count(name)} times", path, 1)
     return tuple(name.removeprefix(PROBABILITY) for name in names)
@@ -189,20 +187,3 @@ def _row_problem(
         if not 0 <= value <= 1:  # also refuses NaN
             return f"the probability of {label!r} is {value}, not within 0 to 1"
     return None
-
-
-def _probability(field: str, path: str | Path, line: int) -> float:
-    try:
-        return float(field)
-    except ValueError:
-        raise DataError(f"a probability is {field!r}, not a number", path, line) from None
-
-
-def _join(fields: Sequence[str], line: int) -> bytes:
-    for field in fields:
-        if any(separator in field for separator in "\t\n\r"):
-            raise InputError(f"{field!r} (line {line}) holds a tab or a line break: replace it")
-    try:
-        return ("\t".join(fields) + "\n").encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"line {line} holds a character that UTF-8 cannot write") from error

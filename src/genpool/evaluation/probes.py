@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -32,17 +33,11 @@ MAX_ITERATIONS = 1000
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """The accuracy of a probe and how it was fitted.
+    """The accuracy of a probe and how it was fitted."""
 
-    Args:
-        accuracy: the accuracy on the test rows.
-        chosen_c: the chosen C, or that of each fold if the rows were cross-validated.
-        converged: False if a fit stopped at its last iteration; its accuracy may then be low.
-    """
-
-    accuracy: AccuracyReport
-    chosen_c: tuple[float, ...]
-    converged: bool
+    accuracy: AccuracyReport  # on the test rows
+    chosen_c: tuple[float, ...]  # the chosen C, or that of each fold of a cross-validation
+    converged: bool  # False if a fit stopped at its last iteration: its accuracy may be low
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the accuracy report, the chosen C and the convergence, ready for JSON."""
@@ -71,7 +66,7 @@ def probe(
         test: the rows to score.
         dev: the rows to choose C on. None (default): cross-validation within `train`.
         grid: the values of C to choose from. Default: 1e-4, 1e-3, 1e-2, 1e-1, 1.
-        seed: draws the folds of the cross-validation. Default 0.
+        seed: draws the folds of the cross-validation.
 
     Raises:
         InputError: the rows have different dimensions or labels, or are too few.
@@ -81,11 +76,19 @@ def probe(
         >>> probe(labelled_vectors(encode, labels, texts), test).accuracy.accuracy
         0.91
     """
+    labels, width = set(train.labels), train.vectors.shape[1]
     for name, part in (("dev", dev), ("test", test)):
-        if part is not None:
-            _check_fits(name, part, train)
+        if part is None:
+            continue
+        dim = part.vectors.shape[1]
+        if dim != width:
+            raise InputError(f"{name} vectors have {dim} dimensions and training vectors {width}")
+        for row, label in enumerate(part.labels):
+            if label not in labels:
+                problem = unknown_name("label", label, labels)
+                raise InputError(f"{name} row {row + 1}, not in the training rows: {problem}")
     fit = fit_and_predict(train, test.vectors, dev, grid, seed)
-    report = accuracy_report(test.labels, fit.predicted, sorted(set(train.labels)))
+    report = accuracy_report(test.labels, fit.predicted, sorted(labels))
     return ProbeReport(report, (fit.c,), fit.converged)
 
 
@@ -96,10 +99,10 @@ def probe_cross_validated(
 
     Args:
         rows: all rows.
-        folds: stratified folds, 2 or more. Default 10.
+        folds: stratified folds, 2 or more.
         grid: the values of C to choose from, within the training rows of each fold. Default:
             1e-4, 1e-3, 1e-2, 1e-1, 1.
-        seed: draws the folds. Default 0.
+        seed: draws the folds.
 
     Raises:
         InputError: there are too few rows for so many folds.
@@ -112,15 +115,18 @@ def probe_cross_validated(
         raise InputError(f"folds = {folds}: cross-validation needs at least 2")
     max_folds = second_count(rows.labels)
     if max_folds < folds:
-        needed = f"{folds} folds need 2 labels with {folds} rows each"
-        raise InputError(f"{needed}; {label_counts(rows.labels)}. {_fewer_folds(max_folds)}")
+        # Two labels need two rows each outside a fold, to choose C among them.
+        fewer = f"Use {max_folds} folds (command line: --folds {max_folds})"
+        raise InputError(
+            f"{folds} folds need 2 labels with {folds} rows each; {label_counts(rows.labels)}. "
+            f"{'Provide more rows' if max_folds < 3 else fewer}, or separate training, dev and "
+            "test rows (command line: a folder with these tables)"
+        )
     with require_extra("A transfer probe", "train"):
         from sklearn.model_selection import StratifiedKFold
 
-    with warnings.catch_warnings():
-        # A label with fewer rows than folds is merely absent from some folds.
-        warnings.filterwarnings("ignore", message="The least populated class")
-        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    with _without_warnings():
         splits = list(splitter.split(rows.vectors, rows.labels))
     predicted = [""] * len(rows.labels)
     fits = []
@@ -132,25 +138,6 @@ def probe_cross_validated(
         fits.append(fit)
     report = accuracy_report(rows.labels, predicted, sorted(set(rows.labels)))
     return ProbeReport(report, tuple(f.c for f in fits), all(f.converged for f in fits))
-
-
-def _fewer_folds(max_folds: int) -> str:
-    """Returns how rows that allow no more than `max_folds` folds can be probed."""
-    split = "separate training, dev and test rows (command line: a folder with these tables)"
-    if max_folds < 3:  # two labels need two rows each outside a fold, to choose C among them
-        return f"Provide more rows, or {split}"
-    return f"Use {max_folds} folds (command line: --folds {max_folds}), or {split}"
-
-
-def _check_fits(name: str, part: LabelledVectors, train: LabelledVectors) -> None:
-    dim, expected = part.vectors.shape[1], train.vectors.shape[1]
-    if dim != expected:
-        raise InputError(f"{name} vectors have {dim} dimensions and training vectors {expected}")
-    known = set(train.labels)
-    for row, label in enumerate(part.labels):
-        if label not in known:
-            problem = unknown_name("label", label, known)
-            raise InputError(f"{name} row {row + 1}, not in the training rows: {problem}")
 
 
 class Fit(NamedTuple):
@@ -174,20 +161,11 @@ def fit_and_predict(
         raise InputError(f"the grid of C is {list(grid)}; expected positive numbers")
     if len(set(train.labels)) < 2:
         raise InputError(f"the training rows need at least 2 labels; {label_counts(train.labels)}")
-    with require_extra("A transfer probe", "train"):
-        from sklearn.exceptions import ConvergenceWarning
-
     c = values[0] if len(values) == 1 else choose_c(train, dev, values, seed)
     model = _pipeline(c)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+    with _without_warnings():
         model.fit(train.vectors, np.array(train.labels, dtype=object))
-    for warning in caught:
-        if not issubclass(warning.category, ConvergenceWarning):
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-    converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+    converged = bool(model[-1].n_iter_.max() < MAX_ITERATIONS)
     return Fit(c, converged, [str(label) for label in model.predict(vectors)])
 
 
@@ -196,7 +174,6 @@ def choose_c(
 ) -> float:
     """Returns the best of ascending values of C, on `dev` or by cross-validation in `train`."""
     with require_extra("A transfer probe", "train"):
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 
     vectors, labels = train.vectors, list(train.labels)
@@ -220,11 +197,7 @@ def choose_c(
         refit=False,  # a refit would take the dev rows in
         error_score="raise",
     )
-    with warnings.catch_warnings():
-        # A C that does not converge, or a label rarer than the folds, only lowers the score of
-        # that C in the search; the last fit reports on itself.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="The least populated class")
+    with _without_warnings():
         search.fit(vectors, np.array(labels, dtype=object))
     # Of equally good values the first, which regularises most.
     return float(search.best_params_["logisticregression__C"])
@@ -237,6 +210,22 @@ def _pipeline(c: float) -> Any:
         from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=MAX_ITERATIONS))
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hides warnings of fits that do not converge, and of labels with fewer rows than folds.
+
+    Either only lowers the score of a C in the search; the last fit reports on itself, and a rare
+    label is merely absent from some folds.
+    """
+    with require_extra("A transfer probe", "train"):
+        from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="The least populated class")
+        yield
 
 
 def second_count(labels: Sequence[str]) -> int:

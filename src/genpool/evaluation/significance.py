@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.markdown import markdown_table, percent, percent_interval
+from genpool.disk.files import markdown_table, percent, percent_interval
 from genpool.errors import InputError, require_extra
 from genpool.evaluation.predictions import Predictions
 
 CONFIDENCE = 0.95
+_SAME_ROWS = "both must hold the same rows in the same order"
 
 
 @dataclass(frozen=True)
@@ -28,32 +29,20 @@ class Comparison:
     `interval` is a point. Without any difference `t_p_value` is 0.5 (neither side is favoured) and
     `mcnemar_p_value` is 1. With only A right on every row `t_p_value` is 0, with only B right it is
     1: these are limits of the test, not evidence; read McNemar's value there.
-
-    Args:
-        total: the number of rows.
-        correct_a: the rows that A predicts correctly; correct_b, the same for B.
-        accuracy_a: the accuracy of A; accuracy_b, the same for B.
-        difference: accuracy_a - accuracy_b.
-        interval: the 95 % interval of the difference (Student's t on the paired differences, cut
-            at -1 and 1).
-        only_a: the rows that only A predicts correctly; only_b, the same for B.
-        t_statistic: of the paired t-test; None without variance.
-        t_p_value: one-tailed: small if A is better than B, near 1 if B is better than A.
-        mcnemar_p_value: of McNemar's exact test, two-sided.
     """
 
-    total: int
-    correct_a: int
+    total: int  # the number of rows
+    correct_a: int  # the rows that A predicts correctly
     correct_b: int
     accuracy_a: float
     accuracy_b: float
-    difference: float
-    interval: tuple[float, float]
-    only_a: int
+    difference: float  # accuracy_a - accuracy_b
+    interval: tuple[float, float]  # of the difference, 95 %: Student's t, cut at -1 and 1
+    only_a: int  # the rows that only A predicts correctly
     only_b: int
-    t_statistic: float | None
-    t_p_value: float
-    mcnemar_p_value: float
+    t_statistic: float | None  # of the paired t-test; None without variance
+    t_p_value: float  # one-tailed: small if A is better than B, near 1 if B is better than A
+    mcnemar_p_value: float  # of McNemar's exact test, two-sided
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the comparison as lists and numbers, ready for JSON."""
@@ -94,8 +83,25 @@ def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
         >>> compare_predictions(read_predictions("a.tsv"), read_predictions("b.tsv")).t_p_value
         0.031
     """
-    _check_same_rows(a, b)
+    for row, (id_a, id_b) in enumerate(zip(a.ids, b.ids, strict=False)):
+        where = f"row {row + 1} (line {row + 2} of the files)"
+        if id_a != id_b:
+            raise InputError(f"{where} has id {id_a!r} in A and {id_b!r} in B; {_SAME_ROWS}")
+        gold_a, gold_b = a.gold[row], b.gold[row]
+        if gold_a != gold_b:
+            raise InputError(
+                f"{where}, id {id_a!r}, has gold {gold_a!r} in A and {gold_b!r} in B; {_SAME_ROWS}"
+            )
+        if gold_a is None:
+            raise InputError(f"{where}, id {id_a!r}, has no gold label: nothing to compare with")
+    if len(a.ids) != len(b.ids):
+        raise InputError(f"A has {len(a.ids)} rows and B has {len(b.ids)}; {_SAME_ROWS}")
     return compare_correct(_right(a), _right(b))
+
+
+def _right(predictions: Predictions) -> NDArray[np.float64]:
+    pairs = zip(predictions.gold, predictions.predicted, strict=True)
+    return np.array([gold == predicted for gold, predicted in pairs], dtype=np.float64)
 
 
 def compare_correct(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) -> Comparison:
@@ -111,7 +117,7 @@ def compare_correct(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) 
     only_a = int(np.sum(right_a > right_b))
     only_b = int(np.sum(right_b > right_a))
     discordant = only_a + only_b
-    statistic, p_value, interval = _t_test(right_a, right_b)
+    statistic, p_value, interval = paired_t_test(right_a, right_b)
     return Comparison(
         total=len(right_a),
         correct_a=int(right_a.sum()),
@@ -128,18 +134,14 @@ def compare_correct(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) 
     )
 
 
-def paired_p_value(right_a: NDArray[np.float64], right_b: NDArray[np.float64]) -> float:
-    """Returns the p-value of the one-tailed paired t-test: small if A is better than B.
-
-    Both are 1 where a model is right and 0 where it is wrong, (rows,), or the share of several
-    models, such as one of each seed, that are right.
-    """
-    return _t_test(right_a, right_b)[1]
-
-
-def _t_test(
+def paired_t_test(
     right_a: NDArray[np.float64], right_b: NDArray[np.float64]
 ) -> tuple[float | None, float, tuple[float, float]]:
+    """Returns t, the one-tailed p-value (small if A is better than B), and the 95 % interval.
+
+    Both are 1 where a model is right and 0 where it is wrong, (rows,), or the share of several
+    models, such as one of each seed, that are right. t is None without variance.
+    """
     with require_extra("A significance test", "train"):
         from scipy.stats import ttest_rel
 
@@ -151,27 +153,3 @@ def _t_test(
     limits = ttest_rel(right_a, right_b).confidence_interval(CONFIDENCE)
     interval = max(float(limits.low), -1.0), min(float(limits.high), 1.0)
     return float(one_tailed.statistic), float(one_tailed.pvalue), interval
-
-
-def _right(predictions: Predictions) -> NDArray[np.float64]:
-    pairs = zip(predictions.gold, predictions.predicted, strict=True)
-    return np.array([gold == predicted for gold, predicted in pairs], dtype=np.float64)
-
-
-def _check_same_rows(a: Predictions, b: Predictions) -> None:
-    for row, (id_a, id_b) in enumerate(zip(a.ids, b.ids, strict=False)):
-        where = f"row {row + 1} (line {row + 2} of the files)"
-        if id_a != id_b:
-            raise InputError(f"{where} has id {id_a!r} in A and {id_b!r} in B; {_SAME_ROWS}")
-        gold_a, gold_b = a.gold[row], b.gold[row]
-        if gold_a != gold_b:
-            raise InputError(
-                f"{where}, id {id_a!r}, has gold {gold_a!r} in A and {gold_b!r} in B; {_SAME_ROWS}"
-            )
-        if gold_a is None:
-            raise InputError(f"{where}, id {id_a!r}, has no gold label: nothing to compare with")
-    if len(a.ids) != len(b.ids):
-        raise InputError(f"A has {len(a.ids)} rows and B has {len(b.ids)}; {_SAME_ROWS}")
-
-
-_SAME_ROWS = "both must hold the same rows in the same order"

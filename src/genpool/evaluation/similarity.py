@@ -11,30 +11,24 @@ used once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from genpool.disk.markdown import markdown_table
+from genpool.disk.files import markdown_table
 from genpool.errors import InputError, require_extra
 from genpool.evaluation.vectors import FloatArray, ScoredPairs, as_pairs, as_scores
-from genpool.tensors.unit_rows import unit_rows
+from genpool.tensors.arrays import unit_rows
 
 ALPHAS = (1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5)
 
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """The correlation of predicted and gold scores.
-
-    Args:
-        total: the number of rows.
-        pearson: Pearson's correlation.
-        spearman: Spearman's correlation.
-    """
+    """The correlation of predicted and gold scores, over `total` rows."""
 
     total: int
     pearson: float
@@ -53,8 +47,12 @@ class ScoreReport:
 
     def to_markdown(self) -> str:
         """Returns the values as a Markdown table of one row."""
-        row = [f"{self.total:,}", f"{self.pearson:.4f}", f"{self.spearman:.4f}"]
-        return markdown_table(["rows", "Pearson", "Spearman"], [row]) + "\n"
+        return self._table({"rows": f"{self.total:,}"})
+
+    def _table(self, first: Mapping[str, str], last: Mapping[str, str] | None = None) -> str:
+        correlations = {"Pearson": f"{self.pearson:.4f}", "Spearman": f"{self.spearman:.4f}"}
+        columns = {**first, **correlations, **(last or {})}
+        return markdown_table(list(columns), [list(columns.values())]) + "\n"
 
     def __str__(self) -> str:
         return f"Pearson {self.pearson:.4f}, Spearman {self.spearman:.4f}"
@@ -65,29 +63,19 @@ class SimilarityReport(ScoreReport):
     """The correlation of the cosines of pairs with their gold scores."""
 
     def to_markdown(self) -> str:
-        """Returns the values as a Markdown table of one row."""
-        row = ["cosine", f"{self.total:,}", f"{self.pearson:.4f}", f"{self.spearman:.4f}"]
-        return markdown_table(["score", "pairs", "Pearson", "Spearman"], [row]) + "\n"
+        return self._table({"score": "cosine", "pairs": f"{self.total:,}"})
 
 
 @dataclass(frozen=True)
 class RelatednessReport(ScoreReport):
-    """How well the regression predicts the scores of the test pairs.
+    """How well the regression predicts the scores of the test pairs."""
 
-    Args:
-        mse: the mean squared error.
-        alpha: the chosen strength of the regularisation.
-    """
-
-    mse: float
-    alpha: float
+    mse: float  # the mean squared error
+    alpha: float  # the chosen strength of the regularisation
 
     def to_markdown(self) -> str:
-        """Returns the values as a Markdown table of one row."""
-        measures = (self.pearson, self.spearman, self.mse)
-        row = ["regression", f"{self.total:,}", *(f"{m:.4f}" for m in measures), f"{self.alpha:g}"]
-        header = ["score", "pairs", "Pearson", "Spearman", "MSE", "alpha"]
-        return markdown_table(header, [row]) + "\n"
+        first = {"score": "regression", "pairs": f"{self.total:,}"}
+        return self._table(first, {"MSE": f"{self.mse:.4f}", "alpha": f"{self.alpha:g}"})
 
 
 def similarity_report(
@@ -153,7 +141,6 @@ def relatedness_report(
         raise InputError(f"alphas is {list(alphas)}; expected positive numbers")
     with require_extra("A relatedness report", "train"):
         from sklearn.linear_model import RidgeCV
-        from sklearn.metrics import mean_squared_error
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
@@ -161,13 +148,8 @@ def relatedness_report(
     regression.fit(_relatedness_features(train), train.scores)
     predicted = regression.predict(_relatedness_features(test))  # (test pairs,)
     pearson, spearman = correlations(test.scores, predicted, "predicted scores")
-    return RelatednessReport(
-        total=len(predicted),
-        pearson=pearson,
-        spearman=spearman,
-        mse=float(mean_squared_error(test.scores, predicted)),
-        alpha=float(regression[-1].alpha_),
-    )
+    mse = float(np.mean((test.scores - predicted) ** 2))
+    return RelatednessReport(len(predicted), pearson, spearman, mse, float(regression[-1].alpha_))
 
 
 def _relatedness_features(pairs: ScoredPairs) -> FloatArray:

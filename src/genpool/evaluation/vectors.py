@@ -24,8 +24,6 @@ def encode_sentences(encode: Encode, sentences: Sequence[str]) -> FloatArray:
 
     SICK and STS repeat many of theirs.
     """
-    if isinstance(sentences, str):
-        raise InputError(f"got one string ({sentences[:40]!r}); expected a list of sentences")
     distinct = list(dict.fromkeys(sentences))
     if not distinct:
         raise InputError("no sentences to encode")
@@ -39,15 +37,11 @@ def encode_sentences(encode: Encode, sentences: Sequence[str]) -> FloatArray:
 
 def as_vectors(values: ArrayLike, name: str) -> FloatArray:
     """Returns a (rows, dim) array of finite 64-bit floats; `name` is what it is in messages."""
-    try:
-        vectors = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: not an array of numbers: {error}") from error
+    vectors = _floats(values, name)
     if vectors.ndim != 2 or 0 in vectors.shape:
         raise InputError(f"{name}: the shape is {vectors.shape}; expected (rows, dim)")
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        bad = np.flatnonzero(~finite)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
         raise InputError(
             f"{name}: {len(bad)} of {len(vectors)} rows hold NaN or infinity: row {bad[0] + 1}"
         )
@@ -64,18 +58,24 @@ def as_pairs(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 def as_scores(values: ArrayLike, rows: int) -> FloatArray:
     """Returns gold scores as an array of finite 64-bit floats, one for each of `rows` pairs."""
-    try:
-        scores = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"gold scores: not numbers: {error}") from error
+    scores = _floats(values, "gold scores")
     if scores.shape != (rows,):
         raise InputError(
             f"gold scores of the shape {scores.shape}; expected ({rows},), one per pair"
         )
-    if not np.isfinite(scores).all():
-        bad = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise InputError(f"gold score of row {bad + 1} is {scores[bad]}: expected a finite number")
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if len(bad):
+        raise InputError(
+            f"gold score of row {bad[0] + 1} is {scores[bad[0]]}: expected a finite number"
+        )
     return scores
+
+
+def _floats(values: ArrayLike, name: str) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: not an array of numbers: {error}") from error
 
 
 def pair_arrays(a: ArrayLike, b: ArrayLike) -> FloatArray:
@@ -90,15 +90,7 @@ def pair_arrays(a: ArrayLike, b: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """Vectors with a label each.
-
-    Args:
-        vectors: an array of shape (rows, dim).
-        labels: the label of every row.
-
-    Raises:
-        InputError: the lengths differ, or a value is not finite.
-    """
+    """Finite vectors (rows, dim) with a label each; anything else raises an InputError."""
 
     vectors: FloatArray
     labels: tuple[str, ...]
@@ -113,15 +105,9 @@ class LabelledVectors:
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of vectors with a gold score each.
+    """Gold scores (pairs,) and the vectors (pairs, dim) of the first and of the second sentences.
 
-    Args:
-        scores: an array of shape (pairs,).
-        a: the vectors of the first sentences, shape (pairs, dim).
-        b: the vectors of the second sentences, shape (pairs, dim).
-
-    Raises:
-        InputError: the shapes differ, or a value is not finite.
+    Shapes that differ and values that are not finite raise an InputError.
     """
 
     scores: FloatArray
@@ -141,17 +127,10 @@ def labelled_vectors(
     sentences: Sequence[str],
     others: Sequence[str] | None = None,
 ) -> LabelledVectors:
-    """Encodes labelled sentences or labelled pairs of sentences.
+    """Encodes labelled sentences, or labelled pairs if `others` are the second sentences.
 
-    Args:
-        encode: a function from a list of sentences to their vectors, as `SentenceEncoder.encode`.
-        labels: the label of every row.
-        sentences: the sentence, or first sentence, of every row.
-        others: the second sentence of every row; a pair becomes its `pair_arrays`. None
-            (default): single sentences.
-
-    Raises:
-        InputError: the lengths differ, or a vector is not finite.
+    A pair becomes its `pair_arrays`. Raises InputError if the lengths differ or a vector is not
+    finite.
 
     Example:
         >>> labelled_vectors(model.encode, ["good", "bad"], ["I like it.", "I do not."])
@@ -159,25 +138,19 @@ def labelled_vectors(
     for name, texts in (("sentences", sentences), ("second sentences", others)):
         if texts is not None and len(texts) != len(labels):
             raise InputError(f"{len(labels)} labels and {len(texts)} {name}; expected one per row")
-    if others is None:
-        return LabelledVectors(encode_sentences(encode, sentences), tuple(labels))
-    first, second = _both_sides(encode, sentences, others)
-    return LabelledVectors(pair_arrays(first, second), tuple(labels))
+    # Both sides in one call, so that a sentence that is on both is encoded once.
+    vectors = encode_sentences(encode, [*sentences, *(others or ())])
+    if others is not None:
+        vectors = pair_arrays(vectors[: len(labels)], vectors[len(labels) :])
+    return LabelledVectors(vectors, tuple(labels))
 
 
 def scored_pairs(
     encode: Encode, scores: Sequence[float], a: Sequence[str], b: Sequence[str]
 ) -> ScoredPairs:
-    """Encodes pairs of sentences that have a gold score.
+    """Encodes pairs of sentences that have a gold score: a are the first ones, b the second.
 
-    Args:
-        encode: a function from a list of sentences to their vectors, as `SentenceEncoder.encode`.
-        scores: the score of every pair.
-        a: the first sentences.
-        b: the second sentences.
-
-    Raises:
-        InputError: the lengths differ, or a vector is not finite.
+    Raises InputError if the lengths differ or a vector is not finite.
 
     Example:
         >>> scored_pairs(model.encode, [4.5], ["A dog runs."], ["A dog is running."])
@@ -185,13 +158,5 @@ def scored_pairs(
     if not len(scores) == len(a) == len(b):
         counts = f"{len(scores)} scores, {len(a)} and {len(b)} sentences"
         raise InputError(f"{counts}; expected one of each per pair")
-    first, second = _both_sides(encode, a, b)
-    return ScoredPairs(np.asarray(scores), first, second)
-
-
-def _both_sides(
-    encode: Encode, a: Sequence[str], b: Sequence[str]
-) -> tuple[FloatArray, FloatArray]:
-    # In one call, so that a sentence that is on both sides is encoded once.
     vectors = encode_sentences(encode, [*a, *b])  # (2 × pairs, dim)
-    return vectors[: len(a)], vectors[len(a) :]
+    return ScoredPairs(np.asarray(scores), vectors[: len(a)], vectors[len(a) :])

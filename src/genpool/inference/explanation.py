@@ -7,7 +7,7 @@ is left out of the pooling.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,12 +18,11 @@ from torch import Tensor
 
 from genpool.inference import explanation_views
 from genpool.pooling import Pooled, Pooling
+from genpool.tensors.arrays import unit_rows
 from genpool.tensors.packing import Packing
-from genpool.tensors.unit_rows import unit_rows
 from genpool.text import Token
 
 Floats = NDArray[np.float64]
-Probabilities = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -43,26 +42,6 @@ class LeaveOneOut:
     heads: Floats
     vector_without: Floats
     heads_without: Floats
-
-    @classmethod
-    def of(
-        cls, pooled: Pooled, heads_without: Tensor, project: Callable[[Pooled], Pooled]
-    ) -> LeaveOneOut:
-        """Returns the vectors of a batch of one sentence.
-
-        Args:
-            pooled: the pooled sentence, before the projection.
-            heads_without: (1, heads, tokens, dim), from `Pooling.heads_without`.
-            project: the projection of the model.
-        """
-        by_token = heads_without[0].transpose(0, 1)  # (tokens, heads, dim)
-        without = project(Pooled(by_token.flatten(1), by_token, None)).vector
-        return cls(
-            vector=_floats(project(pooled).vector[0]),
-            heads=_floats(pooled.heads[0]),
-            vector_without=_floats(without),
-            heads_without=_floats(heads_without[0]),
-        )
 
 
 @dataclass(frozen=True)
@@ -85,28 +64,6 @@ class LabelExplanation:
     def label(self) -> str:
         """The most probable label."""
         return self.labels[int(self.probabilities.argmax())]
-
-    @classmethod
-    def of(
-        cls, labels: Sequence[str], sides: Sequence[LeaveOneOut], classify: Probabilities
-    ) -> LabelExplanation:
-        """Returns the label of one example, and the influence of each token on it.
-
-        Args:
-            labels: the names of the classes.
-            sides: the vectors of the example's sentences.
-            classify: returns the probabilities (examples, labels) for sentence vectors
-                (sides, examples, output_dim).
-        """
-        vectors = [[side.vector for side in sides]]  # examples x sides x (output_dim,)
-        for place, side in enumerate(sides):
-            for without in side.vector_without:
-                vectors.append([*vectors[0][:place], without, *vectors[0][place + 1 :]])
-        probabilities = classify(np.array(vectors).swapaxes(0, 1))  # (examples, labels)
-        label = int(probabilities[0].argmax())
-        changes = probabilities[0, label] - probabilities[1:, label]  # (tokens of all sides,)
-        ends = np.cumsum([len(side.vector_without) for side in sides])[:-1]
-        return cls(tuple(labels), probabilities[0], tuple(np.split(changes, ends)))
 
 
 @dataclass(frozen=True)
@@ -285,20 +242,23 @@ def explain_states(
         truncated: whether tokens were left out. Default: False.
         tree: the tree of the tokens, with brackets. Default: None.
     """
-    mask = torch.ones(1, len(states), dtype=torch.bool, device=states.device)  # (1, tokens)
-    packing = Packing.from_mask(mask)
-    extra = [] if gates is None else [gates.unsqueeze(0)]
-
-    def pool(rows: Tensor) -> Pooled:
-        pooled: Pooled = pooling(rows.unsqueeze(0), mask, *extra)
-        return pooled
-
+    _, weights = pool_with_weights(pooling, states, gates)
     with torch.no_grad():
-        weights = pooling_weights(states, packing, pool)  # (1, heads, tokens, dim or 1)
-        without = pooling.heads_without(states.unsqueeze(0), mask, *extra)
-        pooled = pooling.pool_rows(states, packing, gates)
-        vectors = LeaveOneOut.of(pooled, without, project)
-    array = weights[0].float().cpu().numpy()  # (heads, tokens, dim or 1)
+        extra = [] if gates is None else [gates.unsqueeze(0)]
+        mask = torch.ones(1, len(states), dtype=torch.bool, device=states.device)  # (1, tokens)
+        pooled = pooling.pool_rows(states, Packing.from_mask(mask), gates)  # as `encode` does
+        without = pooling.heads_without(states.unsqueeze(0), mask, *extra)[
+            0
+        ]  # (heads, tokens, dim)
+        by_token = without.transpose(0, 1)  # (tokens, heads, dim)
+        pooled_without = Pooled(by_token.flatten(1), by_token, None)
+        vectors = LeaveOneOut(
+            vector=_floats(project(pooled).vector[0]),
+            heads=_floats(pooled.heads[0]),
+            vector_without=_floats(project(pooled_without).vector),
+            heads_without=_floats(without),
+        )
+    array = weights.float().cpu().numpy()  # (heads, tokens, dim or 1)
     return Explanation(sentence, tokens, array, vectors, truncated, tree=tree)
 
 
@@ -322,30 +282,26 @@ def cosines(first: Floats, second: Floats) -> Floats:
     return products
 
 
-def pooling_weights(states: Tensor, packing: Packing, pool: Callable[[Tensor], Pooled]) -> Tensor:
-    """Returns the weights (batch, heads, time, dim or 1) of any pooling, also of max and mean.
+def pool_with_weights(
+    pooling: Pooling, states: Tensor, gates: Tensor | None = None
+) -> tuple[Pooled, Tensor]:
+    """Returns one sentence and its weights (heads, tokens, dim or 1), also of max and mean.
 
     A dimension of a max, mean or last vector depends on the same dimension of the states alone,
-    and linearly: its derivative by each token's state is that token's weight.
-
-    Args:
-        states: packed states (rows, dim).
-        packing: where the rows belong.
-        pool: pools packed states, with weights if the pooling has them.
+    and linearly: its derivative by each token's state is that token's weight. states (tokens, dim);
+    gates (tokens, width), for a pooling with `needs_gates`.
     """
+    batch = states.detach().unsqueeze(0).requires_grad_()  # (1, tokens, dim)
+    mask = torch.ones(batch.shape[:2], dtype=torch.bool, device=states.device)
     with torch.enable_grad():
-        rows = states.detach().requires_grad_()
-        pooled = pool(rows)
+        pooled: Pooled = pooling(batch, mask, *([] if gates is None else [gates.unsqueeze(0)]))
         if pooled.weights is not None:
-            return pooled.weights.detach()
-        if not rows.numel():
-            batch, heads, dim = pooled.heads.shape
-            return rows.new_zeros(batch, heads, packing.shape[1], dim)
-        gradients = [
-            torch.autograd.grad(head.sum(), rows, retain_graph=True)[0]  # (rows, dim)
-            for head in pooled.heads.unbind(dim=1)
-        ]
-    return torch.stack([packing.unpack(gradient) for gradient in gradients], dim=1)
+            return pooled, pooled.weights[0].detach()
+        if not batch.numel():
+            return pooled, batch.new_zeros(pooled.heads.shape[1], *states.shape)
+        heads = pooled.heads.unbind(dim=1)  # heads x (1, dim)
+        gradients = [torch.autograd.grad(head.sum(), batch, retain_graph=True)[0] for head in heads]
+        return pooled, torch.cat(gradients)
 
 
 def _floats(tensor: Tensor) -> Floats:

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
-from genpool.pooling.packed import by_sentence, pool_heads
-from genpool.tensors.packing import Packing
-from genpool.tensors.quantized_rows import MAX_INT8, quantize_rows
+from genpool.pooling.generalized import by_sentence, pool_heads
+from genpool.tensors.packing import MAX_INT8, Packing, quantize_rows
 
 
 class Int8Product:
@@ -88,7 +87,7 @@ class Int8GeneralizedPooling:
         def logits() -> Tensor:
             return torch._int_mm(part, self.second[head]).float().mul_(scales)  # (rows, dim)
 
-        return pool_heads(logits, rows, sizes).pooled
+        return pool_heads(logits, rows, sizes)[0]
 
 
 def int8_pooling(pooling: Pooling) -> Pooling | Int8GeneralizedPooling:

@@ -12,24 +12,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
 from threading import Lock
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from genpool.encoder import Encoder
-from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack, DirectionPair
-from genpool.encoder.fused_lstm import AddProduct, adder, run_steps
+from genpool.encoder.lstm import (
+    AddProduct,
+    BiLSTMLayer,
+    BiLSTMStack,
+    DirectionPair,
+    adder,
+    run_steps,
+)
 from genpool.errors import InputError
 from genpool.inference.int8 import Int8Product, int8_pooling
 from genpool.inference.sentence_vectors import SentenceVectors, evaluation_mode
 from genpool.pooling import Pooled
-from genpool.tensors.annotations import pad_annotations
+from genpool.tensors.arrays import pad_annotations
+from genpool.tensors.modules import run_both
 from genpool.tensors.packing import Packing
-from genpool.tensors.threads import run_both
 from genpool.text import WordTable
 
 if TYPE_CHECKING:
@@ -77,8 +82,9 @@ class QuickEncoder(SentenceVectors):
         self.model, self.capacity, self.int8 = model, capacity, int8
         self.text = model.text
         # Gated pooling needs the inputs of the top layer, so there the vectors are kept instead.
-        gated = model.pooling.needs_gates
-        self._stack = None if gated else ProjectedStack.of(model.encoder, int8)
+        encoder, gated = model.encoder, model.pooling.needs_gates
+        is_stack = isinstance(encoder, BiLSTMStack) and not gated
+        self._stack = ProjectedStack(cast(BiLSTMStack, encoder), int8) if is_stack else None
         if int8 and (self._stack is None or model.device.type != "cpu"):
             raise InputError(
                 "int8 is for BiLSTM encoders (with any pooling but gated) on a CPU; this model has "
@@ -86,10 +92,9 @@ class QuickEncoder(SentenceVectors):
                 f"pooling, on {model.device}. Leave int8 out."
             )
         self._pooling = int8_pooling(model.pooling) if int8 else model.pooling
-        projection = model.projection
-        self._projection = (
-            Int8Product(projection.weight) if int8 and projection is not None else None
-        )
+        self._projection = None
+        if int8 and model.projection is not None:
+            self._projection = Int8Product(model.projection.weight)
         self._lock = Lock()
         self._empty_table()
 
@@ -209,11 +214,6 @@ class ProjectedStack:
             Int8Product(way.u).add_to if int8 else adder(way.u.detach()) for way in directions
         ]
 
-    @classmethod
-    def of(cls, encoder: Encoder, int8: bool = False) -> Self | None:
-        """Returns the projected form of a BiLSTM stack; None for every other encoder."""
-        return cls(encoder, int8) if isinstance(encoder, BiLSTMStack) else None
-
     def project(self, vectors: Tensor) -> Tensor:
         """Word vectors (words, embedding) -> (words, all gates)"""
         return torch.addmm(self.biases, vectors, self.from_words.T)
@@ -252,7 +252,7 @@ class ProjectedStack:
             add_recurrent = self.add_recurrent[way]
             run_steps(gates, packing.sizes, add_recurrent, bool(side), halves[side])
 
-        run_both(lambda: direction(0), lambda: direction(1), table.device)
+        run_both(direction, table.device)
 
 
 def _adder(weight: Tensor, int8: bool) -> AddProduct:
@@ -294,20 +294,12 @@ def weights_state(model: SentenceEncoder) -> Weights:
     A new tensor has another address, and PyTorch counts changes in place, of an optimizer or
     `load_state_dict`; but neither shows a change through `parameter.data`, which the sum does.
     """
-    parts = (model.embedding, model.encoder, model.pooling, model.projection)
-    modules: list[nn.Module] = [part for part in parts if part is not None]
-    tensors = chain.from_iterable(chain(part.parameters(), part.buffers()) for part in modules)
-    return tuple(
-        (tensor.data_ptr(), _version(tensor), tensor.dtype, _sum(tensor)) for tensor in tensors
-    )
-
-
-def _version(tensor: Tensor) -> int:
-    # Tensors made in inference mode have no counter; their sum must do.
-    return 0 if tensor.is_inference() else tensor._version
-
-
-def _sum(tensor: Tensor) -> float:
-    values = tensor.detach().flatten()
-    sample = values[:: 1 + len(values) // MAX_SUMMED_VALUES]
-    return float(sample.sum(dtype=torch.promote_types(tensor.dtype, torch.float32)))
+    states = []
+    for tensor in chain(model.parameters(), model.buffers()):
+        values = tensor.detach().flatten()
+        sample = values[:: 1 + len(values) // MAX_SUMMED_VALUES]
+        total = float(sample.sum(dtype=torch.promote_types(tensor.dtype, torch.float32)))
+        # Tensors made in inference mode have no counter; their sum must do.
+        version = 0 if tensor.is_inference() else tensor._version
+        states.append((tensor.data_ptr(), version, tensor.dtype, total))
+    return tuple(states)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -17,11 +17,10 @@ from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.progress import progress
-from genpool.tensors.dropout import dropout_disabled
-from genpool.tensors.threads import map_threaded
+from genpool.tensors.modules import dropout_disabled, map_threaded
 from genpool.text import TextPipeline
 from genpool.text.pipeline import text_groups
-from genpool.text.validation import require_iterable, require_texts
+from genpool.text.validation import require_texts
 
 Vectors = NDArray[np.float32]
 Item = TypeVar("Item")
@@ -137,18 +136,16 @@ class SentenceVectors:
             (2, 384)
         """
         dim = resolve_truncate_dim(self, truncate_dim)
-        texts = [sentences] if isinstance(sentences, str) else list(require_iterable(sentences))
+        texts = [sentences] if isinstance(sentences, str) else sentences
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            texts = list(require_texts(texts))
         # Without a bar nothing of it is needed, not even the import.
         bar = (
             progress("encoding", len(texts)) if show_progress_bar else nullcontext(ignore_progress)
         )
         with bar as done:
-            chunks = list(self.encode_stream(texts, batch_size, done))
-        vectors = (
-            chunks[0]
-            if len(chunks) == 1
-            else torch.cat(chunks or [torch.zeros(0, self.output_dim)])
-        )
+            chunks = list(self._encode_texts(iter(texts), batch_size, done))
+        vectors = torch.cat(chunks or [torch.zeros(0, self.output_dim)])
         vectors = vectors[:, :dim]  # (sentences, dim)
         if normalize_embeddings:
             vectors = nn.functional.normalize(vectors, dim=1)
@@ -175,8 +172,14 @@ class SentenceVectors:
         Raises:
             InputError: one of them is not a string, or batch_size is below 1.
         """
-        texts = require_texts(sentences)
-        words = self._split(texts, SORT_BATCHES * batch_size)
+        return self._encode_texts(require_texts(sentences), batch_size, done)
+
+    def _encode_texts(
+        self, texts: Iterator[str], batch_size: int, done: Callable[[int], object]
+    ) -> Iterator[Tensor]:
+        """`encode_stream` of what is known to be strings."""
+        groups = text_groups(texts, SORT_BATCHES * batch_size)
+        words = chain.from_iterable(map(self.text.words_batch, groups))
         return map_by_length(words, len, self.encode_tokenized, batch_size, done, self.threads)
 
     @contextmanager
@@ -195,10 +198,6 @@ class SentenceVectors:
         if int8:
             raise InputError("int8 is for a genpool model; this encoder has weights of its own.")
         yield self
-
-    def _split(self, texts: Iterator[str], sentences_together: int) -> Iterator[list[str]]:
-        for group in text_groups(texts, sentences_together):
-            yield from self.text.words_batch(group)
 
     def similarity(
         self,
@@ -294,7 +293,7 @@ def map_by_length(
     length: Callable[[Item], int],
     run: Callable[[list[Item]], Tensor],
     batch_size: int,
-    done: Callable[[int], object] = lambda count: None,
+    done: Callable[[int], object] = ignore_progress,
     threads: int = 1,
 ) -> Iterator[Tensor]:
     """Calls `run` with groups of similar length; yields its rows in the order of the items.
@@ -312,48 +311,29 @@ def map_by_length(
     """
     require_batch_size(batch_size)
     stream = iter(items)
-    while True:
-        window = islice(stream, WINDOW_BATCHES * batch_size)
-        rows = _map_window(window, length, run, batch_size, done, threads)
-        if rows is None:
-            return
-        yield rows
+    order: list[int] = []  # of the items of a window: their positions, as they are run
 
-
-def _map_window(
-    window: Iterator[Item],
-    length: Callable[[Item], int],
-    run: Callable[[list[Item]], Tensor],
-    batch_size: int,
-    done: Callable[[int], object],
-    threads: int,
-) -> Tensor | None:
-    """Returns the rows of a window in order; None if it is empty."""
-    order: list[list[int]] = []  # the positions of every group that was started
-
-    def groups() -> Iterator[list[Item]]:
-        before = 0
+    def groups(window: Iterator[Item]) -> Iterator[list[Item]]:
         # In parts: while threads run one part, the next one is read and split into words.
         while part := list(islice(window, SORT_BATCHES * batch_size)):
+            start = len(order)
             for group in length_groups([length(item) for item in part], batch_size):
-                order.append([before + position for position in group])
+                order.extend(start + position for position in group)
                 yield [part[position] for position in group]
-            before += len(part)
 
-    chunks: list[Tensor] = []
-    results = map(run, groups()) if threads == 1 else map_threaded(run, groups(), threads)
-    for chunk in results:
-        expected = len(order[len(chunks)])
-        if len(chunk) != expected:
-            raise ValueError(f"{expected} sentences went in, {len(chunk)} rows came out")
-        chunks.append(chunk)
-        done(expected)
-    if not chunks:
-        return None
-    rows = chunks[0].new_empty(sum(map(len, chunks)), *chunks[0].shape[1:])
-    for group, chunk in zip(order, chunks, strict=True):
-        rows[torch.tensor(group, device=rows.device)] = chunk
-    return rows
+    while True:
+        order.clear()
+        chunks: list[Tensor] = []
+        batches = groups(islice(stream, WINDOW_BATCHES * batch_size))
+        for chunk in map(run, batches) if threads == 1 else map_threaded(run, batches, threads):
+            chunks.append(chunk)
+            done(len(chunk))
+        if not chunks:
+            return
+        rows = torch.cat(chunks)
+        if len(rows) != len(order):
+            raise ValueError(f"{len(order)} sentences went in, {len(rows)} rows came out")
+        yield rows[torch.tensor(order).argsort().to(rows.device)]
 
 
 @contextmanager
@@ -361,7 +341,7 @@ def evaluation_mode() -> Iterator[None]:
     """No dropout and no gradients inside, in the current thread; no module is changed.
 
     A model in training mode can therefore be used by several threads at once. This is for genpool's
-    models, whose only layers that differ in training are `genpool.tensors.dropout.Dropout`.
+    models, whose only layers that differ in training are `genpool.tensors.modules.Dropout`.
     """
     with torch.no_grad(), dropout_disabled():
         yield

@@ -14,7 +14,7 @@ import shutil
 import signal
 import tempfile
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -24,12 +24,9 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from genpool.disk.atomic import temporary_path
@@ -38,16 +35,13 @@ from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import (
     WINDOW_BATCHES,
     SentenceVectors,
-    ignore_progress,
+    Vectors,
     require_batch_size,
 )
 from genpool.text import TruncationReport
-from genpool.text.validation import require_texts
 
 if TYPE_CHECKING:
     from genpool.model import SentenceEncoder
-
-Vectors = NDArray[np.float32]
 
 #: batches that a worker encodes at a time
 TASK_BATCHES = WINDOW_BATCHES // 4
@@ -103,7 +97,6 @@ class WorkerPool(SentenceVectors):
         with ExitStack() as resources:
             folder = resources.enter_context(model_folder())
             model.save_pretrained(folder)
-            plugins = model.plugins
             stop_receiver, self._stop_sender = context.Pipe(duplex=False)
             resources.callback(stop_receiver.close)
             resources.callback(self._stop_sender.close)
@@ -111,7 +104,7 @@ class WorkerPool(SentenceVectors):
                 workers,
                 mp_context=context,
                 initializer=_start_worker,
-                initargs=(type(model), str(folder), plugins, int8, stop_receiver),
+                initargs=(type(model), str(folder), model.plugins, int8, stop_receiver),
             )
             resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             self._resources = resources.pop_all()
@@ -120,28 +113,11 @@ class WorkerPool(SentenceVectors):
     def output_dim(self) -> int:
         return self._output_dim
 
-    def encode_stream(
-        self,
-        sentences: Iterable[str],
-        batch_size: int = 64,
-        done: Callable[[int], object] = ignore_progress,
+    def _encode_texts(
+        self, texts: Iterator[str], batch_size: int, done: Callable[[int], object]
     ) -> Iterator[Tensor]:
-        """Yields the vectors of a stream of any length, in order and in bounded memory.
-
-        Args:
-            sentences: any iterable of sentences; it is read as the vectors are taken.
-            batch_size: sentences per batch. Default: 64.
-            done: called with the number of sentences of every finished task.
-
-        Yields:
-            Tensors (n, output_dim), float32.
-
-        Raises:
-            InputError: one of them is not a string, or batch_size is below 1.
-            GenpoolError: a worker process ended before its work was done.
-        """
+        """Raises GenpoolError if a worker process ended before its work was done."""
         require_batch_size(batch_size)
-        texts = require_texts(sentences)
         waiting: deque[Future[WorkerResult]] = deque()
         try:
             while task := list(islice(texts, TASK_BATCHES * batch_size)):
@@ -175,12 +151,7 @@ class WorkerPool(SentenceVectors):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is not None:  # nobody waits for a result: the workers stop at once
             self._stop_sender.close()
         self.close()
@@ -221,17 +192,13 @@ def following_parent(stop_receiver: Connection, folder: str) -> Iterator[None]:
     except Exception:
         # The first worker that exits removes the folder, perhaps while this one reads it: then
         # nobody waits for an answer any more.
-        if _has_ended(stop_receiver):
+        try:
+            is_stopped = stop_receiver.poll()  # nothing is sent: only a closed pipe can be read
+        except OSError:  # Windows
+            is_stopped = True
+        if is_stopped:
             os._exit(1)
         raise
-
-
-def _has_ended(stop_receiver: Connection) -> bool:
-    """Returns whether the parent has closed its end of the pipe, through which nothing is sent."""
-    try:
-        return stop_receiver.poll()
-    except OSError:  # Windows
-        return True
 
 
 def _exit_with_parent(stop_receiver: Connection, folder: str) -> None:

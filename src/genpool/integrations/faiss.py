@@ -10,7 +10,7 @@ import numpy as np
 from genpool.disk.atomic import atomic_file
 from genpool.errors import InputError, require_extra
 from genpool.search import SearchIndex
-from genpool.tensors.unit_rows import unit_rows
+from genpool.tensors.arrays import unit_rows
 
 __all__ = ["to_faiss", "write_faiss"]
 

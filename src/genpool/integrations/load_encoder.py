@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
 
 from genpool.disk.files import is_file
-from genpool.inference.sentence_vectors import SentenceVectors
+from genpool.errors import InputError
+from genpool.inference.explanation import Explanation, PairExplanation, explain_states
+from genpool.inference.sentence_vectors import SentenceVectors, map_by_length
 from genpool.model import PairClassifier, SentenceEncoder, TextClassifier, load_model
+from genpool.pooling import Pooled
 from genpool.saving.saved_model import SavedModel
-from genpool.saving.storage import OWN_FILES
+from genpool.saving.storage import MODEL
+from genpool.text import TextPipeline, Token, TruncationReport
+from genpool.text.validation import require_text
 
 if TYPE_CHECKING:
-    from genpool.integrations.sentence_transformers.encoder import (
-        SentenceTransformerEncoder,
-    )
+    from sentence_transformers import SentenceTransformer
+
+    from genpool.integrations.onnx import Export
+    from genpool.integrations.sentence_transformers import PoolingModule
 
 #: the file that says that a folder is of sentence-transformers
 MODULES = "modules.json"
+#: characters of a token, to guess the length of a text before it is split
+CHARACTERS_PER_TOKEN = 4
 
 
-def load_encoder(
-    path: str | Path | None = None,
-) -> SentenceEncoder | SentenceTransformerEncoder:
+def load_encoder(path: str | Path | None = None) -> SentenceEncoder | SentenceTransformerEncoder:
     """Loads a folder of genpool or of sentence-transformers; nothing in it is run as code.
 
     Args:
@@ -40,9 +51,14 @@ def load_encoder(
     Example:
         >>> load_encoder("minilm-generalized").encode(["A man sleeps."])
     """
-    if path is None or not _is_sentence_transformers(path):
-        return SentenceEncoder.from_pretrained(path)
-    return _load_sentence_transformer(path)
+    return _sentence_transformer(path) or SentenceEncoder.from_pretrained(path)
+
+
+def load_explainable(
+    path: str | Path,
+) -> SentenceEncoder | TextClassifier | PairClassifier | SentenceTransformerEncoder:
+    """Loads a folder like `load_encoder`, but a classifier as a classifier."""
+    return _sentence_transformer(path) or load_model(path)
 
 
 def as_encoder(model: str | Path | SentenceVectors | None) -> SentenceVectors:
@@ -50,23 +66,129 @@ def as_encoder(model: str | Path | SentenceVectors | None) -> SentenceVectors:
     return load_encoder(model) if model is None or isinstance(model, str | Path) else model
 
 
-def load_explainable(
-    path: str | Path,
-) -> SentenceEncoder | TextClassifier | PairClassifier | SentenceTransformerEncoder:
-    """Loads a folder like `load_encoder`, but a classifier as a classifier."""
-    return _load_sentence_transformer(path) if _is_sentence_transformers(path) else load_model(path)
+def _sentence_transformer(path: str | Path | None) -> SentenceTransformerEncoder | None:
+    if path is None or not is_file(Path(path) / MODULES):
+        return None
+    from genpool.integrations.sentence_transformers import load
+
+    return SentenceTransformerEncoder(load(path, device="cpu"))
 
 
-def _is_sentence_transformers(path: str | Path) -> bool:
-    return is_file(Path(path) / MODULES)
+class SentenceTransformerEncoder(SentenceVectors):
+    """A SentenceTransformer as an encoder of genpool, for its commands.
 
+    Args:
+        model: the model, on the device and in the type in which it encodes.
+    """
 
-def _load_sentence_transformer(path: str | Path) -> SentenceTransformerEncoder:
-    from genpool.integrations.sentence_transformers.encoder import (
-        SentenceTransformerEncoder,
-    )
+    def __init__(self, model: SentenceTransformer) -> None:
+        self.model = model.eval()
+        # What the commands report of a text pipeline; the library does not count what it cuts.
+        limits = SimpleNamespace(
+            max_length=model.max_seq_length, cut=TruncationReport(), annotator=None
+        )
+        self.text = cast(TextPipeline, limits)
 
-    return SentenceTransformerEncoder.from_pretrained(path)
+    @property
+    def output_dim(self) -> int:
+        """The dimension of a sentence vector."""
+        return int(cast(int, self.model.get_embedding_dimension()))
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the model."""
+        return self.model.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The data type of the model."""
+        return next(self.model.parameters()).dtype
+
+    def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        """Returns the vectors (sentences, output_dim) of words, which are joined by spaces."""
+        return self._encode_batch([" ".join(words) for words in sentences])
+
+    def _encode_texts(
+        self, texts: Iterator[str], batch_size: int, done: Callable[[int], object]
+    ) -> Iterator[Tensor]:
+        def length(text: str) -> int:
+            return len(text) // CHARACTERS_PER_TOKEN
+
+        return map_by_length(texts, length, self._encode_batch, batch_size, done)
+
+    def _encode_batch(self, texts: list[str]) -> Tensor:
+        return self.model.encode(
+            texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False
+        )
+
+    def explain(self, sentence: str) -> Explanation:
+        """Returns the weights of each head of genpool's pooling, per token and dimension."""
+        from genpool.integrations.sentence_transformers.modules import states_and_mask
+
+        before, pooling, later = self._around_pooling()
+        features: dict[str, Any] = {
+            name: value.to(self.device) if isinstance(value, Tensor) else value
+            for name, value in self.model.preprocess([require_text(sentence)]).items()
+        }
+        with torch.no_grad():
+            for module in before:
+                features = module(features)
+        states, mask = states_and_mask(features, pooling.include_prompt)
+
+        def project(pooled: Pooled) -> Pooled:
+            result: dict[str, Any] = {"sentence_embedding": pooled.vector}
+            for module in later:
+                result = module(result)
+            return pooled._replace(vector=result["sentence_embedding"])
+
+        tokens = self._tokens(sentence, features["input_ids"][0][mask[0]].tolist())
+        return explain_states(sentence, tokens, states[0][mask[0]], pooling.pooling, project)
+
+    def explain_pair(self, first: str, second: str) -> PairExplanation:
+        """Returns which words two sentences are alike by."""
+        return PairExplanation(self.explain(first), self.explain(second))
+
+    def _tokens(self, sentence: str, ids: list[int]) -> list[Token]:
+        """The word pieces with their offsets; special tokens have offsets (-1, -1)."""
+        tokenizer: Any = self.model.tokenizer
+        names = tokenizer.convert_ids_to_tokens(ids)
+        offsets = [(0, 0)] * len(ids)
+        if tokenizer.is_fast:
+            limit = self.text.max_length
+            options = {"truncation": limit is not None, "max_length": limit}
+            offsets = tokenizer(sentence, return_offsets_mapping=True, **options)["offset_mapping"]
+        return [
+            Token(name, start, end) if end > start else Token(name, -1, -1)
+            for name, (start, end) in zip(names, offsets, strict=True)
+        ]
+
+    def export_onnx(self, folder: str | Path, int8: bool = False) -> Export:
+        """Writes transformer, pooling and later modules as one ONNX graph, and the tokenizer."""
+        from genpool.integrations.onnx import export_transformer
+
+        before, pooling, later = self._around_pooling()
+        if len(before) != 1 or not hasattr(before[0], "auto_model"):
+            names = ", ".join(type(module).__name__ for module in before)
+            raise InputError(
+                f"before the pooling the model has {names}; expected one Transformer. Export the "
+                "parts yourself: genpool.integrations.onnx.export_transformer."
+            )
+        transformer = before[0].auto_model
+        return export_transformer(transformer, pooling, folder, int8, self.model.tokenizer, later)
+
+    def _around_pooling(self) -> tuple[list[Any], PoolingModule, list[Any]]:
+        """Returns the modules before genpool's pooling, the pooling, and those after it."""
+        from genpool.integrations.sentence_transformers import PoolingModule
+
+        modules = list(self.model)
+        for place, module in enumerate(modules):
+            if isinstance(module, PoolingModule):
+                return modules[:place], module, modules[place + 1 :]
+        names = ", ".join(type(module).__name__ for module in modules)
+        raise InputError(
+            f"the model has the modules {names}; expected genpool's PoolingModule among them, "
+            "which is what can be explained and exported."
+        )
 
 
 class FolderBytes:
@@ -80,11 +202,11 @@ class FolderBytes:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "model"
             model.save_pretrained(folder)
-            self.files = {name: (folder / name).read_bytes() for name in OWN_FILES}
+            self.files = {name: (folder / name).read_bytes() for name in MODEL.files}
 
     def load(self) -> Any:
         """Returns the model."""
         with tempfile.TemporaryDirectory() as temporary:
-            for name in OWN_FILES:
+            for name in MODEL.files:
                 (Path(temporary) / name).write_bytes(self.files[name])
             return load_model(temporary)

@@ -20,10 +20,10 @@ import torch
 
 from genpool.errors import GenpoolError, InputError, require_extra
 from genpool.inference.quick import QuickEncoder
+from genpool.integrations.bulk.engines import MAX_DEATHS, too_many_deaths, use_one_thread
+from genpool.integrations.bulk.inputs import Shard
+from genpool.integrations.bulk.shard import Outcome, ShardSettings, encode_shard
 from genpool.integrations.load_encoder import FolderBytes
-from genpool.jobs.bulk.engines import MAX_DEATHS, too_many_deaths, use_one_thread
-from genpool.jobs.bulk.inputs import Shard
-from genpool.jobs.bulk.shard import Outcome, ShardSettings, encode_shard
 from genpool.model import SentenceEncoder
 from genpool.saving.storage import CONFIG
 

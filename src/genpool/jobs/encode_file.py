@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.data import TableReader
-from genpool.data.sentences import SentenceRow, count_sentences, read_rows
+from genpool.data import Example, TableReader
+from genpool.data.sentences import count_sentences, read_rows
 from genpool.data.table_files import count_parquet_rows, table_format
 from genpool.disk.arrays import growing_array
 from genpool.disk.atomic import atomic_file
@@ -82,13 +82,12 @@ def encode_file(
     finished, total = 0, None
     try:
         with _writer(encoder, output, dim, options, source, open_output) as write:
-            total = count_sentences(source)
-            unwritten: list[SentenceRow] = []
+            total, unwritten = count_sentences(source), list[Example]()
 
             def sentences() -> Iterator[str]:
                 for row in read_rows(source):
                     unwritten.append(row)
-                    yield row.sentence
+                    yield row.first
 
             with (
                 encoder.streaming_form(options.workers, options.int8) as quick,
@@ -102,10 +101,8 @@ def encode_file(
 
                 for chunk in quick.encode_stream(sentences(), options.batch_size, done):
                     vectors = finish_vectors(chunk, dim, options.normalize)  # (n, dim)
-                    rows = unwritten[: len(vectors)]
-                    texts, values = [row.sentence for row in rows], [row.kept for row in rows]
-                    write(texts, vectors, values)
-                    del unwritten[: len(vectors)]
+                    rows, unwritten[: len(vectors)] = unwritten[: len(vectors)], []
+                    write([row.first for row in rows], vectors, [row.kept for row in rows])
     except KeyboardInterrupt:
         of_total = "" if total is None else f" of {total:,}"
         raise KeyboardInterrupt(
@@ -123,8 +120,7 @@ def _writer(
     source: str | Path | TableReader,
     open_output: OpenOutput | None,
 ) -> AbstractContextManager[Write]:
-    columns = source.kept if isinstance(source, TableReader) else ()
-    place = source.place if isinstance(source, TableReader) else None
+    columns, place = (source.kept, source.place) if isinstance(source, TableReader) else ((), None)
     if open_output is not None:
         return open_output(dim, columns, place)
     if is_folder_name(output):
@@ -151,24 +147,19 @@ def describe_earlier_output(output: str | Path) -> str | None:
 
     Returns None if nothing is there, or nothing that may be replaced: writing refuses that.
     """
-    path = Path(output)
+    path, rows = Path(output), "unknown"
     try:
         if is_folder_name(output):
-            return _describe(IndexCard.read(path).rows, path)
-        if path.suffix not in FORMATS or not path.is_file():
+            rows = f"{IndexCard.read(path).rows:,}"
+        elif path.suffix not in FORMATS or not path.is_file():
             return None
     except (GenpoolError, OSError):
         return None
-    rows = None
     # Whatever stands in a file of that name: it is replaced, and only its rows stay unknown.
     with suppress(Exception):
-        rows = FORMATS[path.suffix][1](path)
-    return _describe(rows, path)
-
-
-def _describe(rows: int | None, path: Path) -> str:
+        rows = f"{FORMATS[path.suffix][1](path):,}"
     date = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
-    return f"{'unknown' if rows is None else format(rows, ',')} rows, {date}"
+    return f"{rows} rows, {date}"
 
 
 @contextmanager
@@ -232,30 +223,22 @@ def _parquet(path: Path, dim: int, columns: Sequence[str], table: Path | None) -
     with require_extra("writing Parquet", "parquet"):
         import pyarrow as arrow
         from pyarrow import parquet
-    text = arrow.string()
+    text, single = arrow.string(), arrow.float32()
     # The values of other tables may be of any type in any row, which is known only at their end.
-    types = [text for _ in columns]
+    types = dict.fromkeys(columns, text)
     if table is not None and table.suffix.lower() == ".parquet":
         stored = parquet.read_schema(table)
-        types = [stored.field(name).type for name in columns]
-    vector_type = arrow.list_(arrow.float32(), dim)
-    schema = arrow.schema(
-        [
-            *zip(columns, types, strict=True),
-            (SENTENCE, text),
-            (VECTOR, vector_type),
-        ]
-    )
+        types = {name: stored.field(name).type for name in columns}
+    own = [(SENTENCE, text), (VECTOR, arrow.list_(single, dim))]
+    schema = arrow.schema([*types.items(), *own])
     with parquet.ParquetWriter(path, schema) as writer:
 
         def write(sentences: list[str], vectors: Vectors, values: Values = (), /) -> None:
-            flat = arrow.array(vectors.ravel(), arrow.float32())
-            arrays = [
-                arrow.array(
-                    [_as_text(row[place]) if kind == text else row[place] for row in values], kind
-                )
-                for place, kind in enumerate(types)
-            ]
+            arrays = []
+            for place, kind in enumerate(types.values()):
+                cells = [row[place] for row in values]
+                arrays.append(arrow.array(map(_as_text, cells) if kind == text else cells, kind))
+            flat = arrow.array(vectors.ravel(), single)
             arrays += [
                 arrow.array(sentences, text),
                 arrow.FixedSizeListArray.from_arrays(flat, dim),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,13 +31,7 @@ from genpool.evaluation.predictions import (
     prediction_lines,
 )
 from genpool.evaluation.similarity import ScoreReport
-from genpool.model import (
-    Classifier,
-    PairClassifier,
-    SentenceEncoder,
-    TextClassifier,
-    load_model,
-)
+from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier, load_model
 
 #: options of a table that is predicted: labels are not needed, and no row is left out for its text
 PREDICTION_OPTIONS = {"labelled": False, "empty_texts": True}
@@ -185,7 +179,7 @@ def predict_table(
         examples.append(example)
         # Rows that were left out count too: a number leads to the same row of the table.
         ids.append(example.id or str(row + reader.skipped.total()))
-    sides = [_sides(example) for example in examples]
+    sides = [[side for side in (row.first, row.second) if side is not None] for row in examples]
     _require_suitable(model, examples, sides, reader)
     tokenized = [
         [model.text.words(side, example.tokenized) for side in texts]
@@ -193,10 +187,14 @@ def predict_table(
     ]
     with _annotations_of(model, examples, tokenized):
         probabilities = model.predict_tokenized(tokenized, batch_size)  # (rows, labels)
-    gold_scores = [example.score for example in examples]
+    gold_scores, scores = [example.score for example in examples], None
+    gold = [example.label for example in examples]
+    if model.predicts_scores:
+        scores = model.scores_of(probabilities).tolist()
+        gold = [None if score is None else f"{score:g}" for score in gold_scores]
     predictions = Predictions(
         tuple(ids),
-        tuple(_gold(model, example) for example in examples),
+        tuple(gold),
         tuple(model.labels[index] for index in probabilities.argmax(axis=1)),
         model.labels,
         tuple(tuple(float(value) for value in row) for row in probabilities),
@@ -204,15 +202,7 @@ def predict_table(
     names = ("text",) if model.sentences_per_example == 1 else ("first", "second")
     columns = {name: [texts[at] for texts in sides] for at, name in enumerate(names)}
     genres = [example.genre for example in examples]
-    scores = model.scores_of(probabilities).tolist() if model.predicts_scores else None
     return TablePredictions(predictions, genres, reader.place, columns, scores, gold_scores)
-
-
-def _gold(model: Classifier, example: Example) -> str | None:
-    """Returns the gold label of an example, or for a model of scores its score, as text."""
-    if not model.predicts_scores:
-        return example.label
-    return None if example.score is None else f"{example.score:g}"
 
 
 def _annotations_of(
@@ -229,10 +219,6 @@ def _annotations_of(
         for pair in zip(sides, example.annotations, strict=False)
     ]
     return model.text.annotator.knowing(*zip(*pairs, strict=True) if pairs else ((), ()))
-
-
-def _sides(example: Example) -> list[str]:
-    return [example.first] if example.second is None else [example.first, example.second]
 
 
 def _require_suitable(
@@ -278,23 +264,23 @@ def require_prediction_suffix(path: str | Path) -> str:
     return suffix
 
 
-def _rounded(value: object) -> object:
-    # Nine digits: as many as reproduce a 32-bit probability exactly.
-    return float(f"{value:.9g}") if isinstance(value, float) else value
+def _rows(columns: Columns) -> Iterator[list[object]]:
+    """Yields the rows, their numbers with nine digits: they reproduce a 32-bit probability."""
+    for row in zip(*columns.values(), strict=True):
+        yield [float(f"{value:.9g}") if isinstance(value, float) else value for value in row]
 
 
 def _write_csv(path: Path, columns: Columns) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        for row in zip(*columns.values(), strict=True):
-            writer.writerow(["" if value is None else _rounded(value) for value in row])
+        writer.writerows(_rows(columns))  # None is an empty cell
 
 
 def _write_json_lines(path: Path, columns: Columns) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in zip(*columns.values(), strict=True):
-            values = dict(zip(columns, map(_rounded, row), strict=True))
+        for row in _rows(columns):
+            values = dict(zip(columns, row, strict=True))
             file.write(json.dumps(values, ensure_ascii=False) + "\n")
 
 
@@ -302,11 +288,10 @@ def _write_parquet(path: Path, columns: Columns) -> None:
     with require_extra("writing Parquet", "parquet"):
         import pyarrow
         from pyarrow import parquet
-    numbers = [name for name in columns if name == SCORE_COLUMN or name.startswith(PROBABILITY)]
-    arrays = {
-        name: pyarrow.array(values, pyarrow.float32() if name in numbers else pyarrow.string())
-        for name, values in columns.items()
-    }
+    arrays = {}
+    for name, values in columns.items():
+        is_number = name == SCORE_COLUMN or name.startswith(PROBABILITY)
+        arrays[name] = pyarrow.array(values, pyarrow.float32() if is_number else pyarrow.string())
     parquet.write_table(pyarrow.table(arrays), path)
 
 

@@ -1,11 +1,10 @@
 """The three models: the sentence encoder, and two classifiers that put an MLP on top of it."""
 
 from genpool.model.classifier import Classified, Classifier
-from genpool.model.classifiers import CLASSIFIERS, PairClassifier, TextClassifier, load_model
+from genpool.model.classifiers import PairClassifier, TextClassifier, load_model
 from genpool.model.sentence_encoder import SentenceEncoder
 
 __all__ = [
-    "CLASSIFIERS",
     "Classified",
     "Classifier",
     "PairClassifier",

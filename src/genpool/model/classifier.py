@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from genpool.classifier import MLP, fit_temperature
 from genpool.config import ClassifierSettings, ModelSettings
 from genpool.errors import InputError, unknown_name
 from genpool.inference.explanation import Explanation, LabelExplanation
-from genpool.inference.sentence_vectors import evaluation_mode, map_by_length
+from genpool.inference.sentence_vectors import Vectors, evaluation_mode, map_by_length
 from genpool.model.sentence_encoder import SentenceEncoder
 from genpool.pooling import Pooled
 from genpool.progress import progress
@@ -24,7 +23,6 @@ from genpool.saving.saved_model import SavedModel
 from genpool.text import Batch, TextPipeline
 from genpool.text.validation import label_names, read_labels, read_pairs, read_texts
 
-Vectors = NDArray[np.float32]
 #: the note of a saved model that says what it was trained to predict, and its value for scores
 TASK_NOTE, SCORE_TASK = "task", "score"
 #: the note of a saved model that contains its temperature
@@ -46,8 +44,8 @@ class Classifier(SavedModel):
     Args:
         encoder: the sentence encoder, which encodes every sentence of an example.
         labels: two or more different names.
-        mlp: from the features of an example to one logit for each label. Default: None, an `MLP`
-            with the sizes of the paper.
+        mlp: from the features of an example to one logit for each label; or the settings of a new
+            one. Default: None, one with the sizes of the paper.
 
     Attributes:
         encoder: the `SentenceEncoder`; its own `encoder.encoder` gives each token its state.
@@ -67,43 +65,32 @@ class Classifier(SavedModel):
     vectors_per_example: ClassVar[int]
 
     def __init__(
-        self, encoder: SentenceEncoder, labels: Sequence[str], mlp: MLP | None = None
+        self,
+        encoder: SentenceEncoder,
+        labels: Sequence[str],
+        mlp: MLP | ClassifierSettings | None = None,
     ) -> None:
         super().__init__()
-        _require_labels(labels)
+        wrong = isinstance(labels, str) or not all(isinstance(label, str) for label in labels)
+        if wrong or not 2 <= len(labels) == len(set(labels)):
+            raise InputError(f"labels are {labels!r}; expected two or more different texts.")
         input_dim = self.vectors_per_example * encoder.output_dim
-        self.labels = tuple(labels)
-        self.encoder, self.text = encoder, encoder.text
-        self.mlp = MLP(input_dim, classes=len(labels)) if mlp is None else mlp
-        sizes = self.mlp.first.in_features, self.mlp.output.out_features
+        if not isinstance(mlp, MLP):
+            mlp = MLP(input_dim, classes=len(labels), **vars(mlp or ClassifierSettings()))
+        sizes = mlp.first.in_features, mlp.output.out_features
         if sizes != (input_dim, len(labels)):
             raise InputError(
                 f"the MLP maps {sizes[0]} features to {sizes[1]} classes; expected {input_dim} "
                 f"features ({self.vectors_per_example} x {encoder.output_dim}) and {len(labels)}."
             )
+        self.labels = tuple(labels)
+        self.encoder, self.text, self.mlp = encoder, encoder.text, mlp
         self.report: Any = None
 
     @classmethod
     def from_settings(cls, text: TextPipeline, settings: ModelSettings, labels: Any = ()) -> Self:
         """Returns a classifier with initial weights; see `SentenceEncoder.from_settings`."""
-        encoder = SentenceEncoder.from_settings(text, settings)
-        return cls.from_encoder(encoder, labels, settings.classifier)
-
-    @classmethod
-    def from_encoder(
-        cls, encoder: SentenceEncoder, labels: Sequence[str], settings: ClassifierSettings
-    ) -> Self:
-        """Returns a classifier on top of an encoder, with a new MLP of these settings."""
-        _require_labels(labels)
-        mlp = MLP(
-            cls.vectors_per_example * encoder.output_dim,
-            settings.hidden_dim,
-            len(labels),
-            settings.dropout,
-            settings.initialization,
-            settings.dropout_scaling,
-        )
-        return cls(encoder, labels, mlp)
+        return cls(SentenceEncoder.from_settings(text, settings), labels, settings.classifier)
 
     @property
     def settings(self) -> ModelSettings:
@@ -370,17 +357,15 @@ class Classifier(SavedModel):
         `sides` are what the encoder of this model explained: one sentence, or the two of a pair.
         """
 
-        def classify(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-            rows = torch.from_numpy(vectors).flatten(0, 1)  # (sides * examples, output_dim)
-            with evaluation_mode():
-                logits: Tensor = self.mlp(self.features(rows.to(self.device, self.dtype)))
-            probabilities: NDArray[np.float64] = logits.double().softmax(dim=1).cpu().numpy()
-            return probabilities  # (examples, labels)
-
-        return LabelExplanation.of(self.labels, [side.vectors for side in sides], classify)
-
-
-def _require_labels(labels: Sequence[str]) -> None:
-    wrong = isinstance(labels, str) or not all(isinstance(label, str) for label in labels)
-    if wrong or len(labels) < 2 or len(set(labels)) != len(labels):
-        raise InputError(f"labels are {labels!r}; expected two or more different texts.")
+        vectors = [[side.vectors.vector for side in sides]]  # examples x sides x (output_dim,)
+        for place, side in enumerate(sides):
+            for without in side.vectors.vector_without:
+                vectors.append([*vectors[0][:place], without, *vectors[0][place + 1 :]])
+        rows = torch.from_numpy(np.array(vectors)).transpose(0, 1).flatten(0, 1)
+        with evaluation_mode():  # rows (sides * examples, output_dim)
+            logits: Tensor = self.mlp(self.features(rows.to(self.device, self.dtype)))
+        probabilities = logits.double().softmax(dim=1).cpu().numpy()  # (examples, labels)
+        label = int(probabilities[0].argmax())
+        changes = probabilities[0, label] - probabilities[1:, label]  # (tokens of all sides,)
+        ends = np.cumsum([len(side.tokens) for side in sides])[:-1]
+        return LabelExplanation(self.labels, probabilities[0], tuple(np.split(changes, ends)))

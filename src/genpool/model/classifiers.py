@@ -108,16 +108,14 @@ class PairClassifier(Classifier):
         return replace(pair, prediction=self.explain_label(*pair.sentences))
 
 
-#: the kinds of folder that hold a classifier
-CLASSIFIERS: dict[str, type[TextClassifier | PairClassifier]] = {
-    TextClassifier.kind: TextClassifier,
-    PairClassifier.kind: PairClassifier,
+Model = SentenceEncoder | TextClassifier | PairClassifier
+#: every model by the kind of its folder
+MODELS: dict[str, type[Model]] = {
+    cls.kind: cls for cls in (SentenceEncoder, TextClassifier, PairClassifier)
 }
 
 
-def load_model(
-    path: str | Path, plugins: Sequence[str] = ()
-) -> SentenceEncoder | TextClassifier | PairClassifier:
+def load_model(path: str | Path, plugins: Sequence[str] = ()) -> Model:
     """Loads the model of a folder, of any of the three kinds.
 
     Args:
@@ -133,12 +131,10 @@ def load_model(
     """
     load_plugins(plugins)
 
-    def load(folder: storage.SavedFolder) -> SentenceEncoder | TextClassifier | PairClassifier:
-        if folder.kind == SentenceEncoder.kind:
-            return SentenceEncoder._load(folder)
-        if folder.kind not in CLASSIFIERS:
-            known = ", ".join([SentenceEncoder.kind, *CLASSIFIERS])
+    def load(folder: storage.SavedFolder) -> Model:
+        if folder.kind not in MODELS:
+            known = ", ".join(MODELS)
             raise FolderError(f"{path} contains {folder.kind!r}; expected one of {known}.")
-        return CLASSIFIERS[folder.kind]._load(folder)
+        return MODELS[folder.kind]._load(folder)
 
     return storage.read_folder(path, load)

@@ -9,7 +9,7 @@ from torch import nn
 
 from genpool.config import EmbeddingSettings, Part, TextSettings
 from genpool.embedding import TokenEmbedding
-from genpool.encoder import Encoder
+from genpool.encoder import ENCODERS, Encoder
 from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.pooling import Pooling
 from genpool.registry import Registry
@@ -110,9 +110,10 @@ def require_fitting_parts(
         if actual != expected:
             raise InputError(f"{part} has {size}={actual}; expected {expected}, as {source} has.")
     if pooling.needs_gates and not encoder.has_gates:
+        able = ", ".join(name for name, cls in ENCODERS.items() if cls.has_gates)
         raise InputError(
             f"{type(pooling).__name__} needs the input gates of an LSTM, which "
-            f"{type(encoder).__name__} does not have."
+            f"{type(encoder).__name__} does not have. Encoders that do: {able}."
         )
     if projection is not None and cast(Any, projection.bias) is not None:
         raise InputError("the projection has a bias; expected nn.Linear(..., bias=False).")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, Self, cast
@@ -12,14 +12,9 @@ from torch import Tensor, nn
 from genpool.config import ModelSettings, Part, ProjectionSettings
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoder
-from genpool.errors import ConfigError
 from genpool.inference.explanation import Explanation, PairExplanation, explain_states
 from genpool.inference.quick import QuickEncoder, QuickEncoderCache
-from genpool.inference.sentence_vectors import (
-    SentenceVectors,
-    evaluation_mode,
-    ignore_progress,
-)
+from genpool.inference.sentence_vectors import SentenceVectors, evaluation_mode
 from genpool.inference.workers import WorkerPool
 from genpool.model.parts import (
     build_embedding,
@@ -31,11 +26,10 @@ from genpool.model.parts import (
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
-from genpool.tensors.checks import require_positive
-from genpool.tensors.fast import fast
+from genpool.tensors.modules import fast, require_positive
 from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
-from genpool.text.validation import require_iterable, require_text
+from genpool.text.validation import require_text
 from genpool.text.vocabulary import BEGIN, END
 
 #: below this number of sentences the quick form is not worth making
@@ -108,43 +102,34 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             labels: not used; the classifiers have the same method.
 
         Raises:
-            ConfigError: an unknown encoder, pooling or option, or parts that do not fit together.
-            InputError: a size that is not possible.
+            ConfigError: an unknown encoder, pooling or option.
+            InputError: a size that is not possible, or parts that do not fit together.
 
         Example:
             >>> settings = ModelSettings(pooling=Part("generalized", {"heads": 5}))
             >>> model = SentenceEncoder.from_settings(text, settings)
         """
         settings = settings or ModelSettings()
-        encoder_class = ENCODERS.require(settings.encoder.name)
-        pooling_class = POOLINGS.require(settings.pooling.name)
-        if pooling_class.needs_gates and not encoder_class.has_gates:
-            able = ", ".join(name for name, other in ENCODERS.items() if other.has_gates)
-            raise ConfigError(
-                f"{settings.pooling.name} pooling needs the input gates of an LSTM, which the "
-                f"encoder {settings.encoder.name!r} does not have. Encoders that do: {able}."
-            )
         embedding = build_embedding(text, settings.embedding)
         encoder = build_module(ENCODERS, settings.encoder, embedding.output_dim)
         part = settings.pooling
-        if pooling_class.needs_direction:  # the encoder decides, unless the settings do
-            options = {"bidirectional": encoder.bidirectional, **part.options}
-            part = Part(part.name, options)
+        if POOLINGS.require(part.name).needs_direction:  # the encoder decides, unless settings do
+            part = Part(part.name, {"bidirectional": encoder.bidirectional, **part.options})
         pooling = build_module(POOLINGS, part, encoder.output_dim)
-        dim = settings.projection.dim
+        projection, dim = None, settings.projection.dim
         if dim is not None:
             require_positive(**{"projection.dim": dim})
-        projection = None if dim is None else nn.Linear(pooling.output_dim, dim, bias=False)
+            projection = nn.Linear(pooling.output_dim, dim, bias=False)
         return cls(text, embedding, encoder, pooling, projection)
 
     @classmethod
     def _load(cls, folder: storage.SavedFolder) -> Self:
         """Returns the encoder of a folder that was opened, also of a classifier's."""
-        from genpool.model.classifiers import CLASSIFIERS  # which are made of this class
+        from genpool.model.classifiers import MODELS  # which are made of this class
 
-        if folder.kind in CLASSIFIERS:
-            return cast(Self, CLASSIFIERS[folder.kind]._load(folder).encoder)
-        return super()._load(folder)
+        if folder.kind == cls.kind or folder.kind not in MODELS:
+            return super()._load(folder)
+        return cast(Self, MODELS[folder.kind]._load(folder).encoder)
 
     @property
     def settings(self) -> ModelSettings:
@@ -182,21 +167,14 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         """
         packing = Packing.from_mask(batch.mask, batch.annotations)
         states, gates = self._states(batch, packing)
-        return self.project(self._pool(states, gates, packing, weights))
+        # The form that all poolings share is over a padded tensor, and returns the weights too.
+        pool_rows = type(self.pooling).pool_rows if fast() and not weights else Pooling.pool_rows
+        return self.project(pool_rows(self.pooling, states, packing, gates))
 
     def _states(self, batch: Batch, packing: Packing) -> tuple[Tensor, Tensor | None]:
         """Packed states (rows, dim), and the gates (rows, width) where the pooling needs them."""
         rows = self.embedding.rows(batch, packing)  # (rows, embedding)
         return self.encoder.encode_rows(rows, packing, self.pooling.needs_gates)
-
-    def _pool(
-        self, states: Tensor, gates: Tensor | None, packing: Packing, weights: bool
-    ) -> Pooled:
-        if not weights and fast():
-            return self.pooling.pool_rows(states, packing, gates)
-        padded_gates = [] if gates is None else [packing.unpack(gates)]  # (batch, time, width)
-        pooled: Pooled = self.pooling(packing.unpack(states), packing.mask(), *padded_gates)
-        return pooled
 
     def project(self, pooled: Pooled) -> Pooled:
         """Returns `pooled` with the vector projected to `output_dim`; the heads stay the same."""
@@ -215,36 +193,18 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             vectors: Tensor = self(batch).vector
         return vectors
 
-    def encode_stream(
-        self,
-        sentences: Iterable[str],
-        batch_size: int = 64,
-        done: Callable[[int], object] = ignore_progress,
+    def _encode_texts(
+        self, texts: Iterator[str], batch_size: int, done: Callable[[int], object]
     ) -> Iterator[Tensor]:
-        """Yields the vectors of a stream of any length, in order and in bounded memory.
-
-        On a CPU many sentences go through a `QuickEncoder`, which is kept for the next call and
-        made again when a weight has changed.
-
-        Args:
-            sentences: any iterable of sentences; it is read as the vectors are taken.
-            batch_size: sentences per batch. Default: 64.
-            done: called with the number of sentences of every finished batch.
-
-        Yields:
-            Tensors (n, output_dim), on the device of the model.
-
-        Raises:
-            InputError: one of them is not a string, or batch_size is below 1.
-        """
-        texts = iter(require_iterable(sentences))
+        """On a CPU many sentences go through a `QuickEncoder`, which is kept for the next call and
+        made again when a weight has changed."""
         first = list(islice(texts, QUICK_MIN_SENTENCES))
         stream = chain(first, texts)
         if len(first) < QUICK_MIN_SENTENCES or not fast() or self.device.type != "cpu":
-            yield from super().encode_stream(stream, batch_size, done)
+            yield from super()._encode_texts(stream, batch_size, done)
             return
         try:
-            yield from self._quick.get(self).encode_stream(stream, batch_size, done)
+            yield from self._quick.get(self)._encode_texts(stream, batch_size, done)
         finally:
             self._quick.drop_if_large()
 

@@ -6,20 +6,18 @@
 
 from genpool import registry
 from genpool.pooling import penalties
-from genpool.pooling.attention import (
-    InnerAttentionPooling,
-    ScalarAttentionPooling,
-    SourceToTokenPooling,
-)
 from genpool.pooling.base import AttentionPooling, Pooled, Pooling
-from genpool.pooling.generalized import GeneralizedPooling
-from genpool.pooling.simple import (
+from genpool.pooling.baselines import (
     GatedPooling,
+    InnerAttentionPooling,
     LastPooling,
     MaxPooling,
     MeanMaxPooling,
     MeanPooling,
+    ScalarAttentionPooling,
+    SourceToTokenPooling,
 )
+from genpool.pooling.generalized import GeneralizedPooling
 
 _CLASSES: dict[str, type[Pooling]] = {
     "generalized": GeneralizedPooling,

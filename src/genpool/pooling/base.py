@@ -1,24 +1,22 @@
-"""What every pooling shares: the result, the checks of its input, and the base class."""
+"""What every pooling shares: the result, the base classes, and reductions over the real tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from genpool.errors import InputError
-from genpool.pooling.masking import (
-    hide_padding,
-    lost_positions,
-    repool_without,
-    weighted_sum,
-    weighted_without,
-)
 from genpool.registry import Configured
-from genpool.tensors.checks import boolean_mask, require_positive, require_tensor
+from genpool.tensors.modules import boolean_mask, require_positive, require_tensor
 from genpool.tensors.packing import Packing
+
+#: the other tokens' total weight below which their ratios may have been lost to underflow
+MIN_REMAINING_WEIGHT = 1e-25
 
 
 class Pooled(NamedTuple):
@@ -46,7 +44,8 @@ class Pooling(Configured, nn.Module):
     Call a pooling as `pooling(states, mask)`. The states (batch, time, input_dim) may come from any
     model; the mask (batch, time) is boolean, True at real tokens, or of integers, 1 at real tokens
     and 0 at padding, as tokenizers return it. The values at the other positions, and how many of
-    them there are, never change the result. A sentence without tokens returns zeros.
+    them there are, never change the result. A sentence without tokens returns zeros. States or
+    masks that do not fit raise an InputError.
 
     To add a pooling, subclass this class, write `forward`, and register it by a name:
     `genpool.pooling.register("mine", MyPooling)`. The arguments of its constructor are remembered
@@ -55,13 +54,13 @@ class Pooling(Configured, nn.Module):
 
     Args:
         input_dim: dimensions of a token state.
-        heads: number of vectors of input_dim dimensions that are concatenated. Default: 1.
+        heads: number of vectors of input_dim dimensions that are concatenated.
 
     Attributes:
         output_dim: dimensions of a sentence vector, heads * input_dim.
 
     Raises:
-        InputError: input_dim or heads is not a whole number of 1 or more.
+        InputError: a size, here or in a subclass, is not a whole number of 1 or more.
 
     Example:
         >>> class FirstPooling(Pooling):
@@ -90,11 +89,6 @@ class Pooling(Configured, nn.Module):
         self.heads = heads
         self.output_dim = heads * input_dim
 
-    @property
-    def multi_head(self) -> bool:
-        """Whether there are two or more heads, which a penalty could keep apart."""
-        return self.heads > 1
-
     def head_parameters(self) -> Tensor | None:
         """Returns the parameter (heads, ...) of the penalty of Eq. 7; None where heads share it."""
         return None
@@ -107,7 +101,7 @@ class Pooling(Configured, nn.Module):
         Args:
             rows: states of the real tokens, (rows, input_dim).
             packing: where the rows belong.
-            gates: input gates (rows, width) for a pooling with `needs_gates`. Default: None.
+            gates: input gates (rows, width) for a pooling with `needs_gates`.
 
         Returns:
             The same vectors and heads as `forward`; the weights may be None.
@@ -123,32 +117,27 @@ class Pooling(Configured, nn.Module):
             states: token states (batch, time, input_dim).
             mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
             gates: input gates (batch, time, width) for a pooling with `needs_gates`.
-                Default: None.
 
         Returns:
             Heads (batch, heads, time, input_dim): at a token's position, the heads of the sentence
             without that token; zeros at padding, and where no token remains.
-
-        Raises:
-            InputError: a shape or a type does not fit.
 
         Example:
             >>> without = pooling.heads_without(states, mask)   # (batch, heads, time, input_dim)
         """
         mask = self.check(states, mask)
         extra = {} if gates is None else {"gates": gates}
-
-        def pool(remaining: Tensor) -> Tensor:
-            pooled: Pooled = self(states, remaining, **extra)
-            return pooled.heads
-
-        weights = self(states, mask, **extra).weights if self.keeps_weight_ratios else None
-        if weights is None:
-            return repool_without(pool, mask, range(states.shape[1]))
-        heads, remaining = weighted_without(weights, states, mask)
-        lost = lost_positions(remaining, mask)
-        if lost:
-            heads[:, :, lost] = repool_without(pool, mask, lost)
+        pooled: Pooled = self(states, mask, **extra)
+        positions: Iterable[int] = range(states.shape[1])
+        if pooled.weights is not None and self.keeps_weight_ratios:
+            heads, positions = weighted_without(pooled.weights, states, mask)
+        else:
+            heads = pooled.heads.unsqueeze(2).repeat(1, 1, states.shape[1], 1)
+        for position in positions:  # where there is no closed form
+            others = mask.clone()
+            others[:, position] = False
+            without = self(states, others, **extra).heads  # (batch, heads, input_dim)
+            heads[:, :, position] = without.masked_fill(~mask[:, position, None, None], 0)
         return heads
 
     def check(self, states: Tensor, mask: Tensor) -> Tensor:
@@ -204,19 +193,7 @@ class AttentionPooling(Pooling):
         raise NotImplementedError
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:
-        """Pools a batch of sentences.
-
-        Args:
-            states: token states (batch, time, input_dim).
-            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
-
-        Returns:
-            Vectors (batch, heads * input_dim), heads (batch, heads, input_dim), weights (batch,
-            heads, time, input_dim or 1).
-
-        Raises:
-            InputError: a shape or a type does not fit.
-        """
+        """Pools a batch of sentences: states (batch, time, input_dim), mask (batch, time)."""
         mask = self.check(states, mask)
         clean = hide_padding(states, mask)  # (batch, time, input_dim)
         weights = self.weights(clean, mask)
@@ -228,3 +205,80 @@ def require_std(name: str, value: float) -> None:
     """Raises InputError unless the value can be the standard deviation of a Gaussian."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
         raise InputError(f"{name} is {value!r}; expected a finite number of 0 or more.")
+
+
+# --- reductions over the real tokens; padding is removed with `where`, never by multiplication: it
+#     may contain inf or NaN, and 0 * NaN is NaN
+
+
+def hide_padding(states: Tensor, mask: Tensor) -> Tensor:
+    """Returns the states (batch, time, dim) with zeros at padding."""
+    return states.masked_fill(~mask.unsqueeze(-1), 0)  # (batch, time, dim)
+
+
+def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """Returns the softmax over time (dimension -2) of the real tokens only.
+
+    logits (batch, ..., time, dim); mask (batch, time). The result is exactly 0 at padding, and
+    everywhere for a sentence without tokens.
+    """
+    real = mask.unsqueeze(-1)  # (batch, time, 1)
+    for _ in range(logits.dim() - 3):
+        real = real.unsqueeze(1)  # (batch, ..., time, 1)
+    # The lowest finite value instead of -inf: a sentence without tokens then has a finite softmax,
+    # whose gradient is finite too, before the second fill makes it zero.
+    filled = logits.masked_fill(~real, torch.finfo(logits.dtype).min)
+    return filled.softmax(dim=-2).masked_fill(~real, 0)  # (batch, ..., time, dim)
+
+
+def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
+    """Returns the mean over the real tokens (batch, dim); zeros for a sentence without tokens."""
+    count = mask.sum(dim=1, keepdim=True).clamp(min=1).to(states.dtype)  # (batch, 1)
+    return hide_padding(states, mask).sum(dim=1) / count  # (batch, dim)
+
+
+def masked_max(states: Tensor, mask: Tensor) -> Tensor:
+    """Returns the maximum over the real tokens (batch, dim); zeros for one without tokens."""
+    if states.shape[1] == 0:
+        return states.new_zeros(states.shape[0], states.shape[2])  # (batch, dim)
+    filled = states.masked_fill(~mask.unsqueeze(-1), float("-inf"))  # (batch, time, dim)
+    empty = ~mask.any(dim=1, keepdim=True)  # (batch, 1)
+    return filled.amax(dim=1).masked_fill(empty, 0)  # (batch, dim)
+
+
+def weighted_sum(weights: Tensor, states: Tensor) -> Tensor:
+    """Returns the sum over time of weights * states for every head, (batch, heads, dim).
+
+    weights (batch, heads, time, dim or 1); states (batch, time, dim), zeros at padding.
+    """
+    if weights.shape[-1] == 1:
+        return weights.squeeze(-1) @ states  # (batch, heads, dim)
+    return (weights * states.unsqueeze(1)).sum(dim=2)  # (batch, heads, dim)
+
+
+def sum_of_others(values: Tensor) -> Tensor:
+    """Returns, for every token, the sum over all other tokens; values (..., time, dim).
+
+    It adds what is before to what is after. Subtracting the token from the total would leave only
+    rounding errors where nearly everything is in that token.
+    """
+    before = functional.pad(values, (0, 0, 1, 0))[..., :-1, :].cumsum(dim=-2)
+    after = functional.pad(values, (0, 0, 0, 1))[..., 1:, :].flip(-2).cumsum(dim=-2).flip(-2)
+    return before + after  # (..., time, dim)
+
+
+def weighted_without(weights: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, list[int]]:
+    """Returns the weighted mean of all tokens but one: (v - a_t h_t) / (1 - a_t), per dimension.
+
+    weights (batch, heads, time, dim or 1); states (batch, time, dim); mask (batch, time) -> heads
+    (batch, heads, time, dim), and the positions where they are wrong: one token of a sentence has
+    all weight there, so that the ratios of the others are lost.
+    """
+    clean = hide_padding(states, mask).unsqueeze(1)  # (batch, 1, time, dim)
+    remaining = sum_of_others(weights)  # (batch, heads, time, dim or 1): 1 - a_t
+    divisor = remaining.masked_fill(remaining == 0, 1)
+    heads = sum_of_others(weights * clean) / divisor  # (batch, heads, time, dim)
+    low = (remaining < MIN_REMAINING_WEIGHT).amax(dim=(1, 3))  # (batch, time)
+    several = (mask.sum(dim=1, keepdim=True) > 1) & mask  # (batch, time): another token exists
+    lost: list[int] = (low & several).any(dim=0).nonzero().flatten().tolist()
+    return heads.masked_fill(~mask[:, None, :, None], 0), lost

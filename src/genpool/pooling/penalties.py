@@ -2,12 +2,17 @@
 
 The paper's three are hinges on the squared distance of two heads, summed over all pairs i < j:
 
-    P = mu * sum_{i<j} max(lambda - distance(i, j), 0)
+    P = weight * sum_{i<j} max(threshold - distance(i, j), 0)
 
 `threshold` is the paper's lambda, `weight` its mu. A hinge whose distance exceeds the threshold is
 inactive: it adds nothing and its gradient is zero. With the usual initialization all hinges of the
 parameter penalty are inactive from the first step (distances of 36 to 144 against a threshold of
 1), so every penalty returns its distances and the share of active hinges beside the term.
+
+`average` says how a batch has one term: "sentence" as in the paper, the mean of one hinge per
+sentence; "batch" as in the released program, one hinge of the mean distance.
+
+A tensor of the wrong shape, or an unknown average, raises an InputError.
 """
 
 from __future__ import annotations
@@ -18,8 +23,8 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from genpool.errors import InputError, unknown_name
-from genpool.tensors.checks import require_tensor
+from genpool.errors import InputError
+from genpool.tensors.modules import require_literal, require_tensor
 
 Average = Literal["sentence", "batch"]
 
@@ -54,16 +59,7 @@ def pair_distances(heads: Tensor) -> Tensor:
 def parameter_penalty(w1: Tensor, threshold: float = 1.0, weight: float = 1.0) -> Penalty:
     """Penalty on parameter matrices (Eq. 7): distance = ||W1^i - W1^j||_F^2.
 
-    Args:
-        w1: `GeneralizedPooling.w1` (heads, hidden, input_dim), or another parameter per head.
-        threshold: the paper's lambda: closer pairs are penalized. Default: 1.0.
-        weight: the paper's mu, a factor of the term. Default: 1.0.
-
-    Returns:
-        The term, the distances (pairs,) and the share of active hinges.
-
-    Raises:
-        InputError: w1 is not a tensor of three dimensions.
+    w1 is `GeneralizedPooling.w1` (heads, hidden, input_dim), or another parameter per head.
 
     Example:
         >>> loss = loss + parameter_penalty(pooling.w1, weight=1e-2).term
@@ -78,26 +74,14 @@ def attention_penalty(
 ) -> Penalty:
     """Penalty on attention matrices (Eq. 8): distance = ||A^i - A^j||_F^2.
 
-    Args:
-        weights: `Pooled.weights` (batch, heads, time, dim), whose zeros at padding add nothing.
-        threshold: the paper's lambda: closer pairs are penalized. Default: 1.0.
-        weight: the paper's mu, a factor of the term. Default: 1.0.
-        average: "sentence" as in the paper, the mean of one hinge per sentence; "batch" as in the
-            released program, one hinge of the mean distance. Default: "sentence".
-
-    Returns:
-        The term, the distances (batch, pairs), or (pairs,) with "batch", and the share of active
-        hinges.
-
-    Raises:
-        InputError: weights is not a tensor of four dimensions, or average is unknown.
+    weights are `Pooled.weights` (batch, heads, time, dim), whose zeros at padding add nothing.
 
     Example:
         >>> vector, heads, weights = pooling(states, mask)
         >>> loss = loss + attention_penalty(weights, weight=1e-2).term
     """
     _require("weights", weights, 4, "(batch, heads, time, dim)")
-    return _batch_hinge(pair_distances(weights.flatten(2)), threshold, weight, average)
+    return _hinge(pair_distances(weights.flatten(2)), threshold, weight, average)
 
 
 def embedding_penalty(
@@ -105,41 +89,21 @@ def embedding_penalty(
 ) -> Penalty:
     """Penalty on sentence embeddings (Eq. 9): distance = ||v^i - v^j||_2^2.
 
-    Args:
-        heads: `Pooled.heads` (batch, heads, dim).
-        threshold: the paper's lambda: closer pairs are penalized. Default: 1.0.
-        weight: the paper's mu, a factor of the term. Default: 1.0.
-        average: "sentence" as in the paper, the mean of one hinge per sentence; "batch" as in the
-            released program, one hinge of the mean distance. Default: "sentence".
-
-    Returns:
-        The term, the distances (batch, pairs), or (pairs,) with "batch", and the share of active
-        hinges.
-
-    Raises:
-        InputError: heads is not a tensor of three dimensions, or average is unknown.
+    heads are `Pooled.heads` (batch, heads, dim).
 
     Example:
         >>> vector, heads, weights = pooling(states, mask)
         >>> loss = loss + embedding_penalty(heads, weight=1e-2).term
     """
     _require("heads", heads, 3, "(batch, heads, dim)")
-    return _batch_hinge(pair_distances(heads), threshold, weight, average)
+    return _hinge(pair_distances(heads), threshold, weight, average)
 
 
 def scalar_attention_penalty(weights: Tensor, weight: float = 1.0) -> Penalty:
     """Penalty of Lin et al. (2017): ||A A^T - I||_F^2, averaged over the sentences.
 
-    Args:
-        weights: `Pooled.weights` of scalar attention, (batch, heads, time, 1).
-        weight: a factor of the term. Default: 1.0.
-
-    Returns:
-        The term, the distances (batch, pairs), and 1 as the share of active hinges, because this
-        penalty has no hinge.
-
-    Raises:
-        InputError: weights are not those of scalar attention.
+    weights are `Pooled.weights` of scalar attention, (batch, heads, time, 1). The share of active
+    hinges is 1, because this penalty has no hinge.
 
     Example:
         >>> vector, heads, weights = ScalarAttentionPooling(600)(states, mask)
@@ -158,22 +122,19 @@ def scalar_attention_penalty(weights: Tensor, weight: float = 1.0) -> Penalty:
     return Penalty(term, pair_distances(attention).detach(), torch.ones_like(term.detach()))
 
 
-def _require(name: str, value: object, dimensions: int, shape: str) -> None:
+def _require(name: str, value: Tensor, dimensions: int, shape: str) -> None:
     require_tensor(name, value, f"a tensor {shape}")
-    if isinstance(value, Tensor) and value.dim() != dimensions:
+    if value.dim() != dimensions:
         raise InputError(f"{name} has shape {tuple(value.shape)}; expected {shape}.")
 
 
-def _batch_hinge(distances: Tensor, threshold: float, weight: float, average: Average) -> Penalty:
-    if average not in ("sentence", "batch"):
-        raise InputError(unknown_name("average", average, ("sentence", "batch")))
-    if average == "batch" and len(distances):  # an empty batch has no mean, and no hinge
-        return _hinge(distances.mean(dim=0), threshold, weight)
-    return _hinge(distances, threshold, weight)
-
-
-def _hinge(distances: Tensor, threshold: float, weight: float) -> Penalty:
+def _hinge(
+    distances: Tensor, threshold: float, weight: float, average: Average = "sentence"
+) -> Penalty:
     """weight * sum over pairs of max(threshold - distance, 0), averaged over a leading batch."""
+    require_literal("average", average, Average)
+    if average == "batch" and len(distances):  # an empty batch has no mean, and no hinge
+        distances = distances.mean(dim=0)
     slack = (threshold - distances).relu()  # (..., pairs)
     sentences = distances.shape[0] if distances.dim() == 2 else 1
     term = weight * slack.sum() / max(sentences, 1)

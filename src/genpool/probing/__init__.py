@@ -14,7 +14,7 @@ from genpool.probing.comparison import (
     compare_poolings,
 )
 from genpool.probing.estimator import AttentiveProbe
-from genpool.probing.token_encoders import TokenEncoder
+from genpool.probing.token_states import TokenEncoder
 
 __all__ = [
     "AttentiveProbe",

@@ -1,33 +1,46 @@
-"""Poolings compared on the token states of one frozen encoder."""
+"""Poolings compared on the token states of one frozen encoder: from Python, and on tables."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from genpool.disk.markdown import markdown_table, percent, percent_interval
-from genpool.errors import InputError
+from genpool.data.reader import SCORED_SPLITS, Example, Reader
+from genpool.data.splits import stratified_share
+from genpool.disk.atomic import atomic_file
+from genpool.disk.files import markdown_table, percent, percent_interval
+from genpool.errors import DataError, InputError
 from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
+from genpool.evaluation.predictions import Predictions, write_predictions
 from genpool.evaluation.significance import Comparison, compare_correct
+from genpool.inference.explanation import pool_with_weights
 from genpool.probing.estimator import AttentiveProbe
-from genpool.probing.token_encoders import EMBEDDED, open_token_encoder
-from genpool.probing.token_states import TokenStates
+from genpool.probing.token_states import (
+    EMBEDDED,
+    TokenStates,
+    open_state_cache,
+    open_token_encoder,
+)
 from genpool.text.validation import read_labels, read_texts
 
 #: what `--pooling all` compares, the one first that the others are tested against
-COMPARED_POOLINGS = ("mean", "max", "scalar", "generalized")
-#: a paired test needs as many
-MIN_COMPARED_TEXTS = 2
+ALL, COMPARED_POOLINGS = "all", ("mean", "max", "scalar", "generalized")
 #: texts that heads are described on; their weights have one value per token, head and dimension
 MAX_TEXTS = 200
 #: a token is listed for a head if it occurs at least MIN_COUNT times, LISTED_TOKENS of them
 MIN_COUNT, LISTED_TOKENS = 3, 8
+#: the share of the rows that is scored where a table has no test rows
+TEST_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -98,32 +111,29 @@ class PoolingComparison:
 
     def to_markdown(self) -> str:
         """Returns Markdown: a table of the poolings, and what their heads look at."""
-        first = self.results[0]
-        name = first.pooling
-        header = ["pooling", "accuracy", "95 % interval", f"minus {name}", "95 % interval"]
-        header += [f"better than {name}: p", "McNemar: p", "seconds"]
-        lines = [
-            f"{self.train_texts:,} training texts, {first.accuracy.total:,} test texts.",
-            markdown_table(header, [self._row(result) for result in self.results]),
-        ]
+        first, rows = self.results[0].pooling, []
+        header = ["pooling", "accuracy", "95 % interval", f"minus {first}", "95 % interval"]
+        header += [f"better than {first}: p", "McNemar: p", "seconds"]
+        heads: list[str] = []
         for result in self.results:
-            heads = [
-                f"- head {number}: " + ", ".join(f"{word.token} {word.ratio:.1f}" for word in words)
-                for number, words in enumerate(result.heads, start=1)
-            ]
-            if heads:
+            accuracy, test = result.accuracy, self.comparisons.get(result.pooling)
+            compared = [""] * 4
+            if test is not None:
+                compared = [f"{100 * test.difference:+.2f}", percent_interval(test.interval)]
+                compared += [f"{test.t_p_value:.2g}", f"{test.mcnemar_p_value:.2g}"]
+            row = [result.pooling, percent(accuracy.accuracy), percent_interval(accuracy.interval)]
+            rows.append([*row, *compared, f"{result.seconds:.1f}"])
+            if result.heads:
                 title = f"What {result.pooling} pooling looks at (times the attention of the mean):"
-                lines += [title, "\n".join(heads)]
-        return "\n\n".join(lines) + "\n"
-
-    def _row(self, result: PoolingResult) -> list[str]:
-        accuracy, test = result.accuracy, self.comparisons.get(result.pooling)
-        row = [result.pooling, percent(accuracy.accuracy), percent_interval(accuracy.interval)]
-        if test is None:
-            return [*row, "", "", "", "", f"{result.seconds:.1f}"]
-        row += [f"{100 * test.difference:+.2f}", percent_interval(test.interval)]
-        row += [f"{test.t_p_value:.2g}", f"{test.mcnemar_p_value:.2g}"]
-        return [*row, f"{result.seconds:.1f}"]
+                lines = [
+                    f"- head {number}: "
+                    + ", ".join(f"{word.token} {word.ratio:.1f}" for word in head)
+                    for number, head in enumerate(result.heads, start=1)
+                ]
+                heads += [title, "\n".join(lines)]
+        total = self.results[0].accuracy.total
+        texts = f"{self.train_texts:,} training texts, {total:,} test texts."
+        return "\n\n".join([texts, markdown_table(header, rows), *heads]) + "\n"
 
 
 def compare_poolings(
@@ -138,7 +148,6 @@ def compare_poolings(
         train: texts and labels to train on.
         test: texts and labels to score.
         poolings: names of `genpool.pooling.POOLINGS`; all others are compared with the first.
-            Default: mean, max, scalar and generalized.
         **options: arguments of `AttentiveProbe`, such as encoder, heads, layers or cache.
 
     Returns:
@@ -165,16 +174,16 @@ def compare_poolings(
     right: dict[str, NDArray[np.float64]] = {}
     for name, probe in probes.items():
         start = time.perf_counter()
-        probe.fit_states(states, labels)
+        probe.fit(states, labels)
         seconds = time.perf_counter() - start
-        probabilities = probe.predict_proba_states(test_states)  # (texts, labels)
+        probabilities = probe.predict_proba(test_states)  # (texts, labels)
         names = [str(label) for label in probe.classes_]
         predicted = [names[index] for index in probabilities.argmax(axis=1)]
         heads = head_words(probe, test_texts, test_states) if probe.model_.is_trained else []
         report = accuracy_report(gold, predicted, names)
         right[name] = (np.array(predicted) == np.array(gold)).astype(np.float64)
         results.append(PoolingResult(name, report, probabilities, seconds, heads))
-    compared = poolings[1:] if len(gold) >= MIN_COMPARED_TEXTS else ()
+    compared = poolings[1:] if len(gold) > 1 else ()  # a paired test needs two texts
     comparisons = {name: compare_correct(right[name], right[poolings[0]]) for name in compared}
     return PoolingComparison(tuple(results), comparisons, len(texts)), probes
 
@@ -184,22 +193,155 @@ def head_words(
 ) -> list[list[HeadWord]]:
     """Returns for each head of a probe the tokens that it looks at most in texts with these states,
     the most attended first."""
-    ratios: dict[str, list[np.ndarray[tuple[int], np.dtype[np.float32]]]] = defaultdict(list)
-    encoder = probe.token_encoder
+    model = probe.model_.eval()
+    ratios: dict[str, list[NDArray[np.float32]]] = defaultdict(list)  # of all heads, by token
     for position, text in enumerate(texts[:MAX_TEXTS]):
-        tokens = encoder.tokens(text)
-        shares = probe.token_weights(states, position) * len(tokens)  # (heads, tokens)
-        for token, column in zip(tokens, shares.T, strict=True):
-            ratios[token.text.lower()].append(column)  # (heads,)
+        tokens = probe.token_encoder.tokens(text)
+        rows, _ = states.batch(np.array([position]))  # (tokens, layers, dim)
+        with torch.no_grad():
+            _, weights = pool_with_weights(model.pooling, model.standardized(rows))
+        shares = weights.mean(dim=2).T.numpy() * len(tokens)  # (tokens, heads)
+        for token, share in zip(tokens, shares, strict=True):
+            ratios[token.text.lower()].append(share)
     means = {
-        token: (np.mean(columns, axis=0), len(columns))
-        for token, columns in ratios.items()
-        if len(columns) >= MIN_COUNT
+        token: (np.mean(shares, axis=0), len(shares))
+        for token, shares in ratios.items()
+        if len(shares) >= MIN_COUNT
     }
     words = [
         [HeadWord(token, float(mean[head]), count) for token, (mean, count) in means.items()]
-        for head in range(probe.model_.pooling.heads)
+        for head in range(model.pooling.heads)
     ]
     return [
         sorted(head, key=lambda word: (-word.ratio, word.token))[:LISTED_TOKENS] for head in words
     ]
+
+
+# --- Tables: what the command does ---------------------------------------------------------------
+
+
+def default_cache() -> Path:
+    """Returns the folder of cached states: GENPOOL_CACHE, else genpool in the user's cache."""
+    if folder := os.environ.get("GENPOOL_CACHE"):
+        return Path(folder)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "genpool" / "token-states"
+
+
+def probe_table(
+    reader: Reader,
+    poolings: Sequence[str],
+    out: Path | None = None,
+    *,
+    encoder: str | None = None,
+    layers: str = "last",
+    cache: Path | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> str:
+    """Compares poolings on a data set; returns the report as Markdown.
+
+    Of a data set with a split "train" the test or dev split is scored, else a fifth of the rows.
+    The report, the predictions and the probes are written to the folder `out`. "all" are all
+    `COMPARED_POOLINGS`; `options` are arguments of `AttentiveProbe`.
+    """
+    names = [
+        name for entry in poolings for name in (COMPARED_POOLINGS if entry == ALL else [entry])
+    ]
+    train, test, note = read_rows(reader, seed)
+    opened = open_token_encoder(encoder or EMBEDDED, layers)
+    cache = cache or default_cache()
+    report, probes = compare_poolings(
+        ([row.first for row in train], [row.label for row in train]),
+        ([row.first for row in test], [row.label for row in test]),
+        tuple(dict.fromkeys(names)),
+        encoder=opened,
+        cache=cache,
+        seed=seed,
+        show_progress_bar=True,
+        **options,
+    )
+    stored = open_state_cache(cache, opened)
+    lines = [
+        f"# Poolings on the frozen token states of {opened.reference}",
+        note,
+        report.to_markdown(),
+        f"Token states: {stored.size_bytes / 1e6:,.0f} MB in {stored.folder}",
+    ]
+    text = "\n\n".join(line.strip("\n") for line in lines if line) + "\n"
+    if out is None:
+        return text
+    (out / "predictions").mkdir(parents=True, exist_ok=True)
+    for name, probe in probes.items():
+        probe.save_pretrained(out / name)
+    for result in report.results:
+        path = out / "predictions" / f"{result.pooling}.tsv"
+        _write(path, test, result.accuracy.labels, result.probabilities)
+    values = json.dumps(report.to_dict(), indent=2) + "\n"
+    for name, content in (("report.md", text), ("report.json", values)):
+        with atomic_file(out / name) as temporary:
+            temporary.write_text(content, encoding="utf-8", newline="\n")
+    return text
+
+
+def predict_with_probe(
+    folder: Path,
+    reader: Reader,
+    output: Path,
+    encoder: str | None = None,
+    cache: Path | None = None,
+) -> int:
+    """Writes what a saved probe predicts for the rows of a table to a .tsv; returns their number.
+
+    Labels, if there are any, are kept as gold labels.
+    """
+    probe = AttentiveProbe.from_pretrained(folder, encoder)
+    probe.set_params(show_progress_bar=True, cache=cache)
+    rows = _read_texts(reader, reader.choose_split(None, SCORED_SPLITS))
+    labels = tuple(str(label) for label in probe.classes_)
+    _write(output, rows, labels, probe.predict_proba([row.first for row in rows]))
+    return len(rows)
+
+
+def _write(
+    path: Path, rows: list[Example], labels: tuple[str, ...], scores: NDArray[np.float64]
+) -> None:
+    """Writes a prediction file from probabilities (rows, labels)."""
+    ids, gold = tuple(str(row.id) for row in rows), tuple(row.label for row in rows)
+    predicted = tuple(labels[index] for index in scores.argmax(axis=1))
+    probabilities = tuple(map(tuple, scores.tolist()))
+    write_predictions(path, Predictions(ids, gold, predicted, labels, probabilities))
+
+
+def read_rows(reader: Reader, seed: int) -> tuple[list[Example], list[Example], str]:
+    """Returns training rows, test rows, and a sentence on how they were held out, if they were."""
+    splits = reader.splits()
+    scored = [split for split in SCORED_SPLITS if split in splits]
+    if "train" in splits and scored:
+        return _read_texts(reader, "train", True), _read_texts(reader, scored[0], True), ""
+    rows = _read_texts(reader, reader.choose_split(None, ("train",)), True)
+    held_out = stratified_share([str(row.label) for row in rows], TEST_SHARE, seed)  # (test rows,)
+    rest = np.setdiff1d(np.arange(len(rows)), held_out)
+    note = (
+        f"There is no test table: {len(held_out):,} of {len(rows):,} rows were held out and "
+        f"scored (drawn with seed {seed})."
+    )
+    return [rows[row] for row in rest], [rows[row] for row in held_out], note
+
+
+def _read_texts(reader: Reader, split: str, labelled: bool = False) -> list[Example]:
+    """Returns the rows of a split, each with an id: its own, or its number."""
+    rows = [replace(row, id=row.id or str(at)) for at, row in enumerate(reader.read(split))]
+    if any(row.second is not None for row in rows):
+        raise DataError(
+            "rows have two sentences; a probe reads single texts. Name the column of the text: "
+            "first= (command line: --first)",
+            reader.place,
+        )
+    if labelled and any(row.label is None for row in rows):
+        raise DataError(
+            f"{split!r} has rows without a label; expected one in every row. Name the column: "
+            "label= (command line: --label)",
+            reader.place,
+        )
+    return rows

@@ -1,35 +1,44 @@
-"""AttentiveProbe: a pooling and a linear classifier on a frozen encoder, as in scikit-learn."""
+"""AttentiveProbe: a pooling and a linear classifier on a frozen encoder, as in scikit-learn.
+
+The folder of a saved probe has config.json, model.safetensors and a card. The encoder is named in
+it, with the fingerprint of its weights, and not copied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import save_file
 
-from genpool.errors import InputError, require_extra
-from genpool.inference.explanation import Explanation, explain_states, pooling_weights
+from genpool.disk.atomic import read_consistently
+from genpool.disk.folder_format import FolderFormat, file_checksum, write_text
+from genpool.errors import FolderError, GenpoolError, InputError, require_extra
+from genpool.inference.explanation import Explanation, explain_states
 from genpool.model import SentenceEncoder
 from genpool.probing.fitting import (
-    STARTS_AS_MEAN,
     ProbeModel,
     ProbeTraining,
     fit_probe,
     probe_logits,
     probe_pooling,
-    training_steps,
 )
-from genpool.probing.token_encoders import TokenEncoder, open_token_encoder
 from genpool.probing.token_states import (
+    TokenEncoder,
     TokenStates,
-    cached_states,
     encode_states,
     open_state_cache,
+    open_token_encoder,
 )
 from genpool.progress import progress
+from genpool.saving.storage import CARD, CONFIG, WEIGHTS
+from genpool.saving.weights_file import WeightsFile, first_not_finite
+from genpool.tensors.modules import on_meta_device, require_positive
 from genpool.text.validation import read_labels, read_texts
 
 with require_extra("An attentive probe", "sklearn"):
@@ -37,6 +46,9 @@ with require_extra("An attentive probe", "sklearn"):
 
 #: texts whose states are in memory at the same time when no cache is used
 PREDICTION_TEXTS = 512
+PROBE = FolderFormat("genpool-probe", "a saved probe", (CONFIG, WEIGHTS, CARD))
+#: arguments of a probe that are of the machine or of the training data, not of the model
+NOT_SAVED = ("encoder", "cache", "show_progress_bar")
 
 
 class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,7 +135,8 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Trains the probe.
 
         Args:
-            texts: a list, an array of one dimension, or a column of a data frame.
+            texts: a list, an array of one dimension, a column of a data frame, or what `states`
+                returned, which probes with the same encoder and layers can share.
             labels: one label per text: strings, or numbers.
 
         Returns:
@@ -133,37 +146,15 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: a text is not a string, a label is missing, the lengths differ, there are
                 fewer than two classes, or an option is not possible.
         """
-        rows = read_texts(texts)
-        values = read_labels(labels, len(rows), classes=2)
+        rows = texts if isinstance(texts, TokenStates) else read_texts(texts)
+        values = np.array(read_labels(labels, len(rows), classes=2))
         self._check_options()
-        return self.fit_states(self.states(rows), values)
-
-    def states(self, texts: Any) -> TokenStates:
-        """Returns the token states of texts, as `fit` takes them: from the cache, or computed."""
-        rows = read_texts(texts)
-        encoder = self.token_encoder
-        with progress("token states", len(rows), self.show_progress_bar) as done:
-            if self.cache is None:
-                return encode_states(encoder, rows, done)
-            return cached_states(open_state_cache(self.cache, encoder), encoder, rows, done)
-
-    def fit_states(self, states: TokenStates, labels: Any) -> Self:
-        """Trains the probe on the result of `states`, which probes with the same encoder and
-        layers can share; `labels` as for `fit`."""
-        self._check_options()
-        values = np.array(read_labels(labels, len(states), classes=2))
+        states = self.states(rows)
         classes, numbers = np.unique(values, return_inverse=True)
-        encoder = self.token_encoder
         torch.manual_seed(self.seed)
-        model = self.build_model(encoder, len(classes))
+        model = self._build_model(len(classes))
         training = ProbeTraining(
-            steps=self.steps or training_steps(len(states), self.batch_size),
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            token_dropout=self.token_dropout,
-            extent=self.extent,
-            seed=self.seed,
+            **{at.name: getattr(self, at.name) for at in fields(ProbeTraining)}
         )
         shown = self.show_progress_bar and model.is_trained
         steps = training.total_steps(len(states))
@@ -171,6 +162,15 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.c_, self.extent_ = fit_probe(model, states, numbers, training, done)
         self.model_, self.classes_ = model, classes
         return self
+
+    def states(self, texts: Any) -> TokenStates:
+        """Returns the token states of texts as `fit` takes them, from the cache or computed."""
+        if isinstance(texts, TokenStates):
+            return texts
+        rows, encoder = read_texts(texts), self.token_encoder
+        cache = None if self.cache is None else open_state_cache(self.cache, encoder)
+        with progress("token states", len(rows), self.show_progress_bar) as done:
+            return encode_states(encoder, rows, cache, done)
 
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Returns the probability of every label.
@@ -185,21 +185,13 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: a text is not a string, or the probe is not trained.
         """
         self._require_trained()
-        rows = read_texts(texts)
+        rows = texts if isinstance(texts, TokenStates) else read_texts(texts)
         # Without a cache, only some of the states are in memory at the same time.
         size = PREDICTION_TEXTS if self.cache is None else max(1, len(rows))
-        chunks = [
-            self.predict_proba_states(self.states(rows[start : start + size]))
-            for start in range(0, len(rows), size)
-        ]
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        logits = [probe_logits(self.model_, self.states(part)) for part in parts]
+        chunks = [part.double().softmax(dim=1).numpy() for part in logits]  # (texts, classes)
         return np.concatenate([np.zeros((0, len(self.classes_))), *chunks])
-
-    def predict_proba_states(self, states: TokenStates) -> NDArray[np.float64]:
-        """Returns the probability of every label, (texts, labels), for the result of `states`."""
-        self._require_trained()
-        logits = probe_logits(self.model_, states)  # (texts, classes)
-        probabilities: NDArray[np.float64] = logits.double().softmax(dim=1).numpy()
-        return probabilities
 
     def predict(self, texts: Any) -> NDArray[Any]:
         """Returns the most probable label of every text, (texts,); texts as for `fit`."""
@@ -208,14 +200,8 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def explain(self, text: str) -> Explanation:
-        """Returns what each head of the pooling looks at in a text.
-
-        Args:
-            text: one text.
-
-        Returns:
-            An `Explanation`: `print` it, or write its `to_html()` to a file.
-        """
+        """Returns what each head of the pooling looks at in a text: `print` the explanation, or
+        write its `to_html()` to a file."""
         self._require_trained()
         (text,) = read_texts([text])
         rows, _ = self.states([text]).batch(np.zeros(1, dtype=np.int64))  # (tokens, layers, dim)
@@ -223,21 +209,6 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with torch.no_grad():
             states = self.model_.standardized(rows)  # (tokens, dim)
         return explain_states(text, tokens, states, self.model_.eval().pooling)
-
-    def token_weights(self, states: TokenStates, position: int) -> NDArray[np.float32]:
-        """Returns how much each head looks at each token of the text at this position of `states`:
-        (heads, tokens), the mean of the weights over the dimensions; every row sums to 1."""
-        self._require_trained()
-        rows, packing = states.batch(np.array([position], dtype=np.int64))
-        pooling = self.model_.eval().pooling
-        with torch.no_grad():
-            weights = pooling_weights(
-                self.model_.standardized(rows),
-                packing,
-                lambda part: pooling(packing.unpack(part), packing.mask()),
-            )  # (1, heads, tokens, dim or 1)
-        means: NDArray[np.float32] = weights[0].mean(dim=2).numpy()
-        return means
 
     def save_pretrained(self, path: str | Path) -> None:
         """Writes the trained probe as a folder; the encoder is named in it, not copied.
@@ -249,10 +220,29 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             FolderError: there is something else at `path`, or it cannot be written.
             InputError: the probe is not trained, or its encoder exists in memory only.
         """
-        from genpool.probing.saving import save_probe
-
         self._require_trained()
-        save_probe(self, path)
+        encoder, weights = self.token_encoder, self.model_.state_dict()
+        if encoder.reference is None:
+            raise InputError(
+                "the encoder of this probe exists in memory only, so that a saved probe could not "
+                "name it. Save the encoder, and fit the probe with encoder=FOLDER."
+            )
+        if (damaged := first_not_finite(weights)) is not None:
+            raise FolderError(f"{path}: the probe was not saved, because {damaged} is not finite.")
+        arguments = self.get_params(deep=False)
+        config = {
+            "encoder": encoder.reference,
+            "fingerprint": encoder.fingerprint,
+            "arguments": {name: arguments[name] for name in arguments if name not in NOT_SAVED},
+            "classes": self.classes_.tolist(),
+            "c": self.c_,
+            "extent": self.extent_,
+        }
+        card = CARD_TEXT.format(self.pooling, encoder.reference, ", ".join(map(str, self.classes_)))
+        with PROBE.replace(path, "the probe") as fresh:
+            write_text(fresh / CARD, card)
+            save_file(weights, fresh / WEIGHTS, metadata={"format": "pt"})
+            PROBE.write(fresh, config, {WEIGHTS: file_checksum(fresh / WEIGHTS)})
 
     @classmethod
     def from_pretrained(
@@ -269,9 +259,47 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             FolderError: the folder is missing, damaged, or of another kind, or the encoder is
                 another one than that of the training.
         """
-        from genpool.probing.saving import load_probe
+        folder = Path(path)
+        try:
+            return read_consistently(folder, lambda: cls._load(folder, encoder))
+        except OSError as error:
+            raise FolderError(f"{folder} cannot be read: {error}") from error
 
-        return load_probe(cls, path, encoder)
+    @classmethod
+    def _load(cls, folder: Path, encoder: Any) -> Self:
+        config, file = PROBE.read(folder), WeightsFile.open(folder / WEIGHTS)
+        try:
+            probe = cls(encoder or config["encoder"], **config["arguments"])
+            probe.classes_ = np.array(config["classes"])
+            probe.c_, probe.extent_ = float(config["c"]), float(config["extent"])
+            probe._require_encoder(config["fingerprint"], folder)
+            with on_meta_device():  # sizes only: memory is taken when they are known to agree
+                probe.model_ = probe._build_model(len(probe.classes_))
+        except GenpoolError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise FolderError(f"{folder / CONFIG} is damaged: {error!r}") from error
+        file.require_tensors(probe.model_.state_dict(), CONFIG)
+        weights, checksum = file.read()
+        PROBE.require_checksums(folder, config, {WEIGHTS: checksum})
+        probe.model_.eval().load_state_dict(weights, assign=True)
+        return probe
+
+    def _require_encoder(self, fingerprint: str, folder: Path) -> None:
+        """Raises FolderError unless the encoder is there and the one that a folder names."""
+        try:
+            opened = self.token_encoder
+        except FolderError as error:
+            raise FolderError(
+                f"the encoder of the probe {folder} cannot be loaded: {error} If it is somewhere "
+                "else now, say where: from_pretrained(path, encoder=...) (command line: --encoder)."
+            ) from error
+        if opened.fingerprint != fingerprint:
+            raise FolderError(
+                f"{opened.reference} is not the encoder that the probe {folder} was trained on: "
+                f"its fingerprint is {opened.fingerprint[:19]}, that of the training was "
+                f"{str(fingerprint)[:19]}."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -286,12 +314,8 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
     def _check_options(self) -> None:
-        for name in ("heads", "hidden_dim", "batch_size", "steps"):
-            value = getattr(self, name)
-            if value is None and name == "steps":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} is {value!r}; expected a whole number of 1 or more.")
+        sizes = {"heads": self.heads, "hidden_dim": self.hidden_dim, "batch_size": self.batch_size}
+        require_positive(**sizes, **({} if self.steps is None else {"steps": self.steps}))
         for name in ("dropout", "token_dropout"):
             value = getattr(self, name)
             if not 0 <= value < 1:
@@ -313,8 +337,22 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         encoder: TokenEncoder = opened[1]
         return encoder
 
-    def build_model(self, encoder: TokenEncoder, classes: int) -> ProbeModel:
+    def _build_model(self, classes: int) -> ProbeModel:
         """Returns the part that is trained, with initial weights."""
-        options = {"heads": self.heads, "hidden_dim": self.hidden_dim, **STARTS_AS_MEAN}
-        pooling = probe_pooling(self.pooling, encoder.dim, encoder.bidirectional, options)
+        encoder, options = self.token_encoder, {"heads": self.heads, "hidden_dim": self.hidden_dim}
+        pooling = probe_pooling(self.pooling, encoder.dim, encoder.bidirectional, **options)
         return ProbeModel(pooling, encoder.layers, classes, self.dropout)
+
+
+CARD_TEXT = """# Attentive probe
+
+{} pooling and a linear classifier on the frozen token states of `{}`.
+Labels: {}.
+
+```python
+from genpool.integrations.sklearn import AttentiveProbe
+
+probe = AttentiveProbe.from_pretrained("this folder")
+print(probe.predict(["A text."]))
+```
+"""

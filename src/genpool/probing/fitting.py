@@ -25,19 +25,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.errors import InputError, require_extra, unknown_name
-from genpool.evaluation.probes import GRID, choose_c, second_count
+from genpool.evaluation.probes import GRID, MAX_ITERATIONS, choose_c, second_count
 from genpool.evaluation.vectors import LabelledVectors
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.probing.token_states import TokenStates
 from genpool.tensors.packing import Packing
+from genpool.training.state import trained_weights
 
 #: a dimension that never changes is not divided by its deviation of zero
 SMALLEST_DEVIATION = 1e-6
-#: options with which a pooling, if it knows them, returns the mean until it is trained
-STARTS_AS_MEAN: dict[str, Any] = {"start": "mean", "initial_std": 0.01}
 SCORING_BATCH = 256
-#: of the logistic regression
-MAX_ITERATIONS = 1000
 #: C where there are too few rows to choose it
 FEW_ROWS_C = 0.01
 #: how long a probe is trained: in epochs, within limits of steps
@@ -54,25 +51,15 @@ ENOUGH_ROWS = 500
 
 Weights = dict[str, Tensor]
 Positions = NDArray[np.int64]
-
-
-class LayerMix(nn.Module):
-    """The mean of layers, with one learned weight per layer, equal at first (as in ELMo)."""
-
-    def __init__(self, layers: int) -> None:
-        super().__init__()
-        self.scores = nn.Parameter(torch.zeros(layers))
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """(rows, layers, dim) -> (rows, dim)"""
-        return torch.einsum("l,rld->rd", self.scores.softmax(dim=0), rows)
+Done = Callable[[int], object]
 
 
 class ProbeModel(nn.Module):
     """Token states (rows, layers, dim) in, logits (batch, classes) out.
 
-    States are standardized with the mean and the deviation of the training tokens, and the pooled
-    vectors with those of the training texts, so that one learning rate suits every encoder.
+    Several layers are mixed with one learned weight per layer, equal at first (as in ELMo). States
+    are standardized with the mean and the deviation of the training tokens, and the pooled vectors
+    with those of the training texts, so that one learning rate suits every encoder.
     """
 
     state_mean: Tensor
@@ -82,7 +69,7 @@ class ProbeModel(nn.Module):
 
     def __init__(self, pooling: Pooling, layers: int, classes: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.mix = LayerMix(layers) if layers > 1 else None
+        self.layer_scores = nn.Parameter(torch.zeros(layers)) if layers > 1 else None
         self.pooling = pooling
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(pooling.output_dim, classes)
@@ -93,12 +80,13 @@ class ProbeModel(nn.Module):
     @property
     def is_trained(self) -> bool:
         """Whether anything below the classifier has parameters."""
-        return self.mix is not None or any(True for _ in self.pooling.parameters())
+        return self.layer_scores is not None or any(True for _ in self.pooling.parameters())
 
     def mixed(self, rows: Tensor) -> Tensor:
         """Returns the layers as one: (rows, layers, dim) -> (rows, dim)."""
-        mixed: Tensor = rows.squeeze(1) if self.mix is None else self.mix(rows)
-        return mixed
+        if self.layer_scores is None:
+            return rows.squeeze(1)
+        return torch.einsum("l,rld->rd", self.layer_scores.softmax(dim=0), rows)
 
     def standardized(self, rows: Tensor) -> Tensor:
         """Returns what is pooled: (rows, layers, dim) -> (rows, dim)."""
@@ -120,29 +108,26 @@ class ProbeModel(nn.Module):
         getattr(self, f"{name}_std").copy_(std.clamp(min=SMALLEST_DEVIATION))
 
 
-def probe_pooling(name: str, dim: int, bidirectional: bool, options: dict[str, Any]) -> Pooling:
+def probe_pooling(name: str, dim: int, bidirectional: bool, **options: Any) -> Pooling:
     """Returns a pooling by name, for token states of any encoder.
 
-    Options that it does not know are left out. InputError where the name is unknown, or the pooling
-    needs the gates of an LSTM.
+    It returns the mean until it is trained, if it can. Options that it does not know are left out.
+    InputError where the name is unknown, or the pooling needs the gates of an LSTM.
     """
     usable = [key for key, cls in POOLINGS.items() if not cls.needs_gates]
     if name not in usable:
         raise InputError(unknown_name("pooling of a probe", name, usable))
     cls = POOLINGS[name]
+    options |= {"start": "mean", "initial_std": 0.01}
     if cls.needs_direction:
-        options = {**options, "bidirectional": bidirectional}
+        options["bidirectional"] = bidirectional
     known = cls.__init__.__annotations__
     return cls(dim, **{key: value for key, value in options.items() if key in known})
 
 
 @torch.no_grad()
 def start_classifier(
-    model: ProbeModel,
-    states: TokenStates,
-    labels: Positions,
-    seed: int,
-    c: float | None = None,
+    model: ProbeModel, states: TokenStates, labels: Positions, seed: int, c: float | None = None
 ) -> tuple[float, float]:
     """Standardizes the states and vectors of a model and fits its classifier; nothing else changes.
 
@@ -178,17 +163,14 @@ def start_classifier(
 
 
 def _moments(model: ProbeModel, states: TokenStates) -> tuple[Tensor, Tensor]:
-    """Mean and deviation (dim,) of all tokens of the texts."""
-    dim = states.rows.shape[2]
-    total, squares, count = torch.zeros(dim).double(), torch.zeros(dim).double(), 0
+    """Returns mean and deviation (dim,) of all tokens of the texts."""
+    sums, count = torch.zeros(2, states.rows.shape[2], dtype=torch.float64), 0
     for texts in states.batches(SCORING_BATCH):
-        rows, _ = states.batch(texts)  # (rows, layers, dim)
-        mixed = model.mixed(rows).double()
-        total += mixed.sum(dim=0)
-        squares += (mixed**2).sum(dim=0)
+        mixed = model.mixed(states.batch(texts)[0]).double()  # (rows, dim)
+        sums += torch.stack([mixed.sum(dim=0), (mixed**2).sum(dim=0)])
         count += len(mixed)
-    mean = total / max(count, 1)
-    return mean, (squares / max(count, 1) - mean**2).clamp(min=0).sqrt()
+    mean, square = sums / max(count, 1)  # (dim,) each
+    return mean, (square - mean**2).clamp(min=0).sqrt()
 
 
 @torch.no_grad()
@@ -198,115 +180,6 @@ def head_means(model: ProbeModel, states: TokenStates) -> Tensor:
     for texts in states.batches(SCORING_BATCH):
         means[torch.from_numpy(texts)] = model.pool(*states.batch(texts)).heads.mean(dim=1)
     return means
-
-
-@dataclass(frozen=True)
-class ProbeTraining:
-    """How a probe is trained: arguments of `AttentiveProbe`, which describes them."""
-
-    steps: int = 300
-    batch_size: int = 32
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.1
-    token_dropout: float = 0.2
-    extent: float | None = None
-    seed: int = 0
-
-    def total_steps(self, texts: int) -> int:
-        """Returns the steps for a number of texts, those on held-out folds included."""
-        return self.steps * (1 if self.extent is not None else 1 + fold_count(texts))
-
-
-def training_steps(texts: int, batch_size: int) -> int:
-    """Returns the number of steps for a number of texts: EPOCHS of them, within limits."""
-    return min(max(EPOCHS * ceil(texts / batch_size), MIN_STEPS), MAX_STEPS)
-
-
-def fit_probe(
-    model: ProbeModel,
-    states: TokenStates,
-    labels: Positions,
-    training: ProbeTraining,
-    done: Callable[[int], object] = lambda count: None,
-) -> tuple[float, float]:
-    """Trains a model with initial weights on texts and their labels (texts,), from 0.
-
-    Returns the C of its linear start, and the extent. A model without parameters below the
-    classifier is trained by its linear start: extent 0. `done` is called with 1 after every step.
-    """
-    extent = training.extent
-    initial = copy.deepcopy(model)
-    c, penalty = start_classifier(model, states, labels, training.seed)
-    if not model.is_trained:
-        return c, 0.0
-
-    def train_fold(fold_model: ProbeModel, texts: Positions) -> Weights:
-        part, gold = states.select(texts), labels[texts]
-        _, fold_penalty = start_classifier(fold_model, part, gold, training.seed, c)
-        return _train(fold_model, part, gold, training, fold_penalty, done)
-
-    def fold_logits(fold_model: ProbeModel, texts: Positions) -> Tensor:
-        return probe_logits(fold_model, states.select(texts))
-
-    if extent is None:
-        extent = choose_extent(initial, labels, training.seed, train_fold, fold_logits)
-    first = _train(model, states, labels, training, penalty, done)
-    set_extent(model, first, copy_weights(model), extent)
-    return c, extent
-
-
-def _train(
-    model: ProbeModel,
-    states: TokenStates,
-    labels: Positions,
-    training: ProbeTraining,
-    penalty: float,
-    done: Callable[[int], object],
-) -> Weights:
-    """Trains a model from its linear start on; returns the weights of that start."""
-    first = copy_weights(model)
-    random = torch.Generator().manual_seed(training.seed)
-    torch.manual_seed(training.seed)  # for dropout
-    classifier = list(model.classifier.parameters())
-    known = {id(parameter) for parameter in classifier}
-    below = [parameter for parameter in model.parameters() if id(parameter) not in known]
-    rate, decay = training.learning_rate, training.weight_decay
-    # The classifier has the penalty of its logistic regression instead of weight decay.
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": below, "lr": rate, "weight_decay": decay},
-            {"params": classifier, "lr": CLASSIFIER_RATE, "weight_decay": 0.0},
-        ]
-    )
-    steps, rising = training.steps, max(1, round(WARM_UP * training.steps))
-    schedule = torch.optim.lr_scheduler.LambdaLR(  # it rises, then falls to 0
-        optimizer, lambda step: min((step + 1) / rising, (steps - step) / (steps - rising + 1))
-    )
-    gold = torch.from_numpy(labels)
-    model.train()
-    for texts in _batches(len(states), training, random):
-        rows, packing = states.batch(texts, training.token_dropout, random)
-        loss = functional.cross_entropy(model(rows, packing), gold[torch.from_numpy(texts)])
-        loss = loss + penalty * (model.classifier.weight**2).sum()
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
-        done(1)
-    model.eval()
-    return first
-
-
-def _batches(count: int, training: ProbeTraining, random: torch.Generator) -> Iterator[Positions]:
-    """Yields the positions of the texts of every step; all texts once in an epoch."""
-    made = 0
-    while True:
-        order = torch.randperm(count, generator=random).numpy()
-        for at in range(0, count, training.batch_size):
-            if made == training.steps:
-                return
-            yield order[at : at + training.batch_size]
-            made += 1
 
 
 @torch.no_grad()
@@ -319,14 +192,106 @@ def probe_logits(model: ProbeModel, states: TokenStates) -> Tensor:
     return logits
 
 
-def fold_count(texts: int) -> int:
-    """Returns how many of the folds are used for a number of texts."""
-    return min(FOLDS, ceil(FOLDS * ENOUGH_ROWS / max(texts, 1)))
+@dataclass(frozen=True)
+class ProbeTraining:
+    """How a probe is trained: arguments of `AttentiveProbe`, which describes them."""
+
+    steps: int | None = None
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.1
+    token_dropout: float = 0.2
+    extent: float | None = None
+    seed: int = 0
+
+    def steps_for(self, texts: int) -> int:
+        """Returns the steps of one training on so many texts: EPOCHS of them, within limits."""
+        epochs = EPOCHS * ceil(texts / self.batch_size)
+        return self.steps or min(max(epochs, MIN_STEPS), MAX_STEPS)
+
+    def total_steps(self, texts: int) -> int:
+        """Returns the steps for a number of texts, those on held-out folds included."""
+        return self.steps_for(texts) * (1 if self.extent is not None else 1 + fold_count(texts))
 
 
-def copy_weights(model: nn.Module) -> Weights:
-    """Returns a copy of all parameters."""
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+def fit_probe(
+    model: ProbeModel,
+    states: TokenStates,
+    labels: Positions,
+    training: ProbeTraining,
+    done: Done = lambda count: None,
+) -> tuple[float, float]:
+    """Trains a model with initial weights on texts and their labels (texts,), from 0.
+
+    Returns the C of its linear start, and the extent. A model without parameters below the
+    classifier is trained by its linear start: extent 0. `done` is called with 1 after every step.
+    """
+    steps, extent, initial = training.steps_for(len(states)), training.extent, copy.deepcopy(model)
+    c, penalty = start_classifier(model, states, labels, training.seed)
+    if not model.is_trained:
+        return c, 0.0
+    if extent is None:
+        losses = torch.zeros(len(EXTENTS), dtype=torch.float64)  # of the held-out rows
+        for kept, held_out in folds(labels, training.seed):
+            fold, data = copy.deepcopy(initial), (states[kept], labels[kept])
+            _, fold_penalty = start_classifier(fold, *data, training.seed, c)
+            start, end = train_probe(fold, *data, training, steps, fold_penalty, done)
+            gold = torch.from_numpy(labels[held_out])
+            for place, candidate in enumerate(EXTENTS):
+                set_extent(fold, start, end, candidate)
+                logits = probe_logits(fold, states[held_out]).double()
+                losses[place] += functional.cross_entropy(logits, gold, reduction="sum")
+        # The smallest of equally good ones; the end of training if no row can be held out.
+        extent = EXTENTS[int(losses.argmin())] if losses.any() else 1.0
+    start, end = train_probe(model, states, labels, training, steps, penalty, done)
+    set_extent(model, start, end, extent)
+    return c, extent
+
+
+def train_probe(
+    model: ProbeModel,
+    states: TokenStates,
+    labels: Positions,
+    training: ProbeTraining,
+    steps: int,
+    penalty: float,
+    done: Done = lambda count: None,
+) -> tuple[Weights, Weights]:
+    """Trains a model from its linear start on; returns the weights of the start and of the end."""
+    start = trained_weights(model)
+    random = torch.Generator().manual_seed(training.seed)
+    torch.manual_seed(training.seed)  # for dropout
+    classifier = model.classifier.parameters()
+    below = [part for name, part in model.named_parameters() if not name.startswith("classifier.")]
+    rate, decay = training.learning_rate, training.weight_decay
+    # The classifier has the penalty of its logistic regression instead of weight decay.
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": below, "lr": rate, "weight_decay": decay},
+            {"params": classifier, "lr": CLASSIFIER_RATE, "weight_decay": 0.0},
+        ]
+    )
+    rising = max(1, round(WARM_UP * steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(  # it rises, then falls to 0
+        optimizer, lambda step: min((step + 1) / rising, (steps - step) / (steps - rising + 1))
+    )
+    gold, size = torch.from_numpy(labels), training.batch_size
+    order = np.array([], dtype=np.int64)  # the texts that are left of an epoch
+    model.train()
+    for _ in range(steps):
+        if not len(order):
+            order = torch.randperm(len(states), generator=random).numpy()
+        texts, order = order[:size], order[size:]
+        rows, packing = states.batch(texts, training.token_dropout, random)
+        loss = functional.cross_entropy(model(rows, packing), gold[torch.from_numpy(texts)])
+        loss = loss + penalty * (model.classifier.weight**2).sum()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+        done(1)
+    model.eval()
+    return start, trained_weights(model)
 
 
 @torch.no_grad()
@@ -336,29 +301,9 @@ def set_extent(model: nn.Module, start: Weights, end: Weights, extent: float) ->
         weight.copy_(torch.lerp(start[name], end[name], extent))
 
 
-def choose_extent(
-    model: ProbeModel,
-    labels: Positions,
-    seed: int,
-    train: Callable[[ProbeModel, Positions], Weights],
-    logits: Callable[[ProbeModel, Positions], Tensor],
-) -> float:
-    """Returns the extent of `EXTENTS` with the smallest loss on held-out rows; the smallest of
-    equally good ones, and 1 if no row can be held out.
-
-    `train` trains a copy of the model on some of the texts and returns the weights that it started
-    from, `logits` returns the logits (texts, classes) of others.
-    """
-    losses = torch.zeros(len(EXTENTS), dtype=torch.float64)
-    for kept, held_out in folds(labels, seed):
-        trained = copy.deepcopy(model)
-        start = train(trained, kept)
-        end, gold = copy_weights(trained), torch.from_numpy(labels[held_out])
-        for place, extent in enumerate(EXTENTS):
-            set_extent(trained, start, end, extent)
-            scores = logits(trained, held_out).double()  # (held-out texts, classes)
-            losses[place] += functional.cross_entropy(scores, gold, reduction="sum")
-    return EXTENTS[int(losses.argmin())] if losses.any() else 1.0
+def fold_count(texts: int) -> int:
+    """Returns how many of the folds are used for a number of texts."""
+    return min(FOLDS, ceil(FOLDS * ENOUGH_ROWS / max(texts, 1)))
 
 
 def folds(labels: Positions, seed: int) -> Iterator[tuple[Positions, Positions]]:

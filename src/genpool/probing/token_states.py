@@ -1,49 +1,299 @@
-"""The token states of many texts, end to end in one array: in memory, or mapped from a file."""
+"""The states of the tokens of texts: what a frozen encoder gives to a probe.
+
+An encoder is of genpool or of transformers. The states of many texts are end to end in one array,
+in memory or mapped from a file.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.disk.row_cache import RowCache
-from genpool.inference.sentence_vectors import length_groups
-from genpool.probing.token_encoders import StateArray, TokenEncoder
+from genpool.disk.row_cache import HalfRows, RowCache
+from genpool.errors import FolderError, InputError, require_extra
+from genpool.inference.sentence_vectors import evaluation_mode, length_groups
+from genpool.model import SentenceEncoder
+from genpool.search.index_card import fingerprint
 from genpool.tensors.packing import Packing
+from genpool.text import Token
+from genpool.text.vocabulary import BEGIN, END
 
+#: the largest value of half precision; larger states are cut there
+MAX_STATE = float(np.finfo(np.float16).max)
+#: which layers are read: "last", "all" (the input embeddings are layer 0), "0,6", or a list
+Layers = str | Sequence[int]
+#: tokens that are kept of a text where neither model nor tokenizer has a limit
+MAX_TOKENS = 512
 #: texts that are encoded together, fewer where they are long
 ENCODING_BATCH = 32
 #: characters of a token, to guess the length of a text before it is split
 CHARACTERS_PER_TOKEN = 4
 #: bytes of states that are computed before they are written to a cache
 WRITE_BYTES = 2**24
-#: characters of the fingerprint in the name of a cache's folder
-NAME_CHARACTERS = 24
+
+EMBEDDED, TRANSFORMER = "embedded", "transformer:"
+#: of a folder of sentence-transformers: its list of modules, and the maximum length
+MODULES, TEXT_SETTINGS = "modules.json", "sentence_bert_config.json"
+
+
+class TokenEncoder(ABC):
+    """Texts in, token states out; the model itself is never trained.
+
+    Attributes:
+        reference: how the encoder is named on the command line and in a saved probe: "embedded",
+            a folder, or "transformer:FOLDER"; None if it exists in memory only.
+        dim: dimensions of a state.
+        layers: number of layers whose states are returned.
+        bidirectional: whether states are [forward ; backward], which last pooling depends on.
+    """
+
+    reference: str | None
+    dim: int
+    layers: int = 1
+    bidirectional: bool = False
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """The SHA-256 of all that the states depend on."""
+
+    @abstractmethod
+    def states(self, texts: Sequence[str]) -> list[HalfRows]:
+        """Returns the states (tokens, layers, dim) of every text, in half precision; the texts,
+        of similar lengths, are encoded as one batch."""
+
+    @abstractmethod
+    def tokens(self, text: str) -> list[Token]:
+        """Returns the tokens of a text, one for each of its states; special tokens have the
+        offsets (-1, -1)."""
+
+
+def as_stored(states: NDArray[np.float32]) -> HalfRows:
+    """Returns states in half precision, which is exact enough; values beyond it are cut."""
+    return np.clip(states, -MAX_STATE, MAX_STATE).astype(np.float16)
+
+
+class GenpoolTokenEncoder(TokenEncoder):
+    """The states of a `SentenceEncoder`: what its pooling receives."""
+
+    def __init__(self, encoder: SentenceEncoder, reference: str | None = None) -> None:
+        self.encoder, self.reference = encoder, reference
+        self.dim = encoder.encoder.output_dim
+        self.bidirectional = encoder.encoder.bidirectional
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint(self.encoder)
+
+    def states(self, texts: Sequence[str]) -> list[HalfRows]:
+        model = self.encoder
+        batch = model.text.batch(model.text.words_batch(texts)).to(model.device)
+        packing = Packing.from_mask(batch.mask)
+        with evaluation_mode():
+            rows = model.embedding.rows(batch, packing)  # (rows, embedding)
+            states, _ = model.encoder.encode_rows(rows, packing, False)  # (rows, dim)
+            aligned = packing.align(states).float().cpu().numpy()  # (batch, longest, dim)
+        lengths = batch.mask.sum(dim=1).tolist()
+        return [
+            as_stored(text[:length, None]) for text, length in zip(aligned, lengths, strict=True)
+        ]
+
+    def tokens(self, text: str) -> list[Token]:
+        tokens = self.encoder.text.tokens(text)
+        if not self.encoder.text.sentence_ends:
+            return tokens
+        names = self.encoder.text.vocabulary.words
+        return [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
+
+
+class TransformerTokenEncoder(TokenEncoder):
+    """The states of a model of the `transformers` library.
+
+    Special tokens are states like all others, as they are in sentence-transformers' mean pooling.
+
+    The folder has config.json, safetensors and a tokenizer; no code and no pickle in it is opened.
+    `max_tokens` of a text are kept, by default as many as model and tokenizer are made for;
+    `reference` is how the folder was named, by default transformer:FOLDER.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        layers: Layers = "last",
+        max_tokens: int | None = None,
+        reference: str | None = None,
+    ) -> None:
+        self.folder = folder.resolve()
+        self.reference = reference or f"{TRANSFORMER}{self.folder}"
+        self.model, self.tokenizer = _load_transformer(folder)
+        config = self.model.config
+        self.dim = int(config.hidden_size)
+        # Tokenizers that know no limit say a huge number.
+        limits = [self.tokenizer.model_max_length, getattr(config, "max_position_embeddings", None)]
+        known = [int(limit) for limit in limits if limit is not None and limit > 0]
+        self.max_tokens = max_tokens or min([*known, MAX_TOKENS])
+        self.layer_numbers = layer_numbers(layers, int(config.num_hidden_layers))
+        self.layers = len(self.layer_numbers)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(f"{self.layer_numbers} {self.max_tokens}".encode())
+        for path in sorted(self.folder.iterdir()):
+            if path.suffix in (".json", ".safetensors", ".txt", ".model"):
+                with path.open("rb") as file:
+                    digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+        return f"sha256:{digest.hexdigest()}"
+
+    def _tokenize(self, texts: str | list[str], **options: Any) -> Any:
+        return self.tokenizer(texts, truncation=True, max_length=self.max_tokens, **options)
+
+    def states(self, texts: Sequence[str]) -> list[HalfRows]:
+        inputs = self._tokenize(list(texts), padding=True, return_tensors="pt")
+        with torch.inference_mode():
+            hidden = self.model(**inputs, output_hidden_states=True).hidden_states
+        chosen = [hidden[number].float().numpy() for number in self.layer_numbers]
+        stacked = np.stack(chosen, axis=2)  # (batch, time, layers, dim)
+        masks = inputs["attention_mask"].bool().numpy()  # (batch, time)
+        return [as_stored(text[mask]) for text, mask in zip(stacked, masks, strict=True)]
+
+    def tokens(self, text: str) -> list[Token]:
+        encoded = self._tokenize(text, return_offsets_mapping=self.tokenizer.is_fast)
+        ids = encoded["input_ids"]
+        offsets = encoded.get("offset_mapping") or [(0, 0)] * len(ids)
+        names = self.tokenizer.convert_ids_to_tokens(ids)
+        return [
+            Token(name, start, end) if end > start else Token(name, -1, -1)
+            for name, (start, end) in zip(names, offsets, strict=True)
+        ]
+
+
+def _load_transformer(folder: Path) -> tuple[Any, Any]:
+    """Returns model and tokenizer of a folder."""
+    if not (folder / "config.json").is_file():
+        raise FolderError(f"{folder} has no config.json; expected a folder of transformers.")
+    with require_extra("Token states of a transformer", "st"):
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+    options = {"local_files_only": True, "trust_remote_code": False}
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # of a second or less
+    try:
+        model = AutoModel.from_pretrained(folder, use_safetensors=True, **options)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+    except (OSError, ValueError, KeyError) as error:
+        raise FolderError(f"{folder} cannot be loaded by transformers: {error}") from error
+    finally:
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+    return model.eval().float(), tokenizer
+
+
+def layer_numbers(layers: Layers, count: int) -> tuple[int, ...]:
+    """Returns the chosen layers of a model with `count` layers, counted from 0, the embeddings;
+    negative numbers count from the last one."""
+    named: dict[str, Sequence[int]] = {"last": [count], "all": range(count + 1)}
+    listed: Any = named.get(str(layers), layers)
+    try:
+        listed = listed.split(",") if isinstance(listed, str) else listed
+        numbers = tuple(range(count + 1)[int(number)] for number in listed)
+    except (TypeError, ValueError, IndexError):
+        numbers = ()
+    if numbers and len(set(numbers)) == len(numbers):
+        return numbers
+    raise InputError(
+        f"layers is {layers!r}; expected 'last', 'all', or different numbers from 0 (the input "
+        f"embeddings) to {count} (the last layer)."
+    )
+
+
+def open_token_encoder(
+    encoder: str | Path | SentenceEncoder | TokenEncoder, layers: Layers = "last"
+) -> TokenEncoder:
+    """Returns the token states of an encoder, named as in `AttentiveProbe`.
+
+    FolderError for a folder that is missing or of another kind, InputError for anything else that
+    is no encoder, or has no such layers.
+    """
+    if isinstance(encoder, TokenEncoder):
+        return encoder
+    if isinstance(encoder, SentenceEncoder):
+        return _genpool(encoder, None, layers)
+    if not isinstance(encoder, str | Path):
+        raise InputError(
+            f"encoder is {type(encoder).__name__}; expected 'embedded', a folder, "
+            "'transformer:FOLDER', or a SentenceEncoder."
+        )
+    name = str(encoder)
+    if name == EMBEDDED:
+        return _genpool(SentenceEncoder.from_pretrained(), EMBEDDED, layers)
+    if name.startswith(TRANSFORMER):
+        return TransformerTokenEncoder(Path(name.removeprefix(TRANSFORMER)), layers)
+    folder = inner = Path(name)
+    is_transformer = (folder / MODULES).is_file()
+    if is_transformer:
+        # Only the first module is used, not those that follow it, such as a pooling.
+        modules = _read_json(folder / MODULES)
+        if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
+            raise FolderError(f"{folder / MODULES} is damaged: expected a list of modules.")
+        inner = folder / str(modules[0].get("path", ""))
+        if not inner.resolve().is_relative_to(folder.resolve()):
+            raise FolderError(f"{folder / MODULES} names {inner}, which is outside of the folder.")
+        is_transformer = not str(modules[0].get("type", "")).startswith("genpool.")
+    reference = str(folder.resolve())
+    if not is_transformer:
+        return _genpool(SentenceEncoder.from_pretrained(inner), reference, layers)
+    settings = _read_json(inner / TEXT_SETTINGS) if (inner / TEXT_SETTINGS).is_file() else {}
+    limit = settings.get("max_seq_length") if isinstance(settings, dict) else None
+    return TransformerTokenEncoder(inner, layers, limit, reference)
+
+
+def _genpool(encoder: SentenceEncoder, reference: str | None, layers: Layers) -> TokenEncoder:
+    if layers != "last":
+        raise InputError(
+            f"layers is {layers!r}; of an encoder of genpool only the last layer is read. Leave "
+            "layers out, or use a transformer."
+        )
+    return GenpoolTokenEncoder(encoder, reference)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FolderError(f"{path} cannot be read as JSON: {error}") from None
+
+
+# --- The states of many texts --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TokenStates:
     """States of texts in the order of the texts.
 
-    `rows` are those of all texts, (tokens, layers, dim), in half precision; `starts` (texts,) is
-    the first row of each text, and `lengths` (texts,) its number of tokens.
+    `rows` are those of all texts, (tokens, layers, dim), in half precision; `places` (texts, 2) has
+    the first row and the number of tokens of each text.
     """
 
-    rows: StateArray
-    starts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    rows: HalfRows
+    places: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self.places)
 
-    def select(self, texts: NDArray[np.int64]) -> TokenStates:
+    def __getitem__(self, texts: slice | NDArray[np.int64]) -> TokenStates:
         """Returns the states of some of the texts; no state is copied."""
-        return TokenStates(self.rows, self.starts[texts], self.lengths[texts])
+        return TokenStates(self.rows, self.places[texts])
 
     def batch(
         self,
@@ -56,7 +306,7 @@ class TokenStates:
         `token_dropout` is the share of tokens that are left out at random, drawn by `random`. The
         rows are (rows, layers, dim), in single precision; the packing says where they belong.
         """
-        lengths = torch.from_numpy(self.lengths[texts])  # (batch,)
+        starts, lengths = torch.from_numpy(self.places[texts]).unbind(dim=1)  # (batch,) each
         longest = int(lengths.max()) if len(lengths) else 0
         mask = torch.arange(longest) < lengths.unsqueeze(1)  # (batch, time)
         if token_dropout:
@@ -64,74 +314,52 @@ class TokenStates:
             # A text keeps all of its tokens rather than none.
             mask = torch.where(kept.any(dim=1, keepdim=True), kept, mask)
         packing = Packing.from_mask(mask)
-        starts = torch.from_numpy(self.starts[texts])  # (batch,)
         position = packing.index % max(longest, 1)  # (rows,)
         index = starts[packing.sentence] + position  # (rows,)
         return torch.from_numpy(self.rows[index.numpy()].astype(np.float32)), packing
 
     def batches(self, batch_size: int) -> Iterator[NDArray[np.int64]]:
         """Yields the positions of all texts, those of similar lengths together."""
-        for group in length_groups(self.lengths.tolist(), batch_size):
+        for group in length_groups(self.places[:, 1].tolist(), batch_size):
             yield np.array(group, dtype=np.int64)
+
+
+def open_state_cache(folder: str | Path, encoder: TokenEncoder) -> RowCache:
+    """Returns the cache of an encoder's states, in a folder named after its fingerprint."""
+    name = encoder.fingerprint.removeprefix("sha256:")[:24]
+    return RowCache(Path(folder) / name, encoder.fingerprint, (encoder.layers, encoder.dim))
 
 
 def encode_states(
     encoder: TokenEncoder,
     texts: Sequence[str],
+    cache: RowCache | None = None,
     done: Callable[[int], object] = lambda count: None,
 ) -> TokenStates:
-    """Returns the states of texts in memory; equal texts are encoded once.
+    """Returns the states of texts, each of which is encoded once: in memory, or mapped from a
+    cache, which keeps them.
 
     `done` is called with the number of texts of every finished batch.
     """
-    arrays: list[StateArray] = [np.empty((0, encoder.layers, encoder.dim), np.float16)]
-    place: dict[str, tuple[int, int]] = {}  # start and length of each text
-    end = 0
-    for group, states in _encode_groups(encoder, list(dict.fromkeys(texts))):
-        for text, array in zip(group, states, strict=True):
-            place[text] = end, len(array)
-            end += len(array)
-            arrays.append(array)
-        done(len(group))
-    places = np.array([place[text] for text in texts], dtype=np.int64).reshape(-1, 2)
-    return TokenStates(np.concatenate(arrays), places[:, 0], places[:, 1])
-
-
-def open_state_cache(folder: str | Path, encoder: TokenEncoder) -> RowCache:
-    """Returns the cache of an encoder's states, in a folder named after its fingerprint."""
-    name = encoder.fingerprint.removeprefix("sha256:")[:NAME_CHARACTERS]
-    return RowCache(Path(folder) / name, encoder.fingerprint, (encoder.layers, encoder.dim))
-
-
-def cached_states(
-    cache: RowCache,
-    encoder: TokenEncoder,
-    texts: Sequence[str],
-    done: Callable[[int], object] = lambda count: None,
-) -> TokenStates:
-    """Returns the states of texts, mapped from the cache; missing ones are computed and kept."""
-    missing = cache.missing(texts)
-    done(len(texts) - len(missing))
+    todo = list(dict.fromkeys(texts)) if cache is None else cache.missing(texts)
+    done(len(texts) - len(todo))
     keys: list[str] = []
-    arrays: list[StateArray] = []
-    for group, states in _encode_groups(encoder, missing):
+    arrays: list[HalfRows] = []
+    for positions in length_groups(
+        [len(text) // CHARACTERS_PER_TOKEN + 1 for text in todo], ENCODING_BATCH
+    ):
+        group = [todo[position] for position in positions]
         keys += group
-        arrays += states
-        if sum(array.nbytes for array in arrays) >= WRITE_BYTES:
+        arrays += encoder.states(group)
+        if cache is not None and sum(array.nbytes for array in arrays) >= WRITE_BYTES:
             cache.append(keys, arrays)
             keys, arrays = [], []
         done(len(group))
-    if keys:
-        cache.append(keys, arrays)
-    places = cache.places(texts)  # (texts, 2)
-    return TokenStates(cache.rows(), places[:, 0], places[:, 1])
-
-
-def _encode_groups(
-    encoder: TokenEncoder, texts: Sequence[str]
-) -> Iterator[tuple[list[str], list[StateArray]]]:
-    """Yields texts of similar lengths, and their states."""
-    guesses = [len(text) // CHARACTERS_PER_TOKEN + 1 for text in texts]
-    for positions in length_groups(guesses, ENCODING_BATCH):
-        group = [texts[position] for position in positions]
-        yield group, encoder.states(group)
+    if cache is not None:
+        if keys:
+            cache.append(keys, arrays)
+        return TokenStates(cache.rows(), cache.places(texts))
+    lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+    places = dict(zip(keys, zip(np.cumsum(lengths) - lengths, lengths, strict=True), strict=True))
+    rows = np.concatenate([np.empty((0, encoder.layers, encoder.dim), np.float16), *arrays])
+    return TokenStates(rows, np.array([places[text] for text in texts], np.int64).reshape(-1, 2))

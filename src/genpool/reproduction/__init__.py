@@ -1,6 +1,7 @@
-"""What exists only to repeat the paper: the encoders it compares with, its tables and figures.
+"""What exists only to repeat the paper: the encoders it compares with, the readers of two of its
+data sets, a generated corpus, its tables and figures.
 
-Importing it registers the encoders, so that settings and saved folders can name them:
+Importing it registers the encoders and readers, so that settings and saved folders can name them:
 
 >>> import genpool.reproduction
 >>> genpool.encoder.ENCODERS["disan"]
@@ -9,6 +10,6 @@ A recipe names it as `plugins = ["genpool.reproduction"]`, a command as
 `--plugin genpool.reproduction`.
 """
 
-from genpool.reproduction import encoders
+from genpool.reproduction import corpus, encoders, readers
 
-__all__ = ["encoders"]
+__all__ = ["corpus", "encoders", "readers"]

@@ -1,204 +1,253 @@
-"""The claims of the paper's section 5, each with what was measured and a verdict.
+"""The claims of the paper's section 5 (paper.toml), each with what was measured and a verdict.
 
-`BEYOND` has statements that the paper does not make, and that a reader of its tables asks for.
+A difference between two rows is a finding when it is significant over the rows of the test set
+(one-tailed paired t-test, p < 0.05) and, where several seeds were trained, larger than the spread
+over seeds. A lead on the dev set (figure 2) is one when it is larger than half the 95 % interval of
+one accuracy; one distance of figure 3 when it is `CLEAR_RATIO` times the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-from genpool.reproduction.definitions import EARLIER, EXPERIMENTS
-from genpool.reproduction.verdicts import (
-    MISSING,
-    OPEN,
-    Answer,
-    Answering,
-    Results,
-    attention_distance,
-    better,
-    better_than_all,
-    several_heads,
-    vector_against_scalar,
+import numpy as np
+from numpy.typing import NDArray
+
+from genpool.evaluation.significance import compare_correct, paired_t_test
+from genpool.reproduction.definitions import (
+    EARLIER,
+    EXPERIMENTS,
+    FAMILIES,
+    NONE,
+    PAPER,
+    Column,
+    Row,
 )
+from genpool.reproduction.ledger import Record
+from genpool.reproduction.plan import Plan
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable at this scale"
+MISSING = "not measured"
+SIGNIFICANT = 0.05
+#: how many times as large one of two distances must be where there is one model each
+CLEAR_RATIO = 2.0
+#: the name under which a run's metrics hold the mean distance between the attention of heads
+ATTENTION_DISTANCE = "heads_attention_distance_mean"
 
 
-class Claim(NamedTuple):
-    """A statement, the figures of the paper behind it, and how it is answered."""
+def weakest(verdicts: Sequence[str]) -> str:
+    """Returns the verdict on a claim of several parts: as weak as its weakest part."""
+    return next(verdict for verdict in (MISSING, FAILS, OPEN, HOLDS) if verdict in verdicts)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much one row is ahead of another in a column.
+
+    Where both rows have several seeds, points and p-value are of all of them: a row of the test set
+    counts by the share of the seeds that are right. Otherwise they are of seed 0. McNemar's test
+    knows only right and wrong, and is always of seed 0.
+    """
+
+    points: float
+    p_value: float  # of the one-tailed paired t-test over the rows of the test set
+    mcnemar_p_value: float  # of the exact test, two-sided
+    spread: float | None  # in points: the deviation of a difference between runs of two seeds
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on "the first is better than the second"."""
+        if self.spread is not None and abs(self.points) <= self.spread:
+            return OPEN
+        if self.points > 0 and self.p_value < SIGNIFICANT:
+            return HOLDS
+        if self.points < 0 and self.p_value > 1 - SIGNIFICANT:
+            return FAILS
+        return OPEN
+
+    def __str__(self) -> str:
+        spread = "" if self.spread is None else f", spread over seeds {self.spread:.2f}"
+        return f"{self.points:+.2f} points (p = {self.p_value:.2g}{spread})"
+
+
+def row_difference(plan: Plan, first: Row, second: Row, column: Column) -> Difference | None:
+    """Returns how much the first row is ahead, or None while one of the two is missing."""
+    one, other = plan.record(first, column), plan.record(second, column)
+    if one is None or other is None:
+        return None
+    split = plan.split(column)
+    mcnemar = compare_correct(_right([one], split), _right([other], split)).mcnemar_p_value
+    ours, theirs = plan.records(first, column), plan.records(second, column)
+    spread = None
+    if min(len(ours), len(theirs)) < 2:
+        ours, theirs = [one], [other]
+    else:
+        accuracies = [[100 * seed.accuracy[split] for seed in side] for side in (ours, theirs)]
+        spread = sum(map(statistics.variance, accuracies)) ** 0.5
+    right, right_of_other = _right(ours, split), _right(theirs, split)
+    points = 100 * float(right.mean() - right_of_other.mean())
+    return Difference(points, paired_t_test(right, right_of_other)[1], mcnemar, spread)
+
+
+def _right(records: Sequence[Record], split: str) -> NDArray[np.float64]:
+    """Returns the share of the models that are right, for every row of a test split, (rows,)."""
+    right: NDArray[np.float64] = np.mean([record.correct_rows(split) for record in records], axis=0)
+    return right
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was measured, and the verdict."""
+
+    measured: str
+    verdict: str
+
+
+NOT_MEASURED = Answer("not measured", MISSING)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement and the figures of the paper behind it; the other fields say how to answer it."""
 
     text: str
     paper: str
-    answer: Answering
+    table: str = ""
+    columns: Sequence[str] = ()
+    better: str = ""  # the title of a row
+    than: Sequence[str] | str = ()  # titles of other rows, or "earlier systems"
+    answer: str = ""  # a name of `ANSWERS`
+
+    def answer_from(self, plan: Plan) -> Answer:
+        """Returns the answer; the generated corpus of the tiny scale decides nothing."""
+        if self.answer:
+            answer = ANSWERS[self.answer](plan)
+        elif isinstance(self.than, str):
+            experiment = EXPERIMENTS[self.table]
+            row, column = experiment.row(self.better), experiment.column(self.columns[0])
+            answer = _better_than_all(plan, row, EARLIER, column)
+        else:
+            answer = self._better(plan, self.than)
+        if plan.scale.decides or answer.verdict == MISSING:
+            return answer
+        return Answer(answer.measured, OPEN)
+
+    def _better(self, plan: Plan, others: Sequence[str]) -> Answer:
+        experiment, parts, verdicts = EXPERIMENTS[self.table], [], []
+        for title in self.columns:
+            column, row = experiment.column(title), experiment.row(self.better)
+            compared = [_compare(plan, row, experiment.row(other), column) for other in others]
+            where = f"{title}: " if len(self.columns) > 1 else ""
+            parts.append(where + "; ".join(part.measured for part in compared))
+            verdicts += [part.verdict for part in compared]
+        return Answer("; ".join(parts), weakest(verdicts))
 
 
-def answers(results: Results, claims: Sequence[Claim]) -> list[tuple[Claim, Answer]]:
-    """Returns every claim with its answer; the generated corpus of the tiny scale decides none."""
-    pairs = [(claim, claim.answer(results)) for claim in claims]
-    if results.reproduction.scale != "tiny":
-        return pairs
-    return [
-        (claim, answer if answer.verdict == MISSING else Answer(answer.measured, OPEN))
-        for claim, answer in pairs
-    ]
+def _compare(plan: Plan, first: Row, second: Row, column: Column) -> Answer:
+    record, title = plan.record(first, column), second.short_title
+    same_system = first.system == second.system
+    if record is not None and record.inactive and same_system and second.penalty == NONE:
+        # No step had a gradient of the penalty: nothing could be better, at any number of rows.
+        return Answer(f"the same model as {title}: the penalty is inactive", FAILS)
+    difference = row_difference(plan, first, second, column)
+    if difference is None:
+        return Answer(f"not measured over {title}", MISSING)
+    return Answer(f"{difference} over {title}", difference.verdict)
 
 
-_TABLE1, _TABLE4 = EXPERIMENTS["table1"], EXPERIMENTS["table4"]
-_GENERALIZED, _MAX = "BiLSTM generalized pooling", "BiLSTM max pooling"
-_MEAN, _LAST = "BiLSTM mean pooling", "BiLSTM last pooling"
-_BASELINES = (_MAX, _MEAN, _LAST)
-_SHORTCUT = "Shortcut stacked BiLSTM"
-_LIN_MAX, _LIN_CNN, _LIN_ATTENTION = (
-    "BiLSTM max pooling (Lin et al.)",
-    "CNN max pooling (Lin et al.)",
-    "BiLSTM self-attention (Lin et al.)",
-)
-_LIN = (_LIN_MAX, _LIN_CNN, _LIN_ATTENTION)
-_NO_PENALTY = "no penalty"
-_PARAMETER, _ATTENTION, _EMBEDDING = (
-    "penalty on parameter matrices",
-    "penalty on attention matrices",
-    "penalty on sentence embeddings",
-)
+def _better_than_all(plan: Plan, first: Row, others: Sequence[Row], column: Column) -> Answer:
+    """Answers "the row is better than all of these", many of them, in few words."""
+    differences = {}
+    for row in others:
+        difference = row_difference(plan, first, row, column)
+        if difference is None:
+            return NOT_MEASURED
+        differences[row.short_title] = difference
+    verdicts = [difference.verdict for difference in differences.values()]
+    ahead = sum(difference.points > 0 for difference in differences.values())
+    closest = min(differences, key=lambda title: differences[title].points)
+    measured = (
+        f"ahead of {ahead} of {len(others)}, significantly of {verdicts.count(HOLDS)}; at the "
+        f"least {differences[closest]} over {closest}"
+    )
+    return Answer(measured, weakest(verdicts))
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "SNLI: generalized pooling is better than max pooling, significantly",
-        "86.6 against 85.3, p < 0.00001",
-        better("table1", "SNLI", _GENERALIZED, _MAX),
-    ),
-    Claim(
-        "SNLI: generalized pooling is better than mean and last pooling",
-        "86.6 against 85.0 and 84.9",
-        better("table1", "SNLI", _GENERALIZED, _MEAN, _LAST),
-    ),
-    Claim(
-        "SNLI: max pooling is the best of the three simple poolings",
-        "85.3 against 85.0 and 84.9",
-        better("table1", "SNLI", _MAX, _MEAN, _LAST),
-    ),
-    Claim(
-        "SNLI: generalized pooling is better than all earlier systems",
-        "86.6 against 86.3 of ReSAN, the best of them",
-        better_than_all(_TABLE1.row(_GENERALIZED), EARLIER, _TABLE1.columns[0]),
-    ),
-    Claim(
-        "SNLI: generalized pooling without a penalty is better than all earlier systems",
-        "86.4 against 86.3 of ReSAN",
-        better_than_all(_TABLE4.row(_NO_PENALTY), EARLIER, _TABLE1.columns[0]),
-    ),
-    Claim(
-        "MultiNLI: generalized pooling is better than the baselines, in domain",
-        "73.8 against 73.6, 71.5 and 71.6",
-        better("table2", "In", _GENERALIZED, *_BASELINES),
-    ),
-    Claim(
-        "MultiNLI: generalized pooling is better than the baselines, across domains",
-        "74.0 against 73.0, 71.6 and 71.9",
-        better("table2", "Cross", _GENERALIZED, *_BASELINES),
-    ),
-    Claim(
-        "MultiNLI: generalized pooling is better than the shortcut stacked BiLSTM across domains",
-        "74.0 against 73.6",
-        better("table2", "Cross", _GENERALIZED, _SHORTCUT),
-    ),
-    Claim(
-        "Yelp and Age: Lin et al.'s self-attention is better than CNN and BiLSTM with max pooling",
-        "64.21 against 62.05 and 61.99, 80.45 against 78.15 and 77.30",
-        better("table3", ("Yelp", "Age"), _LIN_ATTENTION, _LIN_CNN, _LIN_MAX),
-    ),
-    Claim(
-        "Yelp and Age: max pooling on this encoder is better than Lin et al.'s self-attention",
-        "65.00 against 64.21, 82.30 against 80.45",
-        better("table3", ("Yelp", "Age"), _MAX, _LIN_ATTENTION),
-    ),
-    Claim(
-        "Yelp: mean pooling is the best of the three simple poolings",
-        "65.30 against 65.00 and 64.95",
-        better("table3", "Yelp", _MEAN, _MAX, _LAST),
-    ),
-    Claim(
-        "Age: max pooling is the best of the three simple poolings",
-        "82.30 against 81.78 and 81.10",
-        better("table3", "Age", _MAX, _MEAN, _LAST),
-    ),
-    Claim(
-        "Yelp: generalized pooling is better than the baselines, significantly",
-        "66.55 against 65.30, p < 0.00001",
-        better("table3", "Yelp", _GENERALIZED, *_BASELINES),
-    ),
-    Claim(
-        "Age: generalized pooling is better than the baselines, significantly",
-        "82.63 against 82.30, p < 0.00001",
-        better("table3", "Age", _GENERALIZED, *_BASELINES),
-    ),
-    Claim(
-        "Yelp and Age: generalized pooling is better than all earlier systems",
-        "66.55 against 64.21, 82.63 against 80.45",
-        better("table3", ("Yelp", "Age"), _GENERALIZED, *_LIN),
-    ),
-    Claim(
-        "Figure 2: vector attention is better than scalar attention with every number of heads",
-        "86.8 against 86.4 on the dev set, best of each",
-        vector_against_scalar,
-    ),
-    Claim(
-        "Figure 2: several heads are better than one, vector attention",
-        "9 heads are best",
-        several_heads("vector"),
-    ),
-    Claim(
-        "Figure 2: several heads are better than one, scalar attention",
-        "7 heads are best",
-        several_heads("scalar"),
-    ),
-    Claim(
-        "SNLI: the penalty on parameter matrices improves generalized pooling",
-        "86.6 against 86.4",
-        better("table4", "SNLI", _PARAMETER, _NO_PENALTY),
-    ),
-    Claim(
-        "MultiNLI: the penalty on parameter matrices improves generalized pooling",
-        "73.8 against 73.7, 74.0 against 73.4",
-        better("table4", ("MultiNLI in", "MultiNLI cross"), _PARAMETER, _NO_PENALTY),
-    ),
-    Claim(
-        "SNLI and MultiNLI: the penalty on parameter matrices is the best of the three",
-        "86.6 against 86.2 and 86.1; 73.8 against 73.6 and 73.5, 74.0 against 73.8 and 73.6",
-        better(
-            "table4", ("SNLI", "MultiNLI in", "MultiNLI cross"), _PARAMETER, _ATTENTION, _EMBEDDING
-        ),
-    ),
-    Claim(
-        "Yelp: the penalty on parameter matrices is the best of the three, and improves",
-        "66.55 against 65.25",
-        better("table4", "Yelp", _PARAMETER, _NO_PENALTY, _ATTENTION, _EMBEDDING),
-    ),
-    Claim(
-        "Age: the penalty on attention matrices is the best of the three, and improves",
-        "82.63 against 82.18",
-        better("table4", "Age", _ATTENTION, _NO_PENALTY, _PARAMETER, _EMBEDDING),
-    ),
-    Claim(
-        "Figure 3: the penalty on attention matrices makes the heads look at different words",
-        "a picture",
-        attention_distance,
-    ),
-)
 
-BEYOND: tuple[Claim, ...] = (
-    Claim(
-        "SNLI: generalized pooling is better than scalar self-attention on the same encoder",
-        "only dev accuracies, in figure 2",
-        better("table1", "SNLI", _GENERALIZED, "BiLSTM scalar self-attention"),
-    ),
-    Claim(
-        "SNLI: generalized pooling is better than the shortcut stacked BiLSTM with max pooling",
-        "only on MultiNLI",
-        better("table1", "SNLI", _GENERALIZED, _SHORTCUT),
-    ),
-    Claim(
-        "SNLI: on the shortcut stacked BiLSTM, generalized pooling is better than max pooling",
-        "not compared",
-        better("table1", "SNLI", f"{_SHORTCUT} generalized pooling", _SHORTCUT),
-    ),
-)
+def _vector_against_scalar(plan: Plan) -> Answer:
+    """Answers "vector attention is better with every number of heads", of figure 2."""
+    vector, scalar = _best_dev(plan, "vector"), _best_dev(plan, "scalar")
+    if not vector or not scalar:
+        return NOT_MEASURED
+    leads = {heads: score - scalar[heads][0] for heads, (score, _) in vector.items()}
+    verdicts = [_dev_verdict(lead, *vector[heads]) for heads, lead in leads.items()]
+    parts = "; ".join(f"{heads}: {100 * lead:+.2f} points" for heads, lead in leads.items())
+    ahead = sum(lead > 0 for lead in leads.values())
+    return Answer(f"{parts} (ahead in {ahead} of {len(leads)})", weakest(verdicts))
+
+
+def _several_heads(family: str, plan: Plan) -> Answer:
+    """Answers "several heads are better than one", for a family of figure 2."""
+    scores = _best_dev(plan, family)
+    if not scores:
+        return NOT_MEASURED
+    listed = ", ".join(f"{heads} {100 * score:.2f}" for heads, (score, _) in scores.items())
+    one, *several = scores.values()
+    most = max(several)
+    verdict = _dev_verdict(most[0] - one[0], *most)
+    return Answer(f"{listed}; best: {max(scores, key=lambda heads: scores[heads][0])}", verdict)
+
+
+def _best_dev(plan: Plan, family: str) -> dict[str, tuple[float, int]]:
+    """Returns the best dev accuracy, and the rows behind it, by the number of heads.
+
+    Empty while a model is missing.
+    """
+    figure, scores = EXPERIMENTS["figure2"], {}
+    for row in figure.rows:
+        if row.system == FAMILIES[family]:
+            record = plan.record(row, figure.columns[0])
+            if record is None:
+                return {}
+            heads = row.title.removeprefix(f"{family}, ")
+            scores[heads] = max(record.dev_curve), record.counts["dev"]
+    return scores
+
+
+def _dev_verdict(lead: float, accuracy: float, rows: int) -> str:
+    """Returns the verdict on a model that is ahead of another by `lead` on the dev set."""
+    noise = 1.96 * (accuracy * (1 - accuracy) / rows) ** 0.5
+    return HOLDS if lead > noise else FAILS if lead < -noise else OPEN
+
+
+def _attention_distance(plan: Plan) -> Answer:
+    """Answers "the penalty makes the heads look at different words", of figure 3."""
+    figure = EXPERIMENTS["figure3"]
+    distances = []
+    for title in ("penalty on attention matrices", "no penalty"):
+        record = plan.record(figure.row(title), figure.columns[0])
+        if record is None or ATTENTION_DISTANCE not in record.heads:
+            return NOT_MEASURED
+        distances.append(record.heads[ATTENTION_DISTANCE])
+    with_penalty, without = distances
+    measured = f"mean squared distance between the heads' attention: {with_penalty:.3g} with, "
+    measured += f"{without:.3g} without"
+    # One model each: a difference that another seed could turn round decides nothing.
+    if max(distances) < CLEAR_RATIO * min(distances):
+        return Answer(measured, OPEN)
+    return Answer(measured, HOLDS if with_penalty > without else FAILS)
+
+
+ANSWERS: dict[str, Callable[[Plan], Answer]] = {
+    "vector against scalar": _vector_against_scalar,
+    "several heads, vector": partial(_several_heads, "vector"),
+    "several heads, scalar": partial(_several_heads, "scalar"),
+    "attention distance": _attention_distance,
+}
+
+
+#: what the paper claims, and statements beyond it that a reader of its tables asks for
+CLAIMS = [Claim(**claim) for claim in PAPER["claims"]]
+BEYOND = [Claim(**claim) for claim in PAPER["beyond"]]

@@ -1,19 +1,190 @@
-"""The systems that the paper compares, and its tables and figures as rows of them.
+"""What is trained: the scales with their tasks, the systems, and the paper's tables and figures.
+
+paper   the official data sets in the paper's settings: days on a GPU
+small   smaller models on part of the data: minutes a cell on one core
+tiny    the corpus that genpool generates: seconds a cell, for tests and for a first look
 
 At `--scale paper` sizes are the published ones. At smaller scales every recurrent or attentive
 encoder has the width of the task's recipe, so that all systems of a table have about the same size
-and training time; the report says so.
+and training time; the report says so. The tables and figures are in paper.toml, as rows of systems.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from genpool.errors import counted
+from genpool.reproduction.data_sets import generated_texts, mixed_nli, tokenized_texts
 
 #: a row's penalty: "none", one of PENALTIES with its weight chosen on dev, or the best of all
 BEST, NONE = "best", "none"
 PENALTIES = ("parameter", "attention", "embedding")
+#: systems by which the learning rate is chosen, for all systems
+TUNED_ON = ("max", "generalized")
+
+# --- Scales ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set and the settings in which all systems are trained on it.
+
+    `needs` are files and folders below --data. The first of them is trained on, unless `prepare`
+    makes the data from the folder --data, in a folder of the reproduction.
+    """
+
+    title: str  # what the report calls the data
+    recipe: str
+    overrides: tuple[str, ...] = ()  # settings that hold for all systems
+    needs: tuple[str, ...] = ()
+    prepare: Callable[[Path, Path], None] | None = None
+    splits: Mapping[str, str] = field(default_factory=lambda: {"test": "test"})  # by column
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The tasks of a scale, and what is tried on their dev sets.
+
+    The learning rates are tried on SNLI before any comparison, for all systems and tasks; without
+    any, the recipes' own are used. Syntax trees that the data lacks are made by the parser, or are
+    balanced. What a scale changes of the paper's settings is told in templates/NAME.md, if there is
+    such a file.
+    """
+
+    name: str
+    tasks: dict[str, Task]
+    width: int = 0  # of one direction of the encoders; 0: that of each published system
+    parser: str | None = None
+    decides: bool = True  # whether its data can decide a claim of the paper
+    vectors: str | None = None  # word vectors below --data, if the recipes need any
+    learning_rates: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ("1", "1e-1", "1e-2", "1e-3", "1e-4")  # of a penalty
+    seeds: int = 5  # of the rows whose spread is shown
+
+
+_NO_PENALTY = ("penalty.name=none",)
+_YELP_FILE = "yelp_academic_dataset_review.json"
+_PAPER = Scale(
+    "paper",
+    {
+        "snli": Task("SNLI", "snli", _NO_PENALTY, ("snli_1.0",)),
+        # The labels of MultiNLI's test sets are not public: the dev sets are scored, and the test
+        # sets get submission files.
+        "multinli": Task(
+            "MultiNLI",
+            "multinli",
+            _NO_PENALTY,
+            ("multinli_1.0",),
+            splits={"in": "dev_matched", "cross": "dev_mismatched"},
+        ),
+        "yelp": Task("Yelp", "yelp", _NO_PENALTY, (_YELP_FILE,)),
+        "age": Task("Age", "age", _NO_PENALTY, ("pan16",)),
+    },
+    vectors="glove.840B.300d.zip",
+)
+
+_SMALL_WIDTH = 64
+_SMALL_SIZES = (
+    "embedding.character_maps=20",
+    f"encoder.hidden_dim={_SMALL_WIDTH}",
+    f"pooling.hidden_dim={_SMALL_WIDTH}",
+    "pooling.initial_std=0.1",
+    f"classifier.hidden_dim={2 * _SMALL_WIDTH}",
+    # In two epochs dev accuracy hardly ever falls, so that the paper's schedule would never lower
+    # the rate: it falls to zero instead, and every system ends at its best.
+    "training.epochs=2",
+    "training.schedule=linear",
+)
+# Figure 2 shows dev accuracy twice an epoch, which has 1,561 steps (1,683 with MultiNLI).
+_SMALL_NLI = (*_SMALL_SIZES, "encoder.layers=2", "training.evaluate_every=781")
+# Batches as on SNLI, where the learning rate is chosen; those of the recipes are half as large.
+_SMALL_TEXTS = (*_SMALL_SIZES, "training.batch_size=64", "reader.tokenized=true")
+_STARS_ROWS = 40_000
+_SMALL = Scale(
+    "small",
+    {
+        "snli": Task("SNLI, 99,890 training pairs", "snli-small", _SMALL_NLI, ("snli",)),
+        "multinli": Task(
+            "SNLI's training pairs and 7,815 rows of MultiNLI dev matched",
+            "snli-small",
+            (*_SMALL_NLI, 'data.test=["in","cross"]'),
+            ("snli", "mnli"),
+            mixed_nli,
+            {"in": "in", "cross": "cross"},
+        ),
+        "yelp": Task(
+            "stars of clothing reviews, 40,000 training rows",
+            "reviews-stars",
+            (*_SMALL_TEXTS, f"data.train_rows={_STARS_ROWS}", "text.max_length=80"),
+            ("reviews-stars",),
+            lambda data, folder: tokenized_texts(data / "reviews-stars", folder, _STARS_ROWS),
+        ),
+        "age": Task(
+            "age of bloggers, three ranges, 68,485 training rows",
+            "reviews-age",
+            (
+                *_SMALL_TEXTS,
+                'reader.labels=["13-17","23-27","33-48"]',
+                "text.max_length=50",
+                "vocabulary.minimum_count=3",
+            ),
+            ("blogs-age",),
+            lambda data, folder: tokenized_texts(data / "blogs-age", folder),
+        ),
+    },
+    width=_SMALL_WIDTH,
+    parser="spacy",
+    vectors="vectors/glove.840B.300d.subset.txt.xz",
+    learning_rates=("0.001", "0.002", "0.004"),
+)
+
+_TINY_SIZES = (
+    "embedding.word_dim=8",
+    "embedding.character_maps=2",
+    "encoder.hidden_dim=8",
+    "pooling.hidden_dim=8",
+    "pooling.initial_std=0.1",
+    "classifier.hidden_dim=8",
+    "training.epochs=2",
+    "training.learning_rate=0.01",
+)
+_TINY_PAIRS = (*_TINY_SIZES, "reader.sizes=[300,60,60]")
+_TINY_TEXTS = (*_TINY_SIZES, "embedding.frozen=false", "vocabulary.minimum_count=1")
+_TINY = Scale(
+    "tiny",
+    {
+        "snli": Task("pairs generated by rules", "rules", _TINY_PAIRS),
+        "multinli": Task(
+            "pairs generated by rules, another seed",
+            "rules",
+            (*_TINY_PAIRS, "reader.seed=100"),
+            splits={"in": "test", "cross": "test"},
+        ),
+        "yelp": Task(
+            "the rule of a generated pair",
+            "texts-scratch",
+            _TINY_TEXTS,
+            prepare=lambda _, folder: generated_texts(folder, seed=10),
+        ),
+        "age": Task(
+            "the rule of a generated pair, another seed",
+            "texts-scratch",
+            _TINY_TEXTS,
+            prepare=lambda _, folder: generated_texts(folder, seed=20),
+        ),
+    },
+    width=8,
+    decides=False,
+    weights=("1", "1e-2"),
+    seeds=2,
+)
+
+SCALES = {scale.name: scale for scale in (_PAPER, _SMALL, _TINY)}
+
+# --- Systems --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -21,8 +192,7 @@ class System:
     """How a system differs from the recipe of its task.
 
     In the settings, `{width}` is the width of one direction of the encoder, `{half}` and `{double}`
-    half and twice of it. Syntax trees are those of the official files at `--scale paper`; at
-    `--scale small` a parser makes them, at `--scale tiny` they are balanced.
+    half and twice of it.
     """
 
     overrides: tuple[str, ...]
@@ -31,13 +201,14 @@ class System:
     scaled: tuple[str, ...] = ()  # further settings at smaller scales
     reads_parses: bool = False  # whether its encoder reads syntax trees
 
-    def overrides_at(self, scale: str, width: int) -> tuple[str, ...]:
-        """Returns the settings at a scale, whose encoders have a width."""
-        width = self.width if scale == "paper" else width
+    def overrides_at(self, scale: Scale) -> tuple[str, ...]:
+        """Returns the settings at a scale."""
+        width, others = (scale.width, self.scaled) if scale.width else (self.width, self.published)
         sizes = {"width": width, "half": max(1, width // 2), "double": 2 * width}
         overrides = tuple(override.format(**sizes) for override in self.overrides)
-        parser = ("encoder.parser=spacy",) if self.reads_parses and scale == "small" else ()
-        return (*overrides, *(self.published if scale == "paper" else self.scaled), *parser)
+        if self.reads_parses and scale.parser is not None:
+            others += (f"encoder.parser={scale.parser}",)
+        return (*overrides, *others)
 
 
 def _encoder(name: str, *others: str) -> tuple[str, ...]:
@@ -98,6 +269,9 @@ SYSTEMS: dict[str, System] = {
 }
 
 
+# --- Tables and figures ---------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of results: a split of a task, scored by accuracy."""
@@ -109,14 +283,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of results."""
+    """A row of results; see paper.toml."""
 
-    title: str  # as in the paper
-    system: str  # in `SYSTEMS`
-    paper: tuple[float, ...] = ()  # its accuracies in percent, one for each column, if it has any
-    penalty: str = NONE  # or one whose weight is chosen on the dev set, or the best of all
-    overrides: tuple[str, ...] = ()  # further settings of the row
-    several_seeds: bool = False  # to show their spread
+    title: str
+    system: str
+    paper: Sequence[float] = ()
+    penalty: str = NONE
+    overrides: Sequence[str] = ()
+    several_seeds: bool = False
 
     @property
     def short_title(self) -> str:
@@ -129,8 +303,8 @@ class Experiment:
     """A table of the paper, or a figure, whose rows are not compared by tests."""
 
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: Sequence[Column]
+    rows: Sequence[Row]
     baseline: str | None = None  # the row that all others of a table are compared with
 
     def row(self, title: str) -> Row:
@@ -140,121 +314,27 @@ class Experiment:
         return next(column for column in self.columns if column.title == title)
 
 
+def _experiment(name: str) -> Experiment:
+    content = PAPER[name]
+    columns = [Column(**column) for column in content["columns"]]
+    rows = [Row(**row) for row in [*content.get("earlier", ()), *content["rows"]]]
+    return Experiment(content["title"], columns, rows, content.get("baseline"))
+
+
+#: what the paper reports: tables, figures and claims
+PAPER: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("paper.toml").read_text(encoding="utf-8")
+)
+EXPERIMENTS = {
+    name: _experiment(name)
+    for name in ("table1", "table2", "table3", "table4", "figure2", "figure3")
+}
 #: table 1: the systems of earlier papers
-EARLIER = (
-    Row("100D LSTM", "lstm-100", (77.6,)),
-    Row("300D LSTM", "lstm-300", (80.6,)),
-    Row("1024D GRU", "gru", (81.4,)),
-    Row("300D Tree CNN", "tree-cnn", (82.1,)),
-    Row("600D SPINN-PI", "spinn", (83.3,)),
-    Row("600D BiLSTM", "bilstm", (83.3,)),
-    Row("300D NTI-SLSTM-LSTM", "nti", (83.4,)),
-    Row("600D BiLSTM intra-attention", "inner-attention", (84.2,)),
-    Row("600D BiLSTM self-attention", "self-attention", (84.4,)),
-    Row("4096D BiLSTM max pooling", "bilstm-max", (84.5,)),
-    Row("300D NSE", "nse", (84.6,)),
-    Row("600D BiLSTM gated-pooling", "gated", (85.5,)),
-    Row("300D DiSAN", "disan", (85.6,)),
-    Row("300D Gumbel TreeLSTM", "gumbel-300", (85.6,)),
-    Row("600D residual stacked BiLSTM", "residual-600", (85.7,)),
-    Row("300D CAFE", "cafe", (85.9,)),
-    Row("600D Gumbel TreeLSTM", "gumbel-600", (86.0,)),
-    Row("1200D residual stacked BiLSTM", "residual-1200", (86.0,)),
-    Row("300D ReSAN", "resan", (86.3,)),
-)
-#: table 1: the poolings on one encoder, and what the paper compares with elsewhere (table 2, table
-#: 3 and figure 2); the shortcut stacked encoder with generalized pooling is in no paper
-_COMPARED = (
-    Row("CBOW", "cbow"),
-    Row("Shortcut stacked BiLSTM", "shortcut", several_seeds=True),
-    Row("Shortcut stacked BiLSTM generalized pooling", "shortcut-generalized", several_seeds=True),
-    Row("CNN max pooling", "cnn"),
-    Row("BiLSTM scalar self-attention", "scalar", several_seeds=True),
-    Row("BiLSTM max pooling", "max", (85.3,), several_seeds=True),
-    Row("BiLSTM mean pooling", "mean", (85.0,), several_seeds=True),
-    Row("BiLSTM last pooling", "last", (84.9,)),
-    Row("BiLSTM generalized pooling", "generalized", (86.6,), BEST, several_seeds=True),
-)
-_SNLI, _YELP, _AGE = Column("SNLI", "snli"), Column("Yelp", "yelp"), Column("Age", "age")
-#: figure 2: the families of attention and their systems, and the numbers of heads in the paper
+EARLIER = EXPERIMENTS["table1"].rows[: len(PAPER["table1"]["earlier"])]
+#: figure 2: the families of attention and their systems
 FAMILIES = {"vector": "generalized", "scalar": "scalar"}
-HEADS = (1, 3, 5, 7, 9)
 #: the sentence of the paper's figure 3
 SENTENCE = (
     'Martin Luther King "I was not afraid of the words of the violent, but of the silence of the '
     'honest"'
 )
-
-EXPERIMENTS: dict[str, Experiment] = {
-    "table1": Experiment(
-        "Table 1: accuracies on SNLI", (_SNLI,), (*EARLIER, *_COMPARED), "BiLSTM max pooling"
-    ),
-    "table2": Experiment(
-        "Table 2: accuracies on MultiNLI",
-        (Column("In", "multinli", "in"), Column("Cross", "multinli", "cross")),
-        (
-            Row("CBOW", "cbow", (64.8, 64.5)),
-            Row("BiLSTM", "bilstm", (66.9, 66.9)),
-            Row("BiLSTM gated-pooling", "gated", (73.5, 73.6)),
-            Row("Shortcut stacked BiLSTM", "shortcut", (74.6, 73.6)),
-            Row("BiLSTM max pooling", "max", (73.6, 73.0)),
-            Row("BiLSTM mean pooling", "mean", (71.5, 71.6)),
-            Row("BiLSTM last pooling", "last", (71.6, 71.9)),
-            Row("BiLSTM generalized pooling", "generalized", (73.8, 74.0), BEST),
-        ),
-        "BiLSTM max pooling",
-    ),
-    "table3": Experiment(
-        "Table 3: accuracies on Yelp and Age",
-        (_YELP, _AGE),
-        (
-            Row("BiLSTM max pooling (Lin et al.)", "bilstm-max", (61.99, 77.30)),
-            Row("CNN max pooling (Lin et al.)", "cnn", (62.05, 78.15)),
-            Row("BiLSTM self-attention (Lin et al.)", "self-attention", (64.21, 80.45)),
-            Row("BiLSTM max pooling", "max", (65.00, 82.30)),
-            Row("BiLSTM mean pooling", "mean", (65.30, 81.78)),
-            Row("BiLSTM last pooling", "last", (64.95, 81.10)),
-            Row("BiLSTM generalized pooling", "generalized", (66.55, 82.63), BEST),
-        ),
-        "BiLSTM max pooling",
-    ),
-    "table4": Experiment(
-        "Table 4: with and without a penalty",
-        (
-            _SNLI,
-            Column("MultiNLI in", "multinli", "in"),
-            Column("MultiNLI cross", "multinli", "cross"),
-            _YELP,
-            _AGE,
-        ),
-        tuple(
-            Row(title, "generalized", accuracies, penalty)
-            for title, accuracies, penalty in (
-                ("penalty on parameter matrices", (86.6, 73.8, 74.0, 66.55, 82.45), "parameter"),
-                ("penalty on attention matrices", (86.2, 73.6, 73.8, 66.15, 82.63), "attention"),
-                ("penalty on sentence embeddings", (86.1, 73.5, 73.6, 65.75, 82.15), "embedding"),
-                ("no penalty", (86.4, 73.7, 73.4, 65.25, 82.18), NONE),
-            )
-        ),
-        "no penalty",
-    ),
-    "figure2": Experiment(
-        "Figure 2: vector and scalar attention with several heads",
-        (_SNLI,),
-        tuple(
-            Row(
-                f"{family}, {counted(heads, 'head')}", system, (), NONE, (f"pooling.heads={heads}",)
-            )
-            for family, system in FAMILIES.items()
-            for heads in HEADS
-        ),
-    ),
-    "figure3": Experiment(
-        "Figure 3: what every head looks at",
-        (_AGE,),
-        (
-            Row("penalty on attention matrices", "generalized", penalty="attention"),
-            Row("no penalty", "generalized"),
-        ),
-    ),
-}

@@ -19,9 +19,13 @@ from genpool.errors import FolderError
 from genpool.reproduction.definitions import NONE
 
 DONE, FAILED = "done", "failed"
-#: settings that have another name now, and the one by which keys know them: a model that took hours
-#: is not trained again for a name
+#: settings that were renamed, and their names in keys: a model is not trained again for a name
 KEY_NAMES = {"encoder.parser": "text.parser"}
+
+
+def parse_overrides(overrides: Sequence[str]) -> dict[str, str]:
+    """Returns the values of `section.key=value` by setting; of equals, the last holds."""
+    return dict(override.split("=", 1) for override in overrides)
 
 
 @dataclass(frozen=True)
@@ -37,15 +41,11 @@ class Cell:
     penalty: str = NONE  # what keeps the heads apart, such as "attention 0.01"
 
     @property
-    def settings(self) -> dict[str, str]:
-        """The values of the overrides by setting."""
-        return dict(override.split("=", 1) for override in self.overrides)
-
-    @property
     def key(self) -> str:
         """Identifies the run: two cells of equal settings are one, whatever table asks for them."""
         settings = sorted(
-            (KEY_NAMES.get(name, name), value) for name, value in self.settings.items()
+            (KEY_NAMES.get(name, name), value)
+            for name, value in parse_overrides(self.overrides).items()
         )
         content = [self.scale, self.task, self.recipe, settings, self.seed]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
@@ -73,10 +73,8 @@ class Record:
     counts: Mapping[str, int] = field(default_factory=dict)  # rows of every split
     dev_curve: Sequence[float] = ()  # dev accuracy after every evaluation
     dev_epochs: Sequence[float] = ()  # how many epochs were trained at every evaluation
-    heads: Mapping[str, float] = field(
-        default_factory=dict
-    )  # their distances, hinges that are active
-    asleep: bool = False  # whether the run has a penalty that was never active
+    heads: Mapping[str, float] = field(default_factory=dict)  # distances, active hinges
+    inactive: bool = False  # whether the run has a penalty that was never active
     parameters: int = 0  # that are trained
     seconds: float = 0.0  # spent in training
     settings: Mapping[str, Any] = field(default_factory=dict)  # all settings of the run
@@ -146,6 +144,8 @@ class Ledger:
         record = self.records.get(cell.key)
         return record if record is not None and record.status == DONE else None
 
+    def finished(self) -> list[Record]:
+        return [record for record in self.records.values() if record.status == DONE]
+
     def failed(self) -> list[Record]:
-        """Returns the records of the cells that failed."""
         return [record for record in self.records.values() if record.status == FAILED]

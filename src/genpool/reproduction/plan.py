@@ -1,4 +1,4 @@
-"""Which cells a row of a table needs, given those that are finished.
+"""Which cell each row of a table shows, given those that are finished.
 
 A choice on the dev set decides which cells come next: first the learning rate, then the weight of
 each penalty, then the penalty. So a plan is asked again after every finished cell.
@@ -7,174 +7,180 @@ each penalty, then the penalty. So a plan is asked again after every finished ce
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
-from genpool.reproduction.definitions import BEST, NONE, PENALTIES, SYSTEMS, Experiment, Row
+from genpool.reproduction.definitions import (
+    BEST,
+    NONE,
+    PENALTIES,
+    SYSTEMS,
+    TUNED_ON,
+    Column,
+    Experiment,
+    Row,
+    Scale,
+)
 from genpool.reproduction.ledger import DONE, Cell, Ledger, Record
-from genpool.reproduction.tasks import SCALES
 from genpool.saving.saved_model import PARTS
-
-#: systems by which the learning rate is chosen, for all systems
-TUNED_ON = ("max", "generalized")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The outcome of a choice: the cell that was chosen, or the cells that are still needed."""
-
-    cell: Cell | None
-    needed: tuple[Cell, ...] = ()
 
 
 class Plan:
-    """Makes the cells of one scale.
+    """The cells of one scale, and the records of those that are finished.
 
     Attributes:
-        asked: keys of all cells that a row has needed so far, finished or not.
+        asked: all cells that rows have asked for since the last call of `pending`, by key.
     """
 
-    def __init__(self, scale: str, ledger: Ledger) -> None:
-        self.scale_name, self.scale, self.ledger = scale, SCALES[scale], ledger
-        self.asked: set[str] = set()
+    def __init__(self, scale: Scale, ledger: Ledger) -> None:
+        self.scale, self.ledger = scale, ledger
+        self.asked: dict[str, Cell] = {}
 
-    def choices(self, experiments: Iterable[Experiment], only: str | None = None) -> list[Choice]:
-        """Returns for every row, task and seed its cell, or what it needs first.
+    def cells(self, experiments: Iterable[Experiment], only: str | None = None) -> list[Cell]:
+        """Returns the cells that the rows show, with all seeds, as far as they are chosen.
 
-        Args:
-            experiments: tables and figures.
-            only: title of a row; the others are left out. None (default): all rows.
+        only: title of a row; the others are left out. None (default): all rows.
         """
         return [
-            choice
+            cell
             for experiment in experiments
             for row in experiment.rows
             if only in (None, row.title)
             for task in dict.fromkeys(column.task for column in experiment.columns)
-            for choice in self.seeds(row, task)
+            for cell in self.seeds(row, task)
         ]
 
     def pending(self, experiments: Iterable[Experiment], only: str | None = None) -> list[Cell]:
         """Returns the cells that can be run now, each once, in the order of the experiments."""
-        choices = self.choices(experiments, only)
-        return list(dict.fromkeys(cell for choice in choices for cell in choice.needed))
+        self.asked = {}
+        self.cells(experiments, only)
+        return [cell for key, cell in self.asked.items() if key not in self.ledger.records]
 
-    def seeds(self, row: Row, task: str) -> list[Choice]:
-        """Returns the row's choice for every seed."""
-        count = self.scale.seeds if row.several_seeds else 1
-        return [self.choice(row, task, seed) for seed in range(count)]
-
-    def choice(self, row: Row, task: str, seed: int = 0) -> Choice:
-        """Returns the cell that a row shows for a task, or what has to be run first."""
-        rate = self.learning_rate()
-        if rate.needed:
-            return rate
-        setting = "training.learning_rate"
-        chosen_rate = () if rate.cell is None else (f"{setting}={rate.cell.settings[setting]}",)
-        overrides = (*chosen_rate, *row.overrides)
-        if row.penalty == NONE:
-            return self._finished(self.cell(task, row.system, overrides, seed))
-        if row.penalty == BEST:
-            none = self._finished(self.cell(task, row.system, overrides, 0))
-            weights = [self._best_weight(task, row.system, overrides, name) for name in PENALTIES]
-            chosen = self._best([none, *weights])
-        else:
-            chosen = self._best_weight(task, row.system, overrides, row.penalty)
-        if chosen.cell is None or seed == 0:
-            return chosen
-        return self._finished(self.cell(task, row.system, overrides, seed, chosen.cell.penalty))
-
-    def learning_rate(self) -> Choice:
-        """Returns a cell with the chosen learning rate, or the cells that choose it.
-
-        The rate with the best mean dev accuracy of max pooling and generalized pooling without a
-        penalty on SNLI is used for all systems and tasks.
-        """
-        cells = {
-            rate: [
-                self.cell("snli", system, (f"training.learning_rate={rate}",), 0)
-                for system in TUNED_ON
-            ]
-            for rate in self.scale.learning_rates
-        }
-        if not cells:
-            return Choice(None)
-        needed = self._missing(cell for tried in cells.values() for cell in tried)
-        if needed:
-            return Choice(None, needed)
-        scores = {rate: [self._dev(cell) for cell in tried] for rate, tried in cells.items()}
-        # Where every rate has failed, the first is taken: the table says why.
-        best = max(scores, key=lambda rate: sum(scores[rate]))
-        return Choice(cells[best][0])
-
-    def _best_weight(self, task: str, system: str, overrides: Sequence[str], name: str) -> Choice:
-        cells = [
-            self.cell(task, system, overrides, 0, f"{name} {weight}")
-            for weight in self.scale.weights
-        ]
-        first = self._finished(cells[0])
-        record = self.ledger.done(cells[0])
-        if first.needed or (record is not None and record.asleep):
-            # Never active, so its gradient is zero: every other weight gives the same model.
-            return first
-        return self._best([self._finished(cell) for cell in cells])
-
-    def _best(self, choices: Sequence[Choice]) -> Choice:
-        needed = tuple(dict.fromkeys(cell for choice in choices for cell in choice.needed))
-        if needed:
-            return Choice(None, needed)
-        cells = [choice.cell for choice in choices if choice.cell is not None]
-        # Of equal dev accuracies the first: no penalty before a penalty, a large weight first.
-        return Choice(max(cells, key=self._dev))
-
-    def _finished(self, cell: Cell) -> Choice:
-        return Choice(cell, self._missing([cell]))
-
-    def _missing(self, cells: Iterable[Cell]) -> tuple[Cell, ...]:
-        """Returns the cells that have neither a result nor a reason for having none."""
-        cells = list(cells)
-        self.asked.update(cell.key for cell in cells)
-        return tuple(cell for cell in cells if cell.key not in self.ledger.records)
-
-    def _dev(self, cell: Cell) -> float:
-        """Returns the dev accuracy of a cell; one that failed is worse than any other."""
-        record = self.ledger.done(cell)
-        return float("-inf") if record is None else record.dev
-
-    def cell(
-        self, task: str, system: str, overrides: Sequence[str], seed: int, penalty: str = NONE
-    ) -> Cell:
-        """Returns one training run of a system on a task, with a penalty such as "attention 1"."""
-        settings = self.scale.tasks[task]
-        changes = (*SYSTEMS[system].overrides_at(self.scale_name, self.scale.width), *overrides)
-        if penalty != NONE:
-            name, weight = penalty.split()
-            changes += (f"penalty.name={name}", f"penalty.weight={weight}")
-        kept = _applicable(settings.overrides, changes)
-        recipe, overrides = settings.recipe, (*kept, *changes)
-        return Cell(self.scale_name, task, system, recipe, overrides, seed, penalty)
-
-    def left(self, experiments: Sequence[Experiment]) -> tuple[list[Cell], set[str]]:
+    def left(self, experiments: Collection[Experiment]) -> tuple[list[Cell], set[str]]:
         """Returns the cells that are left, and the keys of all that are needed, finished or not.
 
         Which cells are left depends on choices that are not made yet, but not how many: every
         choice is made as if what is left had the accuracy 0. A penalty counts as inactive where it
         was in another cell: it is trained with one weight then, otherwise with all of them.
         """
-        ledger = copy.copy(self.ledger)
-        ledger.records = dict(ledger.records)
+        plan = Plan(self.scale, copy.copy(self.ledger))
+        records = plan.ledger.records = dict(self.ledger.records)
         inactive = {
-            record.cell["penalty"].split()[0] for record in ledger.records.values() if record.asleep
+            record.cell["penalty"].split()[0] for record in records.values() if record.inactive
         }
-        plan = Plan(self.scale_name, ledger)
-        left: dict[str, Cell] = {}  # by key: two systems of a table can be one model at small scale
+        left = []
         while pending := plan.pending(experiments):
+            left += pending
             for cell in pending:
-                left[cell.key] = cell
-                asleep = cell.penalty.split()[0] in inactive
-                record = Record(cell.key, DONE, accuracy={"dev": 0.0}, asleep=asleep)
-                ledger.records[cell.key] = record
-        return list(left.values()), plan.asked
+                is_inactive = cell.penalty.split()[0] in inactive
+                dev = {"dev": 0.0}
+                records[cell.key] = Record(cell.key, DONE, accuracy=dev, inactive=is_inactive)
+        return left, set(plan.asked)
+
+    # --- The cell of a row -----------------------------------------------------------------------
+
+    def seeds(self, row: Row, task: str) -> list[Cell]:
+        """Returns the row's cells with all seeds, as far as they are chosen."""
+        count = self.scale.seeds if row.several_seeds else 1
+        cells = [self.cell_of(row, task, seed) for seed in range(count)]
+        return [cell for cell in cells if cell is not None]
+
+    def cell_of(self, row: Row, task: str, seed: int = 0) -> Cell | None:
+        """Returns the cell that a row shows for a task; None while it is not chosen."""
+        rate = self.learning_rate()
+        if rate is None:
+            return None
+        overrides, penalty = (*rate, *row.overrides), NONE
+        if row.penalty != NONE:
+            chosen = self.best(*([cell] for cell in self._penalties(task, row, overrides)))
+            if chosen is None:
+                return None
+            penalty = chosen[0].penalty
+        cell = self.cell(task, row.system, overrides, seed, penalty)
+        self.is_trained(cell)
+        return cell
+
+    def learning_rate(self) -> tuple[str, ...] | None:
+        """Returns the setting of the chosen learning rate; None while it is not chosen.
+
+        The rate with the best mean dev accuracy of max pooling and generalized pooling without a
+        penalty on SNLI is used for all systems and tasks; without any to try, the recipes' own.
+        """
+        rates = [(f"training.learning_rate={rate}",) for rate in self.scale.learning_rates]
+        if not rates:
+            return ()
+        groups = [[self.cell("snli", system, rate, 0) for system in TUNED_ON] for rate in rates]
+        best = self.best(*groups)
+        return None if best is None else rates[groups.index(best)]
+
+    def _penalties(self, task: str, row: Row, overrides: Sequence[str]) -> list[Cell]:
+        """Returns the cells among which the penalty of a row is chosen."""
+        names = PENALTIES if row.penalty == BEST else (row.penalty,)
+        cells = [self.cell(task, row.system, overrides, 0)] if row.penalty == BEST else []
+        for name in names:
+            first, *others = (
+                self.cell(task, row.system, overrides, 0, f"{name} {weight}")
+                for weight in self.scale.weights
+            )
+            cells.append(first)
+            record = self.ledger.records.get(first.key)
+            # Where it is never active, its gradient is zero: other weights give the same model.
+            if record is not None and not record.inactive:
+                cells += others
+        return cells
+
+    def best(self, *groups: list[Cell]) -> list[Cell] | None:
+        """Returns the group with the best mean dev accuracy; None while a cell is not trained.
+
+        Of equals, the first: no penalty before a penalty, a large weight first. A cell that failed
+        is worse than any other.
+        """
+        if False in {self.is_trained(cell) for cell in chain(*groups)}:  # every cell is asked for
+            return None
+
+        def dev(cell: Cell) -> float:
+            record = self.ledger.done(cell)
+            return float("-inf") if record is None else record.dev
+
+        return max(groups, key=lambda cells: sum(map(dev, cells)))
+
+    def is_trained(self, cell: Cell) -> bool:
+        """Returns whether a cell has a result, or a reason for having none; it is asked for."""
+        self.asked[cell.key] = cell
+        return cell.key in self.ledger.records
+
+    def cell(
+        self, task: str, system: str, overrides: Sequence[str], seed: int, penalty: str = NONE
+    ) -> Cell:
+        """Returns one training run of a system on a task, with a penalty such as "attention 1"."""
+        settings = self.scale.tasks[task]
+        changes = (*SYSTEMS[system].overrides_at(self.scale), *overrides)
+        if penalty != NONE:
+            name, weight = penalty.split()
+            changes += (f"penalty.name={name}", f"penalty.weight={weight}")
+        overrides = (*_applicable(settings.overrides, changes), *changes)
+        return Cell(self.scale.name, task, system, settings.recipe, overrides, seed, penalty)
+
+    # --- Its record ------------------------------------------------------------------------------
+
+    def record(self, row: Row, column: Column) -> Record | None:
+        """Returns the finished record that a row shows in a column, or None while there is none."""
+        record = self.entry(row, column)
+        return record if record is not None and record.status == DONE else None
+
+    def entry(self, row: Row, column: Column) -> Record | None:
+        """Returns the record that a row shows in a column, finished or failed."""
+        cell = self.cell_of(row, column.task)
+        return None if cell is None else self.ledger.records.get(cell.key)
+
+    def records(self, row: Row, column: Column) -> list[Record]:
+        """Returns the records of all seeds of a row that are finished."""
+        records = map(self.ledger.done, self.seeds(row, column.task))
+        return [record for record in records if record is not None]
+
+    def split(self, column: Column) -> str:
+        """Returns the name of the split behind a column, in the files of predictions."""
+        return self.scale.tasks[column.task].splits[column.split]
 
 
 def _applicable(overrides: Sequence[str], changes: Sequence[str]) -> tuple[str, ...]:

@@ -1,84 +1,63 @@
-"""The report of a reproduction: one Markdown page, and the same as one self-contained HTML page."""
+"""The report of a reproduction: one Markdown page, and the same as one self-contained HTML page.
+
+Its text is in templates/: report.md, report.html, and what a scale changes in the scale's own file.
+"""
 
 from __future__ import annotations
 
 import base64
+import math
 import re
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+from string import Template
 
-from genpool.disk.atomic import atomic_file
-from genpool.disk.markdown import markdown_table
-from genpool.reproduction.claims import BEYOND, CLAIMS, Claim, answers
-from genpool.reproduction.definitions import EXPERIMENTS, SENTENCE
-from genpool.reproduction.plan import TUNED_ON
-from genpool.reproduction.report_parts import (
-    accuracy_table,
-    draw_figure2,
-    draw_figure3,
-    heads_table,
-    own_penalty_note,
-    sweep_table,
-    trees_note,
+from genpool.disk.atomic import write_text_file
+from genpool.disk.files import markdown_table
+from genpool.errors import FolderError
+from genpool.evaluation.accuracy import accuracy_interval
+from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture, new_figure, save_figure
+from genpool.model import SentenceEncoder
+from genpool.reproduction.claims import BEYOND, CLAIMS, MISSING, Claim, row_difference
+from genpool.reproduction.definitions import (
+    BEST,
+    EXPERIMENTS,
+    FAMILIES,
+    NONE,
+    PENALTIES,
+    SENTENCE,
+    SYSTEMS,
+    TUNED_ON,
+    Column,
+    Experiment,
+    Row,
 )
+from genpool.reproduction.ledger import Record, parse_overrides
+from genpool.reproduction.plan import Plan
 from genpool.reproduction.reproduction import Reproduction
-from genpool.reproduction.tasks import SCALES
-from genpool.reproduction.verdicts import MISSING, Results
 
+TEMPLATES = Path(__file__).parent / "templates"
 FIGURES = "figures"
-
-COLUMNS = """In the tables, an accuracy and its 95 % interval are those of seed 0; the column
-"seeds" has the mean of all seeds and their standard deviation. Points are a difference of
-accuracies, and p (t-test) is the one-tailed paired t-test over the rows of the test set: small
-where the model is better, near 1 where it is worse. Where both rows of a comparison have several
-seeds, the two are of all seeds (a test row counts by the share of the seeds that are right),
-otherwise of seed 0; McNemar's test is always of seed 0. Minutes are training and evaluation by
-the clock, as many cells at once as `--jobs` says. A penalty is inactive if no pair of heads was
-closer than its threshold in any step: its gradient is zero then.
-
-A comparison holds with p < 0.05 and does not with p > 0.95, if it is larger than the spread over
-seeds, where there are several: the standard deviation of a difference between two single runs.
-Otherwise it is not decidable. A claim of several comparisons is as weak as the weakest of them."""
-
-SMALLER = """What is smaller than in the paper, so that a cell takes minutes on one core:
-
-- models: {hidden} dimensions for each direction of the encoder (600 on SNLI and 300 elsewhere in
-  the paper), an attention network of {hidden} (600 and 300), two layers on the NLI tasks (three),
-  20 character filters of each width (100), and the start of the attention has deviation 0.1 (0.01);
-- systems of other papers have the same width as ours, not their published one; of those with two
-  published widths, the smaller residual stacked BiLSTM has half and the larger Gumbel TreeLSTM
-  twice our width, and the layers of the shortcut stacked BiLSTM have half, once and twice. The
-  residual and the shortcut stacked BiLSTM have three layers, as published, where ours has two.
-  Systems that differ in nothing else are one model here, such as the LSTMs of 100 and 300
-  dimensions, and on yelp and age, where the encoder has one layer, max pooling and Lin et al.'s
-  BiLSTM with max pooling;
-- syntax trees, for the systems that read them, are made by a parser: these tables have none;
-- data: {tasks};
-- texts of yelp and age are truncated to {lengths} tokens;
-- training: {epochs} epochs, in which the learning rate rises over a tenth of the steps and then
-  falls to zero (in the paper it is halved whenever dev accuracy falls, which two epochs hardly ever
-  see), with batches of 64 rows (128 on SNLI and 32 elsewhere); word vectors: 33,860 words of GloVe
-  840B; one seed, and {seeds} seeds on SNLI for generalized, max, mean and scalar pooling, and for
-  the shortcut stacked BiLSTM."""
-
 LEARNING_RATE = """The learning rate was chosen before any comparison, once for all systems and
 tasks: of {rates}, the one with the best mean dev accuracy of {tuned} pooling without a penalty on
 SNLI: {chosen}. It was not tried on the other tasks. Everything that was chosen was chosen on a dev
 set; every test set was scored with the model of the best dev epoch."""
 NO_LEARNING_RATE = """The learning rate could not be chosen, because the models on SNLI that it is
 chosen with have failed: the first of {rates} is used, {chosen}."""
-
-REMARKS = """Two remarks on the paper's own figures:
-
-- Its "p < 0.00001" for Age cannot come from a paired test over its 4,000 test rows: 82.63 against
-  82.30 is a difference of 13 rows, and the smallest one-tailed p that 13 rows can give is about
-  1.5e-4 (all 13 right with one model and wrong with the other, no other difference).
-- The penalty on parameter matrices is inactive at its threshold of 1: with the released program's
-  start the squared distance of W1 between two heads is 144 at the sizes of SNLI, so its hinge is
-  zero and so is its gradient. A gain of the model that has it is not the penalty's."""
-
-OWN_QUESTIONS = "Comparisons on SNLI's test set that the paper does not make, answered alike:"
+TREES = (
+    "Syntax trees of the systems that read parses. The tree of NTI is balanced by definition, and "
+    "Gumbel TreeLSTM learns its own."
+)
+HEADS = (
+    "How far apart the heads are, measured on dev sentences at the end of training (mean squared "
+    "distance over pairs of heads):"
+)
+COLOURS = {"scalar": "#2e7d32", "vector": "#1f5f8b"}
+#: styles and opacities of the curves, from few heads to many
+STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+OPACITIES = (0.4, 0.55, 0.7, 0.85, 1.0)
 
 
 def write_report(reproduction: Reproduction, sentence: str | None = None) -> Path:
@@ -86,150 +65,35 @@ def write_report(reproduction: Reproduction, sentence: str | None = None) -> Pat
 
     Returns the path of the Markdown page. The sentence is that of figure 3; None: the paper's.
     """
-    results = Results(reproduction)
+    plan, sentence = reproduction.plan, sentence or SENTENCE
     figures = reproduction.out / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
-    drawn = {
-        "figure2": draw_figure2(results, figures / "figure2.png"),
-        "figure3": draw_figure3(results, figures / "figure3.png", sentence),
-    }
-    # A figure whose models are on another machine keeps the picture that was drawn there.
-    drawn = {name: made or (figures / f"{name}.png").is_file() for name, made in drawn.items()}
-    text = "\n\n".join(_parts(results, drawn, sentence)) + "\n"
+    draw_figure2(plan, figures / "figure2.png")
+    draw_figure3(plan, figures / "figure3.png", sentence)
+    done, needed = reproduction.count_cells()
+    text = _template("report.md").substitute(
+        scale=plan.scale.name,
+        done=done,
+        needed=needed,
+        data="" if reproduction.data is None else " --data DATA",
+        differences=_differences(plan),
+        learning_rate=_learning_rate(plan),
+        claims=_claims(plan, CLAIMS),
+        beyond=_claims(plan, BEYOND),
+        experiments="\n\n".join(_experiment(name, plan, figures, sentence) for name in EXPERIMENTS),
+        failures=_failures(plan),
+        choices=_choices(plan),
+        versions=_versions(plan),
+    )
+    text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"  # what is empty leaves no gap
     page = reproduction.out / "report.md"
-    for path, content in ((page, text), (page.with_suffix(".html"), _html(text, page.parent))):
-        with atomic_file(path) as temporary:
-            temporary.write_text(content, encoding="utf-8", newline="\n")
+    write_text_file(page, text)
+    write_text_file(page.with_suffix(".html"), _html(text, page.parent))
     return page
 
 
-def _parts(results: Results, drawn: dict[str, bool], sentence: str | None) -> list[str]:
-    reproduction = results.reproduction
-    done, needed = reproduction.count_cells()
-    parts = [
-        "# The paper's tables and figures",
-        f"Scale: {reproduction.scale}. {done} of {needed} cells are finished.",
-        f"```bash\n{_command(reproduction)}\n```",
-        COLUMNS,
-    ]
-    if reproduction.scale == "small":
-        parts += [_smaller(), _learning_rate(results)]
-    parts += ["## Claims", _claims(results, CLAIMS), REMARKS]
-    parts += ["### Beyond the paper", OWN_QUESTIONS, _claims(results, BEYOND)]
-    for name, experiment in EXPERIMENTS.items():
-        cells = list(product(experiment.rows, experiment.columns))
-        parts.append(f"## {experiment.title}")
-        if not any(results.record(*cell) or results.has_failed(*cell) for cell in cells):
-            parts.append("Not run yet.")
-            continue
-        if experiment.baseline is not None:
-            notes = (own_penalty_note(experiment, results), trees_note(experiment, results))
-            parts += [accuracy_table(experiment, results), *notes]
-        else:
-            parts.append(_figure(name, drawn[name], sentence))
-        if name == "table4":
-            parts += [
-                "How far apart the heads are, measured on dev sentences at the end of "
-                "training (mean squared distance over pairs of heads):",
-                heads_table(experiment, results),
-            ]
-    parts += _failures(results)
-    parts += ["## Choices on the dev sets", "Dev accuracy of every cell.", sweep_table(results)]
-    parts.append(_versions(results))
-    return [part for part in parts if part]
-
-
-def _command(reproduction: Reproduction) -> str:
-    data = "" if reproduction.data is None else " --data DATA"
-    return f"genpool reproduce all --scale {reproduction.scale}{data} --out OUT --jobs 2"
-
-
-def _smaller() -> str:
-    scale = SCALES["small"]
-    settings = {
-        name: dict(override.split("=", 1) for override in task.overrides)
-        for name, task in scale.tasks.items()
-    }
-    return SMALLER.format(
-        hidden=scale.width,
-        tasks="; ".join(f"{task.title} for {name}" for name, task in scale.tasks.items()),
-        lengths=" and ".join(settings[name]["text.max_length"] for name in ("yelp", "age")),
-        epochs=settings["snli"]["training.epochs"],
-        seeds=scale.seeds,
-    )
-
-
-def _learning_rate(results: Results) -> str:
-    """Returns how the learning rate was chosen; empty while it is not."""
-    cell = results.plan.learning_rate().cell
-    if cell is None:
-        return ""
-    text = LEARNING_RATE if results.ledger.done(cell) else NO_LEARNING_RATE
-    return text.format(
-        rates=", ".join(results.plan.scale.learning_rates),
-        tuned=" and ".join(TUNED_ON),
-        chosen=cell.settings["training.learning_rate"],
-    )
-
-
-def _claims(results: Results, claims: Sequence[Claim]) -> str:
-    pairs = answers(results, claims)
-    rows = [
-        [claim.text, claim.paper, answer.measured, f"**{answer.verdict}**"]
-        for claim, answer in pairs
-        if answer.verdict != MISSING
-    ]
-    left = len(pairs) - len(rows)
-    table = markdown_table(["claim", "paper", "measured here", "verdict"], rows, text=4)
-    note = f"{left} of {len(pairs)} claims are not measured yet." if left else ""
-    return "\n\n".join(part for part in (table if rows else "", note) if part)
-
-
-def _figure(name: str, drawn: bool, sentence: str | None) -> str:
-    if not drawn:
-        return "Not drawn: its models are not trained yet."
-    picture = f"![{name}]({FIGURES}/{name}.png)"
-    if name == "figure3":
-        return f"{picture}\n\nThe sentence: *{sentence or SENTENCE}*"
-    return picture
-
-
-def _failures(results: Results) -> list[str]:
-    failed = results.ledger.failed()
-    rows = [[f"{record.cell['task']}: {record.cell['system']}", record.reason] for record in failed]
-    table = markdown_table(["cell", "reason"], rows, text=2)
-    return ["## Cells that failed", table] if failed else []
-
-
-def _versions(results: Results) -> str:
-    lines = {
-        ", ".join(f"{name} {version}" for name, version in sorted(record.versions.items()))
-        for record in results.ledger.records.values()
-        if record.versions
-    }
-    return f"Versions: {'; '.join(sorted(lines))}." if lines else ""
-
-
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>The paper's tables and figures</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-body {{ font: 16px/1.55 system-ui, sans-serif; margin: 2.5rem auto; padding: 0 1.5rem;
-       max-width: 76rem; color: #1c2430 }}
-h1 {{ font-size: 1.7rem }} h2 {{ font-size: 1.25rem; margin-top: 2.6rem }}
-.scroll {{ overflow-x: auto }}
-table {{ border-collapse: collapse; font-size: .86rem; margin: .8rem 0 1.4rem }}
-th {{ text-align: left; border-bottom: 2px solid #1c2430; vertical-align: bottom }}
-td {{ border-bottom: 1px solid #dde2e8; vertical-align: top }}
-th, td {{ padding: .35rem .8rem .35rem 0 }}
-td[style*="right"] {{ white-space: nowrap }}
-tr:hover td {{ background: #f3f6fa }}
-img {{ max-width: 100% }} code, pre {{ background: #f3f6fa; border-radius: .25rem }}
-pre {{ padding: .8rem 1rem; overflow-x: auto }} code {{ padding: .1rem .25rem }}
-</style></head><body>
-{body}
-</body></html>
-"""
+def _template(name: str) -> Template:
+    return Template((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def _html(text: str, folder: Path) -> str:
@@ -238,12 +102,276 @@ def _html(text: str, folder: Path) -> str:
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark").enable("table").render(text)
-    body = body.replace("<table>", '<div class="scroll"><table>').replace(
-        "</table>", "</table></div>"
-    )
+    body = re.sub("<table>.*?</table>", r'<div class="scroll">\g<0></div>', body, flags=re.DOTALL)
 
     def inside(match: re.Match[str]) -> str:
         data = base64.b64encode((folder / match[1]).read_bytes()).decode("ascii")
         return f'src="data:image/png;base64,{data}"'
 
-    return PAGE.format(body=re.sub(r'src="([^":]+\.png)"', inside, body))
+    body = re.sub(r'src="([^":]+\.png)"', inside, body)
+    return _template("report.html").substitute(body=body)
+
+
+def _differences(plan: Plan) -> str:
+    """Returns what is smaller than in the paper; empty where the scale has no such text."""
+    scale = plan.scale
+    if not (TEMPLATES / f"{scale.name}.md").is_file():
+        return ""
+    settings = {name: parse_overrides(task.overrides) for name, task in scale.tasks.items()}
+    return _template(f"{scale.name}.md").substitute(
+        hidden=scale.width,
+        tasks="; ".join(f"{task.title} for {name}" for name, task in scale.tasks.items()),
+        lengths=" and ".join(settings[name]["text.max_length"] for name in ("yelp", "age")),
+        epochs=settings["snli"]["training.epochs"],
+        seeds=scale.seeds,
+    )
+
+
+def _learning_rate(plan: Plan) -> str:
+    """Returns how the learning rate was chosen; empty while it is not, or where none is."""
+    rate = plan.learning_rate()
+    if not rate:
+        return ""
+    is_trained = plan.ledger.done(plan.cell("snli", TUNED_ON[0], rate, 0)) is not None
+    text = LEARNING_RATE if is_trained else NO_LEARNING_RATE
+    rates, tuned = ", ".join(plan.scale.learning_rates), " and ".join(TUNED_ON)
+    return text.format(rates=rates, tuned=tuned, chosen=rate[0].partition("=")[2])
+
+
+def _claims(plan: Plan, claims: Sequence[Claim]) -> str:
+    answers = [(claim, claim.answer_from(plan)) for claim in claims]
+    rows = [
+        [claim.text, claim.paper, answer.measured, f"**{answer.verdict}**"]
+        for claim, answer in answers
+        if answer.verdict != MISSING
+    ]
+    left = len(claims) - len(rows)
+    table = markdown_table(["claim", "paper", "measured here", "verdict"], rows, text=4)
+    note = f"{left} of {len(claims)} claims are not measured yet." if left else ""
+    return f"{table if rows else ''}\n\n{note}"
+
+
+def _experiment(name: str, plan: Plan, figures: Path, sentence: str) -> str:
+    experiment = EXPERIMENTS[name]
+    parts = [f"## {experiment.title}"]
+    if not any(plan.entry(*cell) for cell in product(experiment.rows, experiment.columns)):
+        parts.append("Not run yet.")
+    elif experiment.baseline is not None:
+        parts.append(accuracy_tables(experiment, plan))
+        parts += [own_penalty_note(experiment, plan), trees_note(experiment, plan)]
+        if name == "table4":
+            parts += [HEADS, _heads_table(experiment, plan)]
+    # A figure whose models are on another machine keeps the picture that was drawn there.
+    elif not (figures / f"{name}.png").is_file():
+        parts.append("Not drawn: its models are not trained yet.")
+    else:
+        parts.append(f"![{name}]({FIGURES}/{name}.png)")
+        parts += [f"The sentence: *{sentence}*"] if name == "figure3" else []
+    return "\n\n".join(parts)
+
+
+def accuracy_tables(experiment: Experiment, plan: Plan) -> str:
+    """Returns one table for every column of the experiment, rows as in the paper."""
+    baseline = experiment.row(str(experiment.baseline))
+    heads = ["model", "accuracy", "95 % interval", "paper", "seeds", "parameters", "minutes"]
+    heads += [f"points over {baseline.short_title}", "p (t-test)", "p (McNemar)"]
+    parts = []
+    for number, column in enumerate(experiment.columns):
+        rows = []
+        for row in experiment.rows:
+            paper = f"{row.paper[number]:.2f}".removesuffix("0") if row.paper else ""
+            rows.append(_accuracy_row(row, column, paper, baseline, plan))
+        title = plan.scale.tasks[column.task].title
+        parts.append(f"**{column.title}** ({title})\n\n{markdown_table(heads, rows)}")
+    return "\n\n".join(parts)
+
+
+def _accuracy_row(row: Row, column: Column, paper: str, baseline: Row, plan: Plan) -> list[str]:
+    record = plan.record(row, column)
+    if record is None:
+        state = "failed" if plan.entry(row, column) else "not run yet"
+        return [row.title, state, "", paper, *[""] * 6]
+    split = plan.split(column)
+    accuracy, count = record.accuracy[split], record.counts[split]
+    low, high = accuracy_interval(round(accuracy * count), count)
+    points = [100 * seed.accuracy[split] for seed in plan.records(row, column)]
+    seeds = str(len(points))
+    if len(points) > 1:
+        seeds += f": {statistics.mean(points):.2f} ± {statistics.stdev(points):.2f}"
+    tests = ["", "", ""]
+    difference = None if row is baseline else row_difference(plan, row, baseline, column)
+    if difference is not None:
+        p_values = (difference.p_value, difference.mcnemar_p_value)
+        tests = [f"{difference.points:+.2f}", *(f"{p_value:.2g}" for p_value in p_values)]
+    return [
+        _title(row, record),
+        f"{100 * accuracy:.2f}",
+        f"{100 * low:.2f} to {100 * high:.2f}",
+        paper,
+        seeds,
+        f"{record.parameters:,}",
+        f"{record.seconds / 60:.1f}",
+        *tests,
+    ]
+
+
+def _title(row: Row, record: Record) -> str:
+    """Returns the title with what was chosen on the dev set."""
+    if row.penalty == NONE:
+        return row.title
+    penalty = str(record.cell.get("penalty", NONE))
+    if penalty == NONE:
+        return f"{row.title} (no penalty)"
+    chosen = penalty if row.penalty == BEST else f"weight {penalty.split()[1]}"
+    return f"{row.title} ({chosen}{', inactive' if record.inactive else ''})"
+
+
+def _notes(
+    experiment: Experiment, plan: Plan, note: Callable[[Row, Column, Record], str | None]
+) -> list[str]:
+    """Returns what there is to say about the finished cells of a table, as lines of a list."""
+    lines = []
+    for row, column in product(experiment.rows, experiment.columns):
+        record = plan.record(row, column)
+        text = None if record is None else note(row, column, record)
+        lines += [f"- {row.title}{text}"] if text is not None else []
+    return lines
+
+
+def trees_note(experiment: Experiment, plan: Plan) -> str:
+    """Returns where the trees of the systems that read parses came from; empty without any."""
+
+    def note(row: Row, column: Column, record: Record) -> str | None:
+        if not SYSTEMS[row.system].reads_parses:
+            return None
+        kind = "real parses"
+        if "balanced" in record.trees:
+            mixed = "from the data" in record.trees or "parsed" in record.trees
+            kind = "real parses, and balanced trees for the rest" if mixed else "balanced trees"
+        return f": {kind} ({record.trees})"
+
+    lines = _notes(experiment, plan, note)
+    return "\n".join([TREES, "", *lines]) if lines else ""
+
+
+def own_penalty_note(experiment: Experiment, plan: Plan) -> str:
+    """Returns what the published penalties of other systems did; empty without any."""
+
+    def note(row: Row, column: Column, record: Record) -> str | None:
+        share = record.heads.get("penalty_gradient_share")
+        if row.penalty != NONE or share is None:
+            return None
+        return (
+            " has the penalty of its own paper, whose gradient on the pooling was "
+            f"{share:.2f} times as long as that of the whole loss at the end of the training on "
+            f"{column.title}."
+        )
+
+    return "\n".join(_notes(experiment, plan, note))
+
+
+def _heads_table(experiment: Experiment, plan: Plan) -> str:
+    """Returns the distances between heads of every row: redundancy as a number."""
+    heads = ["task", "model", *(f"{name} distance" for name in PENALTIES)]
+    heads += [f"{name} hinges active" for name in PENALTIES] + ["penalty's share of the gradient"]
+    shares = [f"heads_{name}_active" for name in PENALTIES] + ["penalty_gradient_share"]
+    rows = []
+    tasks = {column.task: column for column in experiment.columns}
+    for (task, column), row in product(tasks.items(), experiment.rows):
+        record = plan.record(row, column)
+        if record is None:
+            continue
+        distances = [record.heads.get(f"heads_{name}_distance_mean") for name in PENALTIES]
+        cells = ["" if distance is None else f"{distance:.3g}" for distance in distances]
+        for name in shares:
+            share = record.heads.get(name)
+            cells.append("" if share is None else f"{100 * share:.1f} %")
+        rows.append([task, _title(row, record), *cells])
+    return markdown_table(heads, rows, text=2) if rows else ""
+
+
+def _failures(plan: Plan) -> str:
+    failed = plan.ledger.failed()
+    rows = [[f"{record.cell['task']}: {record.cell['system']}", record.reason] for record in failed]
+    table = markdown_table(["cell", "reason"], rows, text=2)
+    return f"## Cells that failed\n\n{table}" if failed else ""
+
+
+def _choices(plan: Plan) -> str:
+    """Returns the dev accuracy of every cell by which something was chosen on a dev set."""
+    rows = []
+    for record in plan.ledger.finished():
+        cell, settings = record.cell, record.settings
+        heads = settings.get("pooling", {}).get("heads", "")
+        penalty = str(cell["penalty"]) + (" (inactive)" if record.inactive else "")
+        rate = settings.get("training", {}).get("learning_rate", "")
+        rate = f"{rate:g}" if isinstance(rate, float) else rate
+        dev = f"{100 * record.dev:.2f}"
+        row = (cell["task"], cell["system"], heads, penalty, rate, cell["seed"], dev)
+        rows.append([*map(str, row)])
+    header = ["task", "system", "heads", "penalty", "learning rate", "seed", "dev"]
+    return markdown_table(header, sorted(rows), text=4)
+
+
+def _versions(plan: Plan) -> str:
+    lines = {
+        ", ".join(f"{name} {version}" for name, version in sorted(record.versions.items()))
+        for record in plan.ledger.records.values()
+        if record.versions
+    }
+    return f"Versions: {'; '.join(sorted(lines))}." if lines else ""
+
+
+def draw_figure2(plan: Plan, path: Path) -> None:
+    """Draws dev accuracy over the epochs, of the models that are trained."""
+    experiment = EXPERIMENTS["figure2"]
+    figure = new_figure(7.5, 4.6)
+    axes = figure.subplots()
+    longest = 0.0
+    for family, system in FAMILIES.items():
+        rows = [row for row in experiment.rows if row.system == system]
+        records = [(row, plan.record(row, experiment.columns[0])) for row in rows]
+        drawn = [(row, record) for row, record in records if record is not None]
+        for (row, record), style, opacity in zip(drawn, STYLES, OPACITIES, strict=False):
+            longest = max(longest, *record.dev_epochs)
+            axes.plot(
+                record.dev_epochs,
+                [100 * value for value in record.dev_curve],
+                color=COLOURS[family],
+                alpha=opacity,
+                linestyle=style,
+                marker="o",
+                markersize=3.5,
+                linewidth=1.6,
+                label=row.title,
+            )
+    if not longest:
+        return
+    axes.set_xticks(range(1, math.ceil(longest) + 1))
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("dev accuracy, %")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, ncols=2, frameon=False)
+    save_figure(figure, path)
+
+
+def draw_figure3(plan: Plan, path: Path, sentence: str) -> None:
+    """Draws every head of one sentence, with and without a penalty, on one colour scale."""
+    experiment = EXPERIMENTS["figure3"]
+    panels = []
+    for row in experiment.rows:
+        record = plan.record(row, experiment.columns[0])
+        if record is None:
+            return
+        runs = plan.ledger.path.parent / record.predictions
+        try:
+            model = SentenceEncoder.from_pretrained(runs.parent / "best")
+        except FolderError:  # the figures of the runs are here, but not the models
+            return
+        explanation = model.explain(sentence)
+        words = [token.text for token in explanation.tokens]
+        name, _, weight = str(record.cell["penalty"]).partition(" ")
+        title = "no penalty" if name == NONE else f"penalty on attention, weight {weight}"
+        panels.append(HeatmapPanel(title, words, explanation.weights))
+    heatmap_picture(panels, path)

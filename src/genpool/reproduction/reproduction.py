@@ -14,20 +14,21 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from genpool.disk.atomic import atomic_file, is_running
+from genpool.disk.atomic import write_text_file
 from genpool.disk.files import is_file
+from genpool.disk.folder_format import read_json
 from genpool.disk.lock import remove_lock
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
-from genpool.reproduction.definitions import EXPERIMENTS, Experiment
-from genpool.reproduction.ledger import DONE, Cell, Ledger
+from genpool.reproduction.definitions import EXPERIMENTS, SCALES, Experiment
+from genpool.reproduction.ledger import FAILED, Cell, Ledger, Record
 from genpool.reproduction.plan import Plan
-from genpool.reproduction.runner import Runner
-from genpool.reproduction.tasks import SCALES
+from genpool.reproduction.workers import INTERRUPTED, Worker
 from genpool.training.run_folder import run_lock
 
 ALL = "all"
@@ -40,18 +41,24 @@ class Reproduction:
 
     Args:
         out: the folder; it is made where it is not there.
-        scale: "paper", "small" or "tiny"; None: that of the folder.
+        scale: a name of `SCALES`; None: that of the folder.
         data: folder of the data sets; None: that of an earlier call, or none for "tiny".
+        show_progress: whether to print a line for every cell.
 
     Raises:
         FolderError: the folder holds a reproduction of another scale.
     """
 
     def __init__(
-        self, out: str | Path, scale: str | None = None, data: str | Path | None = None
+        self,
+        out: str | Path,
+        scale: str | None = None,
+        data: str | Path | None = None,
+        show_progress: bool = False,
     ) -> None:
-        self.out = Path(out)
-        about = _read_json(self.out / "about.json")
+        self.out, self.show_progress = Path(out), show_progress
+        self.about = self.out / "about.json"
+        about = read_json(self.about) if is_file(self.about) else {}
         known = about.get("scale")
         if scale is None and known is None:
             raise FolderError(
@@ -63,11 +70,10 @@ class Reproduction:
                 f"{self.out} holds a reproduction at --scale {known}; for {scale} choose another "
                 "folder: --out."
             )
-        self.scale = str(scale or known)
         place = data if data is not None else about.get("data")
         self.data = None if place is None else Path(place)
         self.ledger = Ledger(self.out / "cells.jsonl")
-        self.plan = Plan(self.scale, self.ledger)
+        self.plan = Plan(SCALES[str(scale or known)], self.ledger)
 
     def begin(self) -> None:
         """Makes the folder."""
@@ -77,16 +83,72 @@ class Reproduction:
             reason = error.strerror or error
             message = f"{self.out} cannot be created: {reason}. Give another folder: --out"
             raise FolderError(message) from error
-        about = {"scale": self.scale, "data": None if self.data is None else str(self.data)}
-        with atomic_file(self.out / "about.json") as temporary:
-            temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8", newline="\n")
+        data = None if self.data is None else str(self.data)
+        about = json.dumps({"scale": self.plan.scale.name, "data": data}, indent=2)
+        write_text_file(self.about, about + "\n")
+
+    def train(self, experiments: Sequence[Experiment], only: str | None, jobs: int) -> None:
+        """Trains cells until none is pending; KeyboardInterrupt passes on to the workers."""
+        idle: list[Worker] = []
+        running: dict[Future[dict[str, Any]], tuple[Cell, Worker, float]] = {}
+        with ThreadPoolExecutor(jobs) as pool:  # a thread waits for each worker
+            try:
+                while pending := self.plan.pending(experiments, only):
+                    busy = {cell.key for cell, _, _ in running.values()}
+                    for cell in (cell for cell in pending if cell.key not in busy):
+                        if len(running) == jobs:
+                            break
+                        job = self.make_job(cell)
+                        if isinstance(job, str):
+                            self._fail(cell, job)
+                            continue
+                        self.say(f"started   {cell}")
+                        worker = idle.pop() if idle else Worker(self.out / "workers.log")
+                        running[pool.submit(worker.train, job)] = cell, worker, time.time()
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        cell, worker, start = running.pop(future)
+                        if worker.is_alive:
+                            idle.append(worker)
+                        else:
+                            worker.end()
+                        self._enter(cell, future.result(), start)
+            finally:
+                workers = [worker for _, worker, _ in running.values()]
+                try:
+                    for worker in workers:
+                        worker.interrupt()
+                    wait(running)  # a run that is interrupted saves its state first
+                finally:
+                    for worker in (*idle, *workers):
+                        worker.end()
+
+    def _enter(self, cell: Cell, answer: dict[str, Any], start: float) -> None:
+        """Enters the answer of a worker, which has trained since `start`, into the ledger."""
+        if answer["status"] == INTERRUPTED:
+            raise KeyboardInterrupt
+        if answer["status"] == FAILED:
+            self._fail(cell, answer["reason"])
+            return
+        record = Record(**answer)
+        self.ledger.add(record)
+        scores = ", ".join(f"{name} {100 * score:.2f} %" for name, score in record.accuracy.items())
+        self.say(f"finished  {cell}: {scores}, {time.time() - start:,.0f} s")
+
+    def _fail(self, cell: Cell, reason: str) -> None:
+        self.ledger.add(Record(cell.key, FAILED, reason, cell=asdict(cell)))
+        self.say(f"failed    {cell}: {reason}")
+
+    def say(self, text: str) -> None:
+        if self.show_progress:
+            print(text, file=sys.stderr, flush=True)
 
     def failures(self, experiments: Sequence[Experiment], only: str | None = None) -> list[str]:
         """Returns a line for every cell that a table needs and that has failed."""
-        choices = self.plan.choices(experiments, only)
-        cells = {choice.cell.key: choice.cell for choice in choices if choice.cell is not None}
-        failed = [record for record in self.ledger.failed() if record.key in cells]
-        return [f"{cells[record.key]}: {record.reason}" for record in failed]
+        cells = {cell.key: cell for cell in self.plan.cells(experiments, only)}
+        failed = self.ledger.failed()
+        return [
+            f"{cells[failure.key]}: {failure.reason}" for failure in failed if failure.key in cells
+        ]
 
     def make_job(self, cell: Cell) -> dict[str, Any] | str:
         """Returns what a worker needs to know of a cell, or why it cannot be run."""
@@ -110,11 +172,9 @@ class Reproduction:
             data = str(folder)
         return {
             "cell": asdict(cell),
-            "key": cell.key,
             "data": data,
             "vectors": str(base / vectors) if vectors else None,
-            "folder": str(self.out / "runs" / cell.folder),
-            "root": str(self.out),
+            "out": str(self.out),
         }
 
     def count_cells(self) -> tuple[int, int]:
@@ -123,21 +183,14 @@ class Reproduction:
         A cell that no table needs, such as one of a definition that has changed since, does not
         count.
         """
-        left, needed = self.plan.left(list(EXPERIMENTS.values()))
-        records = self.ledger.records.values()
-        done = sum(record.status == DONE and record.key in needed for record in records)
+        left, needed = self.plan.left(EXPERIMENTS.values())
+        done = sum(record.key in needed for record in self.ledger.finished())
         return done, done + len(left)
 
     def status(self) -> str:
-        """Returns what is done, running and left, and how long that may take, in a few lines."""
-        done = [record for record in self.ledger.records.values() if record.status == DONE]
-        failed = self.ledger.failed()
-        lines = [f"scale {self.scale}: {len(done)} models trained, {len(failed)} failed"]
-        noted = _read_json(self.out / "running.json")
-        running = noted["running"] if noted and is_running(int(noted["pid"])) else []
-        for entry in running:
-            minutes = (time.time() - entry["began"]) / 60
-            lines.append(f"  running  {entry['cell']} ({minutes:.0f} min so far)")
+        """Returns what is done and left, and how long that may take, in a few lines."""
+        done, failed = self.ledger.finished(), self.ledger.failed()
+        lines = [f"scale {self.plan.scale.name}: {len(done)} models trained, {len(failed)} failed"]
         for record in failed:
             cell = record.cell
             lines.append(f"  failed   {cell['task']}: {cell['system']}: {record.reason}")
@@ -146,7 +199,7 @@ class Reproduction:
             for task in (str(record.cell["task"]), ALL):
                 times.setdefault(task, []).append(record.seconds)
 
-        def left_text(experiments: Sequence[Experiment]) -> str:
+        def left_text(experiments: Collection[Experiment]) -> str:
             left, _ = self.plan.left(experiments)
             # A task without a finished cell is taken to be as long as the others.
             known = [times.get(cell.task, times.get(ALL, [0.0])) for cell in left]
@@ -154,8 +207,7 @@ class Reproduction:
 
         for name, experiment in EXPERIMENTS.items():
             lines.append(f"  {name:8} {left_text([experiment])}")
-        everything = left_text(list(EXPERIMENTS.values()))
-        lines.append(f"in all {everything} of one core, {max(1, len(running))} at a time")
+        lines.append(f"in all {left_text(EXPERIMENTS.values())} of one core")
         lines.append(
             "Tables share models. A penalty that turns out to be never active is trained once, "
             "which makes them fewer."
@@ -181,7 +233,7 @@ def reproduce(
     Args:
         names: of `EXPERIMENTS`, or "all".
         out: folder of the reproduction.
-        scale: "paper", "small" or "tiny".
+        scale: a name of `SCALES`.
         data: folder of the data sets; not needed for "tiny".
         jobs: cells that are trained at once, each on one thread.
         only: title of a row; the others are left out.
@@ -201,18 +253,12 @@ def reproduce(
     experiments = _chosen(names, scale, only)
     reproduction = Reproduction(out, scale, data)
     reproduction.begin()
-
-    def say(text: str) -> None:
-        if show_progress:
-            print(text, file=sys.stderr, flush=True)
-
     with run_lock(reproduction.out):
         # What another process has finished before it let go of the lock is read now.
-        reproduction = Reproduction(out, scale, data)
+        reproduction = Reproduction(out, scale, data, show_progress)
         for record in reproduction.ledger.failed():
             del reproduction.ledger.records[record.key]
-        runner = Runner(reproduction.ledger, jobs, reproduction.out, reproduction.make_job, say)
-        runner.run(lambda: reproduction.plan.pending(experiments, only))
+        reproduction.train(experiments, only, jobs)
         write_report(reproduction, sentence=sentence)
     remove_lock(reproduction.out)
     return reproduction.failures(experiments, only)
@@ -222,11 +268,8 @@ def _chosen(names: Sequence[str], scale: str, only: str | None) -> list[Experime
     """Returns the named experiments; raises ConfigError with every name that does not exist."""
     known = [*EXPERIMENTS, ALL]
     problems = [unknown_name("table or figure", name, known) for name in names if name not in known]
-    chosen = [
-        EXPERIMENTS[name]
-        for name in (EXPERIMENTS if ALL in names else names)
-        if name in EXPERIMENTS
-    ]
+    chosen_names = EXPERIMENTS if ALL in names else names
+    chosen = [EXPERIMENTS[name] for name in chosen_names if name in EXPERIMENTS]
     titles = list(dict.fromkeys(row.title for experiment in chosen for row in experiment.rows))
     if only is not None and only not in titles:
         problems.append(unknown_name("row", only, titles))
@@ -238,21 +281,8 @@ def _chosen(names: Sequence[str], scale: str, only: str | None) -> list[Experime
 
 
 def _duration(seconds: float) -> str:
-    if not seconds:
-        return ""
     if seconds < 120:
-        return f", about {seconds:.0f} s"
-    if seconds < 5400:
-        return f", about {seconds / 60:.0f} min"
-    return f", about {seconds / 3600:.1f} h"
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """Returns the content of a JSON file; nothing where there is none."""
-    if not is_file(path):
-        return {}
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FolderError(f"{path} is not JSON: {error}") from None
-    return content
+        return f", about {seconds:.0f} s" if seconds else ""
+    return (
+        f", about {seconds / 60:.0f} min" if seconds < 5400 else f", about {seconds / 3600:.1f} h"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from genpool.disk.markdown import markdown_table
+from genpool.disk.files import markdown_table
 
 USES = {
     "SentenceEncoder": """vectors = model.encode(["A man sleeps.", "A person rests."])
@@ -55,39 +55,29 @@ def model_card(
 ) -> str:
     """Returns the card of a model.
 
-    Args:
-        kind: the class of the model.
-        settings: its settings, by section.
-        labels: the labels of a classifier; empty for an encoder.
-        notes: how the model was made; "title" becomes the heading.
-        sizes: the counts "parameters", "table" (parameters of the word table) and "words".
+    `settings` are by section, `notes` say how the model was made ("title" becomes the heading), and
+    `sizes` are the counts "parameters", "table" (of the word table) and "words".
     """
     pooling, encoder = settings["pooling"]["name"], settings["encoder"]["name"]
     what = f"Sentence vectors of a {encoder} encoder with {pooling} pooling, made with genpool."
     if labels:
         what += f" Labels: {', '.join(labels)}."
-    rows = [(section, _listed(values)) for section, values in settings.items()]
+    made = _table(["", ""], {name: value for name, value in notes.items() if name != "title"})
     return PAGE.format(
         title=notes.get("title", f"{kind}: {encoder}, {pooling} pooling"),
         what=what,
         kind=kind,
         use=USES[kind],
-        notes=_notes(notes),
-        settings=markdown_table(["part", "settings"], rows, text=2),
+        notes=f"\n## How it was made\n\n{made}\n" if {*notes} - {"title"} else "",
+        settings=_table(["part", "settings"], settings),
         **sizes,
     )
 
 
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in values.items())
-
-
-def _notes(notes: Mapping[str, Any]) -> str:
-    rows = [
-        (name, _listed(value) if isinstance(value, Mapping) else value)
-        for name, value in notes.items()
-        if name != "title"
-    ]
-    if not rows:
-        return ""
-    return f"\n## How it was made\n\n{markdown_table(['', ''], rows, text=2)}\n"
+def _table(header: Sequence[str], values: Mapping[str, Any]) -> str:
+    rows = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{key} = {entry}" for key, entry in value.items())
+        rows.append((name, value))
+    return markdown_table(header, rows, text=2)

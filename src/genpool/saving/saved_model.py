@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,21 +19,13 @@ from genpool.registry import Registry, load_plugins
 from genpool.saving import storage
 from genpool.saving.card import model_card
 from genpool.saving.weights_file import first_not_finite, quantize_weights
-from genpool.tensors.initialization import on_meta_device
+from genpool.tensors.modules import on_meta_device
 from genpool.text import TextPipeline
 
 #: the sections of the settings that select a class by name
 REGISTRIES: dict[str, Registry[Any]] = {"encoder": ENCODERS, "pooling": POOLINGS}
 #: what these sections may contain
 PARTS = {section: module_kind(classes) for section, classes in REGISTRIES.items()}
-#: the entries of config.json, beside those that are checked when it is read
-TYPES = {"settings": dict, "characters": str, "labels": list, "notes": dict, "plugins": list}
-#: sections with options of modules
-SECTIONS = ("embedding", "encoder", "pooling", "classifier")
-#: sections whose integers are always sizes of tensors (those of characters may be without use)
-SIZED = ("encoder", "pooling")
-#: options that say how many modules there are, not how large
-COUNTS = ("layers",)
 
 
 class SavedModel(nn.Module):
@@ -43,8 +35,6 @@ class SavedModel(nn.Module):
         text: the text pipeline.
         notes: what the model card says of how the model was made; "title" is its heading.
         labels: the labels of a classifier, otherwise empty.
-        device: the device of the weights.
-        dtype: the data type of the weights.
     """
 
     text: TextPipeline
@@ -89,20 +79,15 @@ class SavedModel(nn.Module):
             settings = to_dict(self.settings)
         except ConfigError as error:  # a class of the user's own that is not registered
             return {"settings": str(error)}
-        options = {
-            section: ", ".join(f"{key}={value}" for key, value in settings[section].items())
-            for section in ("embedding", "encoder", "pooling")
-        }
-        parameters = sum(parameter.numel() for parameter in self.parameters())
-        projection = settings["projection"]["dim"]
-        text = self.text
-        return {
-            **({"labels": ", ".join(self.labels)} if self.labels else {}),
-            "text": f"{len(text.vocabulary):,} words, max_length={text.max_length}",
-            **options,
-            **({"projection": f"dim={projection}"} if projection else {}),
-            "parameters": f"{parameters:,}",
-        }
+        parts = {"labels": ", ".join(self.labels)} if self.labels else {}
+        words = len(self.text.vocabulary)
+        parts["text"] = f"{words:,} words, max_length={self.text.max_length}"
+        for section in ("embedding", "encoder", "pooling", "projection"):
+            options = settings[section]
+            if options != {"dim": None}:
+                parts[section] = ", ".join(f"{key}={value}" for key, value in options.items())
+        count = sum(parameter.numel() for parameter in self.parameters())
+        return {**parts, "parameters": f"{count:,}"}
 
     def __repr__(self) -> str:
         parts = "".join(f"  {name}: {text}\n" for name, text in self.describe().items())
@@ -142,8 +127,7 @@ class SavedModel(nn.Module):
             >>> model.save_pretrained("my-model")
         """
         weights, text = self.state_dict(), self.text
-        damaged = first_not_finite(weights)
-        if damaged is not None:
+        if (damaged := first_not_finite(weights)) is not None:
             raise FolderError(
                 f"{path}: the model was not saved, because its tensor {damaged} contains NaN or "
                 "infinity. Did training diverge?"
@@ -162,8 +146,6 @@ class SavedModel(nn.Module):
         storage.write_folder(
             path,
             config={
-                "format": storage.FORMAT,
-                "format_version": storage.FORMAT_VERSION,
                 "kind": self.kind,
                 "precision": storage.INT4_TABLES if int4_tables else precision,
                 "plugins": self.plugins,
@@ -217,19 +199,9 @@ class SavedModel(nn.Module):
                 f"Load it with genpool.{folder.kind}.from_pretrained; a classifier has its encoder "
                 "in .encoder."
             )
-        with on_meta_device():  # sizes only: memory is taken when they are known to agree
-            model = cls._from_folder(folder)
-        expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-        model.load_state_dict(folder.load_weights(expected), assign=True)
-        model.notes = folder.config.get("notes", {})
-        return model.eval()
-
-    @classmethod
-    def _from_folder(cls, folder: storage.SavedFolder) -> Self:
-        """Returns the model of a folder, with initial weights."""
         source = folder.path / storage.CONFIG
         try:
-            require_plausible(folder)
+            folder.require_plausible()
             _require_plugins(folder)
             settings = from_dict(ModelSettings, folder.config["settings"], PARTS, source)
             text = TextPipeline.from_stored(
@@ -241,11 +213,15 @@ class SavedModel(nn.Module):
                 settings.text.folding,
                 ngrams_of(settings.embedding),
             )
-            return cls.from_settings(text, settings, tuple(folder.config["labels"]))
+            with on_meta_device():  # sizes only: memory is taken when they are known to agree
+                model = cls.from_settings(text, settings, tuple(folder.config["labels"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise FolderError(f"{source} is damaged: {type(error).__name__} at {error}") from error
         except (ConfigError, InputError, RuntimeError) as error:  # Runtime: a tensor is too large
             raise FolderError(f"{folder.path} cannot be used: {error}") from error
+        model.load_state_dict(folder.load_weights(model.state_dict()), assign=True)
+        model.notes = folder.config["notes"]
+        return model.eval()
 
 
 def _require_plain(settings: dict[str, Any]) -> None:
@@ -268,43 +244,3 @@ def _require_plugins(folder: storage.SavedFolder) -> None:
         name = part.get("name") if isinstance(part, dict) else None
         if plugins and isinstance(name, str) and name not in classes:
             raise ConfigError(classes.unknown(name, plugins))
-
-
-def require_plausible(folder: storage.SavedFolder) -> None:
-    """Raises FolderError for values of a wrong type, or larger than the weights can be.
-
-    A model that is only sized takes no memory, but a million layers take time: settings are
-    compared with the sizes of the weights before a model is made of them.
-    """
-    for name, expected in TYPES.items():
-        value = folder.config.get(name)
-        if not isinstance(value, expected):
-            raise FolderError(
-                f"{folder.path / storage.CONFIG} is damaged: {name} is {type(value).__name__}, "
-                f"expected {expected.__name__}."
-            )
-    tensors, side = len(folder.weights.shapes), folder.weights.largest_side
-    for section, name, value in _options(folder.config["settings"]):
-        values = value if isinstance(value, list) else [value]
-        largest = max((number for number in values if isinstance(number, int)), default=0)
-        reason = None
-        # Every layer and every filter width has a tensor of its own.
-        if (largest if name in COUNTS else len(values)) > max(tensors, 1):
-            reason = f"it has {tensors} tensors"
-        elif section in SIZED and largest > max(tensors, side):
-            reason = f"no side of a tensor is over {side}"
-        if reason is not None:
-            shown = repr(value)
-            raise FolderError(
-                f"{folder.path / storage.WEIGHTS} does not agree with {storage.CONFIG}: "
-                f"{section}.{name} is {shown if len(shown) < 80 else shown[:80] + ' ...'}, but "
-                f"{reason}."
-            )
-
-
-def _options(settings: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yields the section, the name and the value of every option of a module."""
-    for section in SECTIONS:
-        options = settings.get(section)
-        for name, value in options.items() if isinstance(options, dict) else ():
-            yield section, name, value

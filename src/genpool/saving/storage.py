@@ -11,7 +11,6 @@ compared before any memory is taken for weights.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,46 +22,55 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from genpool.disk.atomic import atomic_folder, read_consistently, require_version
+from genpool.disk.atomic import read_consistently
+from genpool.disk.folder_format import FolderFormat, data_checksum, file_checksum, write_text
 from genpool.errors import ConfigError, FolderError
 from genpool.saving.weights_file import (
-    FLOATING,
-    PACKED_INTEGERS,
     WeightsFile,
     dequantize_weights,
-    file_checksum,
     first_not_finite,
     flush_subnormal,
-    stored_tensors,
+    quantize_weights,
 )
-from genpool.text.stored_tokenizer import StoredTokenizer, read_tokenizer
+from genpool.text.tokenizer import StoredTokenizer, read_tokenizer
 
-FORMAT, FORMAT_VERSION = "genpool", 1
 #: how the weights are stored: as they are, in 8 bits, or in 8 bits with tables in 4 bits
 FLOAT, INT8, INT4_TABLES = "float", "int8", "int4-tables"
 PRECISIONS = (FLOAT, INT8, INT4_TABLES)
-#: where config.json has the checksums of the files by their names; its own is that of its other
-#: entries, in a fixed form
-CHECKSUMS = "checksums"
 #: what `genpool export` writes, which is no model to load here
 ONNX_FORMAT = "genpool-onnx"
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
-OWN_FILES = (CONFIG, WEIGHTS, TOKENIZER, CARD)
+#: the entries of config.json that a model is made of, and their types
+TYPES = {"settings": dict, "characters": str, "labels": list, "notes": dict, "plugins": list}
+#: sections of the settings with options of modules; the integers of the first two are always sizes
+#: of tensors (those of characters may be without use), but for the number of layers
+SECTIONS, LAYERS = ("encoder", "pooling", "embedding", "classifier"), "layers"
 
 Loaded = TypeVar("Loaded")
+
+
+def _hint(folder: Path, content: Mapping[str, Any]) -> str:
+    """Returns what a folder that is not of a model may be."""
+    if (folder / "best" / CONFIG).is_file():
+        return f" Did you mean {folder / 'best'}?"
+    if content.get("format") == ONNX_FORMAT:
+        return (
+            f" It contains the ONNX graph of a {content.get('kind')}, which encodes with `genpool "
+            "encode --runtime onnx`, or with genpool.integrations.onnx.OnnxEncoder."
+        )
+    kind = content.get("model_type")
+    return f" Was it saved by another library (model type: {kind})?" if kind else ""
+
+
+MODEL = FolderFormat("genpool", "a genpool model", (CONFIG, WEIGHTS, TOKENIZER, CARD), _hint)
 
 
 @dataclass(frozen=True)
 class SavedFolder:
     """A folder whose files are all there and can be read; the weights are still on disk.
 
-    Attributes:
-        path: the folder.
-        config: the content of config.json.
-        tokenizer: the content of tokenizer.json.
-        tokenizer_checksum: the checksum of tokenizer.json.
-        weights: the header of model.safetensors.
-        mmap: leave the weights in the file, mapped into memory.
+    config is the content of config.json; with mmap, the weights are left in their file and mapped
+    into memory.
     """
 
     path: Path
@@ -77,90 +85,64 @@ class SavedFolder:
         """The name of the model's class; any other text if the folder is damaged."""
         return str(self.config.get("kind"))
 
-    def load_weights(self, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
+    def require_plausible(self) -> None:
+        """Raises FolderError for values of a wrong type, or larger than the weights can be.
+
+        A model that is only sized takes no memory, but a million layers take time: settings are
+        compared with the sizes of the weights before a model is made of them.
+        """
+        for name, expected in TYPES.items():
+            value = self.config.get(name)
+            if not isinstance(value, expected):
+                raise FolderError(
+                    f"{self.path / CONFIG} is damaged: {name} is {type(value).__name__}, "
+                    f"expected {expected.__name__}."
+                )
+        tensors, side = max(len(self.weights.shapes), 1), self.weights.largest_side
+        for section in SECTIONS:
+            options = self.config["settings"].get(section)
+            for name, value in options.items() if isinstance(options, dict) else ():
+                values = value if isinstance(value, list) else [value]
+                largest = max((number for number in values if isinstance(number, int)), default=0)
+                reason = None
+                # Every layer and every filter width has a tensor of its own.
+                if (largest if name == LAYERS else len(values)) > tensors:
+                    reason = f"it has {tensors} tensors"
+                elif section in SECTIONS[:2] and largest > max(tensors, side):
+                    reason = f"no side of a tensor is over {side}"
+                if reason is not None:
+                    raise FolderError(
+                        f"{self.weights.path} does not agree with {CONFIG}: {section}.{name} is "
+                        f"{repr(value)[:80]}, but {reason}."
+                    )
+
+    def load_weights(self, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Returns the weights, if names and shapes are those that the settings lead to.
 
-        Raises:
-            FolderError: a tensor is missing, unknown, of another size or type, or not finite, or
-                the checksum of a file is not the one in config.json.
+        `expected` are tensors of these shapes, on the meta device. FolderError if a tensor is
+        missing, unknown, of another size or type, or not finite, or if the checksum of a file is
+        not the one in config.json.
         """
-        self._require_tensors(expected)
-        weights, checksum = self.weights.map() if self.mmap else self.weights.read()
-        actual = {
-            CONFIG: config_checksum(self.config),
-            WEIGHTS: checksum,
-            TOKENIZER: self.tokenizer_checksum,
-        }
-        require_checksums(self.path, self.config, actual)
-        damaged = first_not_finite(weights)
-        if damaged is not None:
-            raise FolderError(
-                f"{self.path / WEIGHTS} cannot be used: its tensor {damaged} contains NaN or "
-                "infinity. The file is damaged, or training diverged before it was saved."
-            )
-        return flush_subnormal(
-            weights if self._precision == FLOAT else dequantize_weights(weights, expected)
-        )
-
-    @property
-    def _precision(self) -> str:
         precision = self.config.get("precision")
         if precision not in PRECISIONS:
             raise FolderError(
                 f"{self.path / CONFIG} is damaged: precision is {precision!r}, expected one of "
                 f"{', '.join(PRECISIONS)}."
             )
-        return str(precision)
-
-    def _require_tensors(self, settings: Mapping[str, tuple[int, ...]]) -> None:
-        precision = self._precision
-        expected = stored_tensors(settings, precision != FLOAT, precision == INT4_TABLES)
-        shapes, dtypes = self.weights.shapes, self.weights.dtypes
-        problems = [f"{name} is missing" for name in expected if name not in shapes]
-        problems += [f"{name} is not part of it" for name in shapes if name not in expected]
-        for name, (shape, types) in expected.items():
-            if name not in shapes:
-                continue
-            if shapes[name] != shape:
-                problems.append(f"{name} is {shapes[name]}, the settings say {shape}")
-            if dtypes[name] not in types:
-                bits = 4 if types == (PACKED_INTEGERS,) else 8
-                values = "floating-point values" if types == FLOATING else f"{bits}-bit integers"
-                problems.append(f"{name} contains {dtypes[name]}, expected {values}")
-        if problems:
-            shown = "; ".join(problems[:5]) + (" ..." if len(problems) > 5 else "")
+        is_float = precision == FLOAT
+        stored = expected if is_float else quantize_weights(expected, precision == INT4_TABLES)
+        self.weights.require_tensors(stored, f"{CONFIG} and {TOKENIZER}")
+        weights, checksum = self.weights.read(self.mmap)
+        checksums = {WEIGHTS: checksum, TOKENIZER: self.tokenizer_checksum}
+        MODEL.require_checksums(self.path, self.config, checksums)
+        if (damaged := first_not_finite(weights)) is not None:
             raise FolderError(
-                f"{self.path / WEIGHTS} does not agree with {CONFIG} and {TOKENIZER} "
-                f"({len(problems)} differences): {shown}. Were files of two models mixed?"
+                f"{self.weights.path} cannot be used: its tensor {damaged} contains NaN or "
+                "infinity. The file is damaged, or training diverged before it was saved."
             )
-
-
-def config_checksum(config: Mapping[str, Any]) -> str:
-    """Returns the checksum of all entries but the checksums."""
-    entries = {name: value for name, value in config.items() if name != CHECKSUMS}
-    plain = json.loads(json.dumps(entries))  # as it is read: tuples are lists, all keys are strings
-    return file_checksum(json.dumps(plain, sort_keys=True).encode())
-
-
-def require_checksums(folder: Path, config: Mapping[str, Any], actual: Mapping[str, str]) -> None:
-    """Raises FolderError if a file is not the one that was saved with config.json.
-
-    `actual` has the checksums of the files that were read, by name.
-    """
-    source = folder / CONFIG
-    expected = config.get(CHECKSUMS, {})
-    if not isinstance(expected, dict):
-        kind = type(expected).__name__
-        raise FolderError(f"{source} is damaged: {CHECKSUMS} is {kind}, expected dict.")
-    for name, checksum in expected.items():
-        if name in actual and actual[name] != checksum:
-            pair = f"{folder / name} and {source} do not belong together"
-            problem = f"{source} was changed" if name == source.name else pair
-            raise FolderError(
-                f"{problem}: the checksum of {name} is {actual[name]}, saved was {checksum}. "
-                "The folder was damaged, or files of two models were mixed: copy it again. If you "
-                f'changed it yourself, remove "{CHECKSUMS}" from {source.name}.'
-            )
+        if not is_float:
+            weights = dequantize_weights(weights, expected)
+        return {name: flush_subnormal(tensor) for name, tensor in weights.items()}
 
 
 def write_folder(
@@ -172,17 +154,14 @@ def write_folder(
 ) -> None:
     """Writes a model folder; one that is there already is replaced when the new one is complete.
 
-    Files that somebody else put into it are kept.
-
-    Raises:
-        FolderError: there is something other than a model at `path`, or it cannot be written.
+    Files that somebody else put into it are kept. FolderError if there is something other than a
+    model at `path`, or it cannot be written.
     """
-    with atomic_folder(path, "the model", _require_model, OWN_FILES) as fresh:
-        _write_text(fresh / CARD, card)
+    with MODEL.replace(path, "the model") as fresh:
+        write_text(fresh / CARD, card)
         # Readable, unless it was asked for little space: a line of its own takes 8 bytes a word.
         is_small = config["precision"] == INT4_TABLES
-        tokenizer_text = tokenizer.to_str(pretty=not is_small)
-        _write_text(fresh / TOKENIZER, tokenizer_text)
+        write_text(fresh / TOKENIZER, tokenizer.to_str(pretty=not is_small))
         # safetensors needs tensors that are contiguous and share no memory.
         separate = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
         try:
@@ -190,13 +169,8 @@ def write_folder(
         except SafetensorError as error:  # which a full disk is, too
             raise OSError(str(error)) from error
         shutil.copymode(fresh / CARD, fresh / WEIGHTS)  # safetensors hides it from other users
-        checksums = {
-            CONFIG: config_checksum(config),
-            WEIGHTS: file_checksum((fresh / WEIGHTS).read_bytes()),
-            TOKENIZER: file_checksum(tokenizer_text.encode()),
-        }
-        text = json.dumps({**config, CHECKSUMS: checksums}, indent=2, ensure_ascii=False)
-        _write_text(fresh / CONFIG, text + "\n")
+        names = (WEIGHTS, TOKENIZER)
+        MODEL.write(fresh, config, {name: file_checksum(fresh / name) for name in names})
 
 
 def read_folder(
@@ -204,95 +178,39 @@ def read_folder(
 ) -> Loaded:
     """Returns `load(folder)` of one version of a folder, even while it is being replaced.
 
-    Args:
-        path: the folder.
-        load: makes something of the folder, whose weights are read only when it asks for them. It
-            is called again if the folder was replaced in the meantime.
-        mmap: leave the weights in the file, mapped into memory. Default: False.
-
-    Raises:
-        FolderError: the folder is missing, incomplete, damaged, or of another kind.
+    The weights are read only when `load` asks for them; it is called again if the folder was
+    replaced in the meantime. FolderError if the folder is missing, incomplete, damaged, or of
+    another kind.
     """
     folder = Path(path)
+
+    def read() -> Loaded:
+        config = MODEL.read(folder)
+        _require_files(folder)
+        weights = WeightsFile.open(folder / WEIGHTS)
+        return load(SavedFolder(folder, config, *read_tokenizer_file(folder), weights, mmap))
+
     try:
-        return read_consistently(folder, lambda: load(_open_folder(folder, mmap)))
+        return read_consistently(folder, read)
     except OSError as error:
         raise FolderError(f"{folder} cannot be read: {error}") from error
 
 
-def _open_folder(folder: Path, mmap: bool) -> SavedFolder:
-    """Checks a folder and reads all but its weights."""
-    if not folder.is_dir():
-        raise FolderError(f"{folder}: there is no such folder; expected a model saved by genpool.")
-    config = _read_config(folder)
-    _require_files(folder)
-    weights = WeightsFile.open(folder / WEIGHTS)
-    tokenizer, checksum = read_tokenizer_file(folder / TOKENIZER)
-    return SavedFolder(folder, config, tokenizer, checksum, weights, mmap)
-
-
-def read_tokenizer_file(path: Path) -> tuple[StoredTokenizer, str]:
-    """Returns the content of a tokenizer.json, and the checksum of the file.
-
-    Raises:
-        FolderError: it contains other parts than genpool writes.
-    """
-    content = path.read_bytes()
+def read_tokenizer_file(folder: Path) -> tuple[StoredTokenizer, str]:
+    """Returns the content of tokenizer.json, and its checksum; FolderError if it is not ours."""
+    content = (folder / TOKENIZER).read_bytes()
     try:
-        return read_tokenizer(content), file_checksum(content)
+        return read_tokenizer(content), data_checksum(content)
     except ConfigError as error:
-        raise FolderError(f"{path} cannot be used: {error}") from None
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIG
-    if not path.is_file():
-        content = ", ".join(sorted(file.name for file in folder.iterdir())[:8]) or "nothing"
-        hint = f" Did you mean {folder / 'best'}?" if (folder / "best" / CONFIG).is_file() else ""
-        raise FolderError(
-            f"{folder} has no {CONFIG}, so it is not a genpool model. It has: {content}.{hint}"
-        )
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise FolderError(f"{path} is not JSON: {error}") from None
-    if isinstance(config, dict) and config.get("format") == ONNX_FORMAT:
-        raise FolderError(
-            f"{folder} contains the ONNX graph of a {config.get('kind')}; expected the model "
-            "itself. A graph encodes with `genpool encode --runtime onnx`, or with "
-            "genpool.integrations.onnx.OnnxEncoder."
-        )
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        kind = config.get("model_type", "unknown") if isinstance(config, dict) else "unknown"
-        raise FolderError(
-            f"{path} is not of a genpool model (model type: {kind}); expected "
-            f'"format": "{FORMAT}". Was the folder saved by another library?'
-        )
-    require_version(config.get("format_version"), FORMAT_VERSION, path)
-    return config
+        raise FolderError(f"{folder / TOKENIZER} cannot be used: {error}") from None
 
 
 def _require_files(folder: Path) -> None:
-    missing = [name for name in (WEIGHTS, TOKENIZER) if not (folder / name).is_file()]
-    if not missing:
-        return
-    pickles = [
-        file.name for file in folder.iterdir() if file.suffix in (".bin", ".pt", ".pkl", ".pth")
-    ]
-    hint = f" {pickles[0]} is a pickle, which genpool never opens." if pickles else ""
-    raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.{hint}")
-
-
-def _require_model(target: Path) -> None:
-    """Only an earlier genpool model may be replaced."""
     try:
-        _read_config(target)
+        MODEL.require_files(folder, (WEIGHTS, TOKENIZER))
     except FolderError as error:
-        raise FolderError(
-            f"{target} contains something else, which saving would replace ({error}) "
-            "Choose a new or empty folder."
-        ) from None
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")  # the same bytes on every system
+        for file in folder.iterdir():
+            if file.suffix in (".bin", ".pt", ".pkl", ".pth"):
+                hint = f"{file.name} is a pickle, which genpool never opens."
+                raise FolderError(f"{error} {hint}") from None
+        raise

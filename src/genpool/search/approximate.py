@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from genpool.disk.arrays import map_array
 from genpool.errors import FolderError
 from genpool.search.index_card import CARD, IndexCard
-from genpool.tensors.unit_rows import unit_rows
+from genpool.tensors.arrays import unit_rows
 
 LISTS, SIZES, CENTROIDS, RANGES = "lists.bin", "list_sizes.npy", "centroids.npy", "code_ranges.npy"
 LIST_FILES = (LISTS, SIZES, CENTROIDS, RANGES)
@@ -83,8 +83,7 @@ class ListFiles:
 
     rows: int
     index: Any
-    #: what FAISS points to and does not own
-    parts: tuple[Any, ...]
+    parts: tuple[Any, ...]  # what FAISS points to and does not own
 
     @classmethod
     def map(cls, folder: Path, card: IndexCard) -> ListFiles | None:
@@ -101,7 +100,24 @@ class ListFiles:
             )
         if not (np.isfinite(centroids).all() and np.isfinite(ranges).all()):
             raise FolderError(f"{folder / CENTROIDS} or {RANGES} contains NaN or infinity.")
-        return cls(rows, *_open(folder / LISTS, centroids, sizes, ranges)) if has_faiss() else None
+        if not has_faiss():
+            return None
+        faiss = _faiss()
+        quantizer = faiss.IndexFlatIP(dim)
+        quantizer.add(np.ascontiguousarray(centroids))
+        kind, metric = faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
+        index = faiss.IndexIVFScalarQuantizer(quantizer, dim, lists, kind, metric)
+        faiss.copy_array_to_vector(np.ascontiguousarray(ranges), index.sq.trained)
+        stored = faiss.OnDiskInvertedLists()
+        stored.nlist, stored.code_size, stored.read_only = lists, dim, True
+        stored.filename, stored.totsize = str(folder / LISTS), bytes_
+        stored.lists.resize(lists)
+        places = np.ascontiguousarray(sizes, np.uint64)
+        stored.set_all_lists_sizes(faiss.swig_ptr(places))
+        stored.do_mmap()
+        index.replace_invlists(stored)
+        index.is_trained, index.ntotal = True, rows
+        return cls(rows, index, (quantizer, stored))
 
     def candidates(self, queries: Vectors, count: int) -> list[NDArray[np.int64]]:
         """Returns for each query (n, dim) up to `count` rows that may be best, in their order."""
@@ -111,26 +127,3 @@ class ListFiles:
         if found.size and not -1 <= found.min() <= found.max() < self.rows:
             raise FolderError(f"{LISTS} is damaged: it names rows that do not exist.")
         return [np.unique(rows[rows >= 0]) for rows in found]
-
-
-def _open(
-    path: Path, centroids: Vectors, sizes: NDArray[np.int64], ranges: Vectors
-) -> tuple[Any, tuple[Any, ...]]:
-    """Returns FAISS's index over the mapped lists, and the objects that it refers to."""
-    faiss = _faiss()
-    lists, dim = centroids.shape
-    quantizer = faiss.IndexFlatIP(dim)
-    quantizer.add(np.ascontiguousarray(centroids))
-    kind = faiss.ScalarQuantizer.QT_8bit
-    index = faiss.IndexIVFScalarQuantizer(quantizer, dim, lists, kind, faiss.METRIC_INNER_PRODUCT)
-    faiss.copy_array_to_vector(np.ascontiguousarray(ranges), index.sq.trained)
-    stored = faiss.OnDiskInvertedLists()
-    stored.nlist, stored.code_size, stored.read_only = lists, dim, True
-    stored.filename, stored.totsize = str(path), path.stat().st_size
-    stored.lists.resize(lists)
-    places = np.ascontiguousarray(sizes, np.uint64)
-    stored.set_all_lists_sizes(faiss.swig_ptr(places))
-    stored.do_mmap()
-    index.replace_invlists(stored)
-    index.is_trained, index.ntotal = True, int(sizes.sum())
-    return index, (quantizer, stored)

@@ -6,18 +6,24 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args, get_type_hints
 
 import torch
 
-from genpool.disk.atomic import require_version
+from genpool.disk.folder_format import FolderFormat
 from genpool.errors import FolderError, InputError
 from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import SentenceEncoder
 
 CARD = "index.json"
-FORMAT, FORMAT_VERSION = "genpool-index", 1
+
+
+def _hint(folder: Path, content: object) -> str:
+    return " It is a model: give it with --model." if (folder / "config.json").is_file() else ""
+
+
+INDEX = FolderFormat("genpool-index", "an index made by genpool encode", (CARD,), _hint)
 
 
 @dataclass(frozen=True)
@@ -84,84 +90,38 @@ class IndexCard:
 
     def write(self, folder: Path) -> None:
         """Writes index.json into a folder."""
-        content = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
-        text = json.dumps(content, indent=2) + "\n"
-        (folder / CARD).write_text(text, encoding="utf-8", newline="\n")
+        INDEX.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Reads the index.json of a folder; FolderError if it is damaged or not an index."""
-        path = folder / CARD
-        values = _require_types(_content(folder), _CARD_TYPES, path)
-        model = ModelReference(**_require_types(values["model"], _MODEL_TYPES, path))
-        card = cls(**{**values, "model": model, "columns": tuple(values["columns"])})
+        path, hints = folder / CARD, get_type_hints(cls) | {"model": dict, "columns": list}
+        values = _require_types(INDEX.read(folder), hints, path)
+        model = _require_types(values["model"], get_type_hints(ModelReference), path)
+        columns = tuple(values["columns"])
+        card = cls(**{**values, "model": ModelReference(**model), "columns": columns})
         problem = None
         if card.rows < 0 or card.dim < 1:
             problem = f"{card.rows} rows of dimension {card.dim} are impossible"
         elif not 0 <= card.lists <= card.rows:
             problem = f"{card.lists} lists of {card.rows} rows are impossible"
-        elif any(type(name) is not str for name in card.columns) or len(set(card.columns)) < len(
-            card.columns
-        ):
+        elif not all(type(name) is str for name in columns) or len(set(columns)) < len(columns):
             problem = f"'columns' is {values['columns']!r}; expected different names"
-        elif card.id is not None and card.id not in card.columns:
+        elif card.id is not None and card.id not in columns:
             problem = f"the column of ids, {card.id!r}, is not in 'columns'"
         if problem:
             raise FolderError(f"{path} is damaged: {problem}.")
         return card
 
 
-_CARD_TYPES: dict[str, tuple[type, ...]] = {
-    "rows": (int,),
-    "dim": (int,),
-    "normalized": (bool,),
-    "model": (dict,),
-    "columns": (list,),
-    "id": (str, type(None)),
-    "lists": (int,),
-}
-_MODEL_TYPES: dict[str, tuple[type, ...]] = {
-    "fingerprint": (str,),
-    "path": (str, type(None)),
-    "title": (str, type(None)),
-}
-
-
-def _require_types(
-    content: dict[str, Any], types: dict[str, tuple[type, ...]], path: Path
-) -> dict[str, Any]:
-    """Returns the named values of a JSON object, each of which must be of one of its types."""
-    for name, allowed in types.items():
-        value = content.get(name)
+def _require_types(content: dict[str, Any], hints: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Returns the named values of a JSON object, each of which must be of the type of its hint."""
+    for name, hint in hints.items():
+        value, allowed = content.get(name), get_args(hint) or (hint,)
         if type(value) not in allowed:  # by type: True is not a number of rows
             names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
             raise FolderError(f"{path} is damaged: {name!r} is {value!r}; expected {names}.")
-    return {name: content.get(name) for name in types}
-
-
-def _content(folder: Path) -> dict[str, Any]:
-    path = folder / CARD
-    if not folder.is_dir():
-        problem = "is a file" if folder.exists() else "there is no such folder"
-        raise FolderError(f"{folder}: {problem}; expected an index made by genpool encode.")
-    if not path.is_file():
-        names = ", ".join(sorted(file.name for file in folder.iterdir())[:8]) or "nothing"
-        hint = " It is a model: give it with --model." if (folder / "config.json").is_file() else ""
-        raise FolderError(
-            f"{folder} has no {CARD}, so it is not an index made by genpool encode. "
-            f"It has: {names}.{hint}"
-        )
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise FolderError(f"{path} is not JSON: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        kind = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise FolderError(
-            f'{path} is not of a genpool index: its format is {kind!r}; expected "{FORMAT}".'
-        )
-    require_version(content.get("format_version"), FORMAT_VERSION, path)
-    return content
+    return {name: content.get(name) for name in hints}
 
 
 def model_of(encoder: SentenceVectors) -> SentenceEncoder:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.disk.arrays import growing_array, growing_rows
-from genpool.disk.atomic import atomic_folder, folder_identity, recover, resolve_links
+from genpool.disk.atomic import atomic_folder, folder_identity, read_consistently
 from genpool.errors import FolderError, InputError, MissingExtraError
 from genpool.search import approximate
 from genpool.search.index_card import IndexCard, ModelReference
@@ -122,7 +122,8 @@ def index_writer(
             require_finite(vectors, rows)
             # JSON tables can contain half a surrogate pair, which is not valid UTF-8.
             data = [sentence.encode("utf-8", "surrogatepass") for sentence in sentences]
-            add(data, vectors, [_encode_values(row) for row in values] if card.columns else ())
+            lines = [json.dumps([to_scalar(value) for value in row]) + "\n" for row in values]
+            add(data, vectors, [line.encode("ascii") for line in lines] if card.columns else ())
             rows += len(sentences)
 
         yield write
@@ -209,11 +210,6 @@ def to_scalar(value: object) -> Scalar:
     return str(value)
 
 
-def _encode_values(row: Sequence[object]) -> bytes:
-    """Returns the line of a row's values."""
-    return (json.dumps([to_scalar(value) for value in row]) + "\n").encode("ascii")
-
-
 def _copy_rows(index: SearchIndex, add: AddRows, rows: NDArray[np.int64]) -> None:
     """Adds these rows (n,) of an index."""
     for first in range(0, len(rows), BLOCK_ROWS):
@@ -227,8 +223,7 @@ def _open_earlier(output: Path, card: IndexCard) -> tuple[object, SearchIndex | 
 
     Its model, dimension and columns must be those of `card`.
     """
-    recover(resolve_links(output))
-    identity = folder_identity(output)
+    identity = read_consistently(output, lambda: folder_identity(output))
     if identity is None:
         return "absent", None  # an index that is there at the end is of another process
     if output.is_dir() and not any(output.iterdir()):
@@ -299,8 +294,7 @@ def delete_rows(folder: str | Path, ids: Iterable[str | int]) -> int:
 
 def _id_text(value: Scalar) -> str:
     """Returns an id as text: 5, 5.0 and "5" are one id."""
-    is_whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if is_whole else value)  # type: ignore[arg-type]
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def build_lists(folder: str | Path) -> int:

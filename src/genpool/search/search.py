@@ -29,10 +29,10 @@ from genpool.errors import FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import SentenceEncoder
 from genpool.search.approximate import LIST_FILES, ListFiles
-from genpool.search.index_card import CARD, IndexCard, ModelReference
+from genpool.search.index_card import CARD, INDEX, IndexCard, ModelReference
 from genpool.search.nearest import nearest_rows
 from genpool.search.where import Scalar, parse_condition
-from genpool.tensors.unit_rows import unit_rows
+from genpool.tensors.arrays import unit_rows
 
 VECTORS, SENTENCES, OFFSETS = "vectors.npy", "sentences.utf8", "offsets.npy"
 VALUES, VALUE_OFFSETS = "columns.jsonl", "column_offsets.npy"
@@ -83,12 +83,12 @@ class SearchIndex:
     """
 
     card: IndexCard
-    #: what another version of the folder differs in
-    identity: object
+    identity: object  # what another version of the folder differs in
     vectors: NDArray[np.float32]
     _sentences: ByteRows
     _values: ByteRows | None = None
     _lists: ListFiles | None = None
+    _last_rows: tuple[str, NDArray[np.bool_]] = "", np.empty(0, np.bool_)
 
     def __init__(self, folder: str | Path, encoder: SentenceVectors | None = None) -> None:
         self.path, self._encoder = Path(folder), encoder
@@ -97,7 +97,6 @@ class SearchIndex:
         except OSError as error:
             raise FolderError(f"{folder} cannot be read: {error}") from error
         self.block_rows = max(1, BLOCK_BYTES // (4 * self.card.dim))
-        self._last_rows: tuple[str, NDArray[np.bool_]] | None = None
         if encoder is not None:
             self.require_model(encoder)
 
@@ -106,9 +105,7 @@ class SearchIndex:
         folder, identity, card = self.path, folder_identity(self.path), IndexCard.read(self.path)
         values_files = (VALUES, VALUE_OFFSETS) if card.columns else ()
         names = (*OWN_FILES, *values_files, *(LIST_FILES if card.lists else ()))
-        missing = [name for name in names if not (folder / name).is_file()]
-        if missing:
-            raise FolderError(f"{folder} is incomplete: {' and '.join(missing)} missing.")
+        INDEX.require_files(folder, names)
         self.card, self.identity = card, identity
         self.vectors = map_array(folder / VECTORS, FLOAT, (card.rows, card.dim), CARD)
         self._sentences = ByteRows.map(folder / SENTENCES, folder / OFFSETS, card.rows, CARD)
@@ -297,20 +294,12 @@ class SearchIndex:
         if isinstance(vectors, list | tuple) and vectors and isinstance(vectors[0], str):
             words = self.encoder.text.words_batch(list(vectors))
             vectors = self.encoder.encode(vectors, truncate_dim=self.card.dim)
-        hits = self._search(vectors, top, where, exact)
-        if words is not None:
-            hits = [rows if has_words else [] for rows, has_words in zip(hits, words, strict=True)]
-        return hits[0] if is_single else hits
-
-    def _search(
-        self, vectors: ArrayLike, top: int, where: str | None, exact: bool
-    ) -> list[list[Hit]]:
-        queries = unit_rows(self._as_queries(vectors))  # (n, dim)
+        units = unit_rows(self._as_queries(vectors))  # (n, dim)
         allowed = None if where is None else self._allowed(where)
         lists = None if exact or allowed is not None else self._lists
         results: list[list[Hit]] = []
-        for first in range(0, len(queries), QUERIES_PER_PASS):
-            group = queries[first : first + QUERIES_PER_PASS]
+        for first in range(0, len(units), QUERIES_PER_PASS):
+            group = units[first : first + QUERIES_PER_PASS]
             try:
                 found = nearest_rows(
                     self.vectors, group, top, self.block_rows, self.card.normalized, allowed, lists
@@ -318,15 +307,17 @@ class SearchIndex:
             except ValueError as error:
                 raise FolderError(f"{self.path} is damaged: {error}.") from None
             for best in found:
+                has_words = words is None or words[len(results)]
                 pairs = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
-                results.append(
-                    [Hit(row, score, self.sentence(row), self.values(row)) for row, score in pairs]
-                )
-        return results
+                hits = [
+                    Hit(row, score, self.sentence(row), self.values(row)) for row, score in pairs
+                ]
+                results.append(hits if has_words else [])
+        return results[0] if is_single else results
 
     def _allowed(self, where: str) -> NDArray[np.bool_]:
         """Returns which rows a condition is true for (rows,); the last answer is kept."""
-        if self._last_rows is None or self._last_rows[0] != where:
+        if self._last_rows[0] != where:
             condition = parse_condition(where, self.card.columns)
             rows = np.empty(len(self), np.bool_)
             for first in range(0, len(self), VALUE_ROWS):
@@ -337,15 +328,11 @@ class SearchIndex:
 
     def _as_queries(self, vectors: ArrayLike) -> NDArray[np.float64]:
         array: NDArray[Any] = np.asarray(vectors)
-        queries = array.reshape(1, -1) if array.ndim == 1 else array
-        if (
-            queries.ndim != 2
-            or queries.shape[1] != self.card.dim
-            or queries.dtype.kind not in "fiu"
-        ):
+        queries, dim = np.atleast_2d(array), self.card.dim
+        if queries.ndim != 2 or queries.shape[1] != dim or queries.dtype.kind not in "fiu":
             raise InputError(
                 f"got queries of shape {array.shape} ({array.dtype}); the vectors of the index "
-                f"have {self.card.dim} dimensions: expected (n, {self.card.dim})."
+                f"have {dim} dimensions: expected (n, {dim})."
             )
         if not np.isfinite(queries).all():
             raise InputError("a query contains NaN or infinity; expected finite values.")

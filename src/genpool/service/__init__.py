@@ -14,7 +14,6 @@ with _require_extra("the HTTP service", "serve"):
     import uvicorn as _uvicorn  # noqa: F401
 
 from genpool.service.app import create_app, serve
-from genpool.service.served_model import ServedModel
-from genpool.service.settings import ServiceSettings
+from genpool.service.served_model import ServedModel, ServiceSettings
 
 __all__ = ["ServedModel", "ServiceSettings", "create_app", "serve"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import uvicorn
@@ -15,13 +15,9 @@ from starlette.staticfiles import StaticFiles
 
 from genpool import __version__
 from genpool.errors import InputError
-from genpool.service import schemas
-from genpool.service.core import Service
-from genpool.service.endpoints import router_of
-from genpool.service.middleware import BodyLimits, KeyCheck, MeasuredRequests, SecurityHeaders
-from genpool.service.problems import add_handlers, json_response
-from genpool.service.served_model import ServedModel
-from genpool.service.settings import ServiceSettings
+from genpool.service.endpoints import Service, router_of
+from genpool.service.http import ERROR_HANDLERS, Gate, json_response
+from genpool.service.served_model import ServedModel, ServiceSettings
 
 PAGE = Path(__file__).parent / "page"
 #: how long a stopping service waits for the answers to what it has accepted
@@ -31,14 +27,11 @@ BACKLOG_CONNECTIONS = 2048
 
 
 def create_app(model: ServedModel, settings: ServiceSettings | None = None) -> FastAPI:
-    """Returns the service as an ASGI application, for one process.
+    """Returns the service as an ASGI application, for one process of uvicorn or another server.
 
     Args:
         model: what is served.
         settings: limits, batches and the key. Default: None, the defaults of `ServiceSettings`.
-
-    Returns:
-        The application, for uvicorn or another ASGI server.
 
     Example:
         >>> app = create_app(ServedModel.load("runs/rules/best"), ServiceSettings(api_key="secret"))
@@ -59,12 +52,13 @@ def create_app(model: ServedModel, settings: ServiceSettings | None = None) -> F
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        exception_handlers=ERROR_HANDLERS,
     )
     app.include_router(router_of(service))
 
-    @app.get("/healthz", response_model=schemas.HealthResponse, summary="Whether it is ready")
+    @app.get("/healthz", response_model=dict[str, str])
     async def healthz() -> Response:
-        """Returns at once, whatever else the service does."""
+        """Returns at once that the service is ready, whatever else it does."""
         return json_response({"status": "ok"})
 
     @app.get("/", include_in_schema=False)
@@ -72,12 +66,7 @@ def create_app(model: ServedModel, settings: ServiceSettings | None = None) -> F
         return FileResponse(PAGE / "index.html")
 
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
-    add_handlers(app)
-    app.add_middleware(BodyLimits, settings=settings)
-    if settings.api_key is not None:
-        app.add_middleware(KeyCheck, api_key=settings.api_key)
-    app.add_middleware(SecurityHeaders)
-    app.add_middleware(MeasuredRequests, metrics=service.metrics)
+    app.add_middleware(Gate, settings=settings, metrics=service.metrics)
     return app
 
 
@@ -103,51 +92,33 @@ def serve(
     Example:
         >>> serve(create_app(ServedModel.load()), port=8080)
     """
-    with _listening(host, port) as listener:
-        name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{listener.getsockname()[1]}")
-        config = uvicorn.Config(
-            app,
-            log_level=log_level,
-            access_log=log_level in ("info", "debug"),
-            server_header=False,
-            timeout_graceful_shutdown=GRACEFUL_STOP_SECONDS,
+    is_ipv6 = ":" in host
+    try:  # from here on, clients wait instead of being refused
+        listener = socket.create_server(
+            (host, port),
+            family=socket.AF_INET6 if is_ipv6 else socket.AF_INET,
             backlog=BACKLOG_CONNECTIONS,
+            dualstack_ipv6=is_ipv6 and socket.has_dualstack_ipv6(),
         )
-        with _models_left_to_stay():
-            uvicorn.Server(config).run(sockets=[listener])
-
-
-@contextmanager
-def _models_left_to_stay() -> Iterator[None]:
-    """What exists now is not searched for garbage again, which is slow with a model."""
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens; a problem is the user's to fix, not a traceback."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise InputError(
-            f"cannot listen at {host}: {error}; expected an address of this machine."
-        ) from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG_CONNECTIONS)  # from here on, clients wait instead of being refused
     except (OSError, OverflowError) as error:
-        listener.close()
         raise InputError(
-            f"cannot listen at {host}:{port}: {error}. Choose another port: --port 8001, or 0 for "
-            "any that is free."
+            f"cannot listen at {host}:{port}: {error}; expected an address of this machine and a "
+            "port that is free. Choose another port: --port 8001, or 0 for any that is free."
         ) from None
-    return listener
+    config = uvicorn.Config(
+        app,
+        log_level=log_level,
+        access_log=log_level in ("info", "debug"),
+        server_header=False,
+        timeout_graceful_shutdown=GRACEFUL_STOP_SECONDS,
+        backlog=BACKLOG_CONNECTIONS,
+    )
+    with listener:
+        ready(f"http://{f'[{host}]' if is_ipv6 else host}:{listener.getsockname()[1]}")
+        # What exists now is not searched for garbage again, which is slow with a model.
+        gc.collect()
+        gc.freeze()
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            gc.unfreeze()

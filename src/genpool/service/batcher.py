@@ -6,9 +6,13 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from time import monotonic
 from typing import Generic, TypeVar
+
+from genpool.service.http import ServiceError, overloaded
 
 #: clients that were just answered often ask again at once; the next batch waits this many windows
 #: for them, because a batch of all clients takes less time than two halves
@@ -21,83 +25,55 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class QueueFullError(Exception):
-    """So many items are waiting that no more are accepted."""
-
-
-class AbandonedError(Exception):
-    """Whoever asked has left before the work was started."""
-
-
-async def never_abandoned() -> bool:
-    """Returns that somebody waits for the result."""
-    return False
-
-
 @dataclass
 class Job(Generic[Item, Result]):
     """Items of one request, and where their results go."""
 
     items: list[Item]
-    abandoned: Callable[[], Awaitable[bool]]
+    abandoned: Callable[[], Awaitable[bool]] | None
     results: asyncio.Future[list[Result]]
     arrival: float = field(default_factory=monotonic)
 
 
+@dataclass
 class Batcher(Generic[Item, Result]):
-    """Collects the items of several requests into one call.
+    """Collects the items of several requests into one call of `process`, on the executor.
 
-    All methods belong to one event loop; only `process` runs on the executor.
-
-    Args:
-        process: returns one result for each item, in order.
-        executor: where `process` is called.
-        batch_items: items of a call; a single request may have more.
-        max_queued: items that may wait. A request that finds nothing waiting is always accepted.
-        window_seconds: how long the first request of a call waits for others.
-        observe: called with the number of items of every call, for metrics.
+    `process` returns one result for each item, in order; all methods belong to one event loop. A
+    call has at most `batch_items`, or one request. At most `max_queued` items may wait, but a
+    request that finds nothing waiting is always accepted. The first request of a call waits
+    `window_seconds` for others. `observe` gets the number of items of every call, for metrics.
     """
 
-    def __init__(
-        self,
-        process: Callable[[list[Item]], list[Result]],
-        executor: Executor,
-        batch_items: int,
-        max_queued: int,
-        window_seconds: float,
-        observe: Callable[[int], object] = lambda items: None,
-    ) -> None:
-        self._process, self._executor = process, executor
-        self.batch_items, self.max_queued = batch_items, max_queued
-        self.window_seconds, self._observe = window_seconds, observe
+    process: Callable[[list[Item]], list[Result]]
+    executor: Executor
+    batch_items: int
+    max_queued: int
+    window_seconds: float
+    observe: Callable[[int], object] = lambda items: None
+
+    def __post_init__(self) -> None:
         self._jobs: deque[Job[Item, Result]] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._full: asyncio.Event | None = None
+        self._full = asyncio.Event()
         self.queued = 0
         #: clients that were there a moment ago
         self._expected_jobs, self._last_end = 0, 0.0
 
     async def submit(
-        self, items: list[Item], abandoned: Callable[[], Awaitable[bool]] = never_abandoned
+        self, items: list[Item], abandoned: Callable[[], Awaitable[bool]] | None = None
     ) -> list[Result]:
-        """Returns the results of the items, in order.
+        """Returns the results of one or more items, in order, or raises what `process` raised.
 
-        Args:
-            items: one or more items.
-            abandoned: returns whether nobody waits any more; asked before the work, if the items
-                had to wait for long.
-
-        Raises:
-            QueueFullError: too many items are waiting.
-            AbandonedError: nobody waits any more.
-            Exception: whatever `process` raised for these items.
+        `abandoned` returns whether nobody waits any more; it is asked before the work, if the items
+        had to wait for long. ServiceError if nobody does, or if too many items are waiting.
         """
         if self.queued and self.queued + len(items) > self.max_queued:
-            raise QueueFullError(f"{self.queued} are waiting")
+            raise overloaded()
         job = Job(items, abandoned, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self.queued += len(items)
-        if self._full is not None and self._is_full():
+        if self._is_full():
             self._full.set()
         if self._worker is None:
             self._worker = asyncio.create_task(self._work())
@@ -129,16 +105,12 @@ class Batcher(Generic[Item, Result]):
         if rest <= 0 or self._is_full():
             return
         self._full = asyncio.Event()
-        try:
-            async with asyncio.timeout(rest):
-                await self._full.wait()
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._full.wait(), rest)
 
     def _is_full(self) -> bool:
         """Returns whether waiting for more jobs has no use."""
-        expected = self._expected_jobs
-        return self.queued >= self.batch_items or 1 < expected <= len(self._jobs)
+        return self.queued >= self.batch_items or 1 < self._expected_jobs <= len(self._jobs)
 
     async def _take(self) -> list[Job[Item, Result]]:
         """Removes the next jobs from the queue, without those that nobody waits for."""
@@ -149,30 +121,24 @@ class Batcher(Generic[Item, Result]):
             self.queued -= len(job.items)
             if job.results.done():  # cancelled
                 continue
-            if not await self._is_abandoned(job):
+            try:
+                has_waited = monotonic() - job.arrival >= PATIENCE_SECONDS
+                if has_waited and job.abandoned is not None and await job.abandoned():
+                    # Nobody reads it; it is what log and metrics say of a client that hung up.
+                    raise ServiceError(408, "client_disconnected", "The client hung up.")
+            except Exception as error:
+                _fail(job, error)
+            else:
                 jobs.append(job)
                 count += len(job.items)
         return jobs
 
-    async def _is_abandoned(self, job: Job[Item, Result]) -> bool:
-        """Returns whether nobody waits for a job, which is then answered with an error."""
-        if monotonic() - job.arrival < PATIENCE_SECONDS:
-            return False
-        try:
-            abandoned = await job.abandoned()
-        except Exception as error:
-            _fail(job, error)
-            return True
-        if abandoned:
-            _fail(job, AbandonedError())
-        return abandoned
-
     async def _run(self, jobs: list[Job[Item, Result]]) -> None:
         items = [item for job in jobs for item in job.items]
-        self._observe(len(items))
+        self.observe(len(items))
         loop = asyncio.get_running_loop()
         try:
-            results = await loop.run_in_executor(self._executor, self._process, items)
+            results = iter(await loop.run_in_executor(self.executor, self.process, items))
         except Exception as error:
             if len(jobs) == 1:
                 _fail(jobs[0], error)
@@ -180,12 +146,10 @@ class Batcher(Generic[Item, Result]):
             for job in jobs:  # one by one: a request must not fail because of another's sentence
                 await self._run([job])
             return
-        start = 0
         for job in jobs:
-            end = start + len(job.items)
+            part = list(islice(results, len(job.items)))
             if not job.results.done():
-                job.results.set_result(results[start:end])
-            start = end
+                job.results.set_result(part)
 
 
 def _fail(job: Job[Item, Result], error: Exception) -> None:

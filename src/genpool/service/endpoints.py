@@ -1,30 +1,97 @@
-"""The endpoints: one function each, from a checked request to its answer."""
+"""The queues before the model, and the endpoints: from a checked request to its answer."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
+from prometheus_client import generate_latest
 
-from genpool.inference.explanation import Explanation, LabelExplanation, PairExplanation
+from genpool.inference.explanation import Explanation
 from genpool.service import schemas
-from genpool.service.core import MAX_QUERIES, Service, as_list
-from genpool.service.problems import ServiceError, json_response
-from genpool.service.served_model import ExplainedExample
-from genpool.tensors.unit_rows import unit_rows
-from genpool.text import Token
+from genpool.service.batcher import Batcher
+from genpool.service.http import Metrics, ServiceError, json_response
+from genpool.service.served_model import ExplainedExample, ServedModel, ServiceSettings
+from genpool.tensors.arrays import unit_rows
 
+#: queries of one request, which share a pass over the index
+MAX_QUERIES = 64
 #: decimals of weights, cosines and probabilities in explanations; vectors are never rounded
 DECIMALS = 6
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schemas.ErrorResponse} for status in (400, 401, 408, 413, 422, 503)
+    status: {"model": schemas.ErrorResponse} for status in (400, 401, 404, 408, 413, 422, 503)
 }
-NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": schemas.ErrorResponse}}
+
+
+class Service:
+    """One model, used by one thread; requests wait for it in queues."""
+
+    def __init__(self, model: ServedModel, settings: ServiceSettings) -> None:
+        self.model, self.settings, self.metrics = model, settings, Metrics()
+        self._executor = worker = ThreadPoolExecutor(1, "genpool-model")
+        # A search reads the whole index, which needs no model: on a thread of its own.
+        self._search_executor = searcher = ThreadPoolExecutor(1, "genpool-search")
+        batch, queued = settings.batch_sentences, settings.max_queued_sentences
+        window = settings.window_seconds
+        self.vectors = Batcher(model.encode, worker, batch, queued, window)
+        self.labels = Batcher(model.classify, worker, batch, queued, window)
+        self.searches = Batcher(model.search, searcher, MAX_QUERIES, queued, window)
+        # Explanations gain nothing from each other, and one after the other leaves room between.
+        self.explanations = Batcher(model.explain, worker, 1, max(1, queued // 64), 0.0)
+        self.metrics.watch("encode", self.vectors)
+        self.metrics.watch("classify", self.labels)
+        self.metrics.watch("search", self.searches)
+        self.metrics.watch("explain", self.explanations)
+
+    def close(self) -> None:
+        """Ends the threads of the service, after what they are doing."""
+        self._executor.shutdown()
+        self._search_executor.shutdown()
+
+    async def encode(
+        self, request: Request, texts: list[str], dim: int | None = None
+    ) -> tuple[NDArray[np.float32], list[int]]:
+        """Returns vectors of length 1 (texts, dim or output_dim), and the tokens of each text."""
+        encoded = await self.vectors.submit(texts, request.is_disconnected)
+        vectors = np.stack([sentence.vector[:dim] for sentence in encoded])
+        return unit_rows(vectors), [sentence.tokens for sentence in encoded]
+
+    def check_texts(
+        self,
+        texts: str | list[str],
+        param: str,
+        max_characters: int | None = None,
+        max_texts: int | None = None,
+    ) -> list[str]:
+        """Returns the texts of a field; raises ServiceError if there are too few, many or long."""
+        texts = [texts] if isinstance(texts, str) else texts
+        limit = max_texts or self.settings.max_sentences
+        characters = max_characters or self.settings.max_characters
+
+        def refused(code: str, message: str) -> ServiceError:
+            return ServiceError(422, code, message, param)
+
+        if not texts:
+            raise refused("empty_input", f"{param} is an empty list; expected one text or more.")
+        if len(texts) > limit:
+            message = f"{param} has {len(texts):,} texts; expected at most {limit:,}."
+            raise refused("too_many_sentences", f"{message} Send them in several requests.")
+        for place, text in enumerate(texts):
+            where = param if len(texts) == 1 else f"{param}: text {place}"
+            if len(text) > characters:
+                message = f"{where} has {len(text):,} characters; expected at most {characters:,}."
+                raise refused("too_many_characters", f"{message} Split it into sentences.")
+            try:
+                text.encode()
+            except UnicodeEncodeError:  # JSON can contain halves of characters
+                message = f"{where} contains half of a surrogate pair; expected valid Unicode."
+                raise refused("invalid_text", message) from None
+        return texts
 
 
 def router_of(service: Service) -> APIRouter:
@@ -32,35 +99,33 @@ def router_of(service: Service) -> APIRouter:
     router = APIRouter(responses=ERRORS)
     model = service.model
 
-    @router.post(
-        "/v1/embeddings",
-        response_model=schemas.EmbeddingResponse,
-        responses=NOT_FOUND,
-        summary="Vectors of texts",
-    )
+    @router.post("/v1/embeddings", response_model=schemas.EmbeddingResponse)
     async def embeddings(body: schemas.EmbeddingRequest, request: Request) -> Response:
         """Returns a vector of length 1 for each text. OpenAI's client libraries can call this."""
-        _require_model(body.model, model.name)
-        dim = _dimensions(body.dimensions, model.encoder.output_dim)
-        texts = service.check_texts(as_list(body.input), "input")
-        encoded = await service.encode(request, texts)
-        vectors = unit_rows(np.stack([sentence.vector[:dim] for sentence in encoded]))
-        rows = vectors.tolist() if body.encoding_format == "float" else _base64_rows(vectors)
-        tokens = sum(sentence.tokens for sentence in encoded)
+        if body.model not in (None, model.name):
+            message = f"There is no model of this name; this service has {model.name!r}."
+            raise ServiceError(404, "model_not_found", message, "model")
+        dim, output_dim = body.dimensions, model.encoder.output_dim
+        if dim is not None and not 1 <= dim <= output_dim:
+            message = f"dimensions is {dim}; expected 1 to {output_dim}."
+            raise ServiceError(422, "invalid_request", message, "dimensions")
+        texts = service.check_texts(body.input, "input")
+        vectors, counts = await service.encode(request, texts, dim)
+        rows: list[Any] = vectors.tolist()
+        if body.encoding_format == "base64":
+            rows = [_base64(vector) for vector in vectors.astype("<f4")]
         data = [
             {"object": "embedding", "index": place, "embedding": row}
             for place, row in enumerate(rows)
         ]
-        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        usage = {"prompt_tokens": sum(counts), "total_tokens": sum(counts)}
         return json_response({"object": "list", "data": data, "model": model.name, "usage": usage})
 
-    @router.post(
-        "/similarity", response_model=schemas.SimilarityResponse, summary="Cosines of texts"
-    )
+    @router.post("/similarity", response_model=schemas.SimilarityResponse)
     async def similarity(body: schemas.SimilarityRequest, request: Request) -> Response:
         """Returns the cosine of every text of one group with every text of another."""
-        first = service.check_texts(as_list(body.first), "first")
-        second = service.check_texts(as_list(body.second), "second")
+        first = service.check_texts(body.first, "first")
+        second = service.check_texts(body.second, "second")
         limit = service.settings.max_cosines
         if len(first) * len(second) > limit:
             message = (
@@ -68,143 +133,100 @@ def router_of(service: Service) -> APIRouter:
                 "them in several requests, or multiply the vectors of /v1/embeddings."
             )
             raise ServiceError(422, "too_many_sentences", message, "second")
-        vectors = await service.unit_vectors(request, first + second)
+        vectors, _ = await service.encode(request, first + second)
         cosines = vectors[: len(first)].astype(float) @ vectors[len(first) :].T
         return json_response({"model": model.name, "similarities": cosines.tolist()})
 
-    @router.post(
-        "/classify",
-        response_model=schemas.ClassifyResponse,
-        responses=NOT_FOUND,
-        summary="Labels of texts or pairs",
-    )
+    @router.post("/classify", response_model=schemas.ClassifyResponse)
     async def classify(body: schemas.ClassifyRequest, request: Request) -> Response:
         """Returns the label of each text, or of each pair, with all probabilities."""
         classifier = model.classifier
         if classifier is None:
-            message = (
-                "This service has no classifier. Start it with the folder of one: "
-                "genpool serve FOLDER."
-            )
+            message = "This service has no classifier. Start it with one: genpool serve FOLDER."
             raise ServiceError(404, "no_classifier", message)
-        examples = _examples(body.input, classifier.sentences_per_example)
-        texts = [text for example in examples for text in example]
-        service.check_texts(texts, "input")
+        texts: list[Any] = [body.input] if isinstance(body.input, str) else list(body.input)
+        examples = [[text] if isinstance(text, str) else text for text in texts]
+        sentences = classifier.sentences_per_example
+        if any(len(example) != sentences for example in examples):
+            kind = "pairs of texts: [[first, second], ...]" if sentences == 2 else "a list of texts"
+            message = f"input: the classifier of this service expects {kind}."
+            raise ServiceError(422, "invalid_request", message, "input")
+        service.check_texts([text for example in examples for text in example], "input")
         labels = list(classifier.labels)
+        rows = await service.labels.submit(examples, request.is_disconnected)
         predictions = [
-            {"label": labels[int(row.argmax())], "probabilities": row.tolist()}
-            for row in await service.classify(request, examples)
+            {"label": labels[int(row.argmax())], "probabilities": row.tolist()} for row in rows
         ]
         return json_response({"model": model.name, "labels": labels, "predictions": predictions})
 
-    @router.post(
-        "/search",
-        response_model=schemas.SearchResponse,
-        responses=NOT_FOUND,
-        summary="Sentences of the index",
-    )
+    @router.post("/search", response_model=schemas.SearchResponse)
     async def search(body: schemas.SearchRequest, request: Request) -> Response:
         """Returns the sentences of the index that are closest to each query."""
         if model.index is None:
             message = "This service has no index. Start it with one: genpool serve --index FOLDER."
             raise ServiceError(404, "no_index", message)
-        queries = service.check_texts(as_list(body.query), "query", max_texts=MAX_QUERIES)
-        results = await service.search(request, queries, body.top)
-        return json_response(
-            {
-                "model": model.name,
-                "results": [
-                    {"query": query, "hits": [hit._asdict() for hit in hits]}
-                    for query, hits in zip(queries, results, strict=True)
-                ],
-            }
-        )
+        texts = service.check_texts(body.query, "query", max_texts=MAX_QUERIES)
+        vectors, counts = await service.encode(request, texts, model.index.card.dim)
+        # Without words, all sentences of the index are equally close: no hits.
+        tops = (body.top if tokens else 0 for tokens in counts)
+        queries = list(zip(vectors, tops, strict=True))
+        found = await service.searches.submit(queries, request.is_disconnected)
+        results = [
+            {"query": text, "hits": [hit._asdict() for hit in hits]}
+            for text, hits in zip(texts, found, strict=True)
+        ]
+        return json_response({"model": model.name, "results": results})
 
-    @router.post("/explain", response_model=schemas.ExplainResponse, summary="What decides")
+    @router.post("/explain", response_model=schemas.ExplainResponse)
     async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
         """Returns the influence and the weight of every word, in every head."""
         limit = service.settings.max_explain_characters
-        texts = service.check_texts(as_list(body.input), "input", limit)
-        explained = await service.explain(request, texts)
+        texts = service.check_texts(body.input, "input", limit)
+        [explained] = await service.explanations.submit([texts], request.is_disconnected)
         return json_response({"model": model.name, **_explained(explained, body.dimension_weights)})
 
-    @router.get("/v1/models", response_model=schemas.ModelsResponse, summary="The model")
+    @router.get("/v1/models", response_model=schemas.ModelsResponse)
     async def models() -> Response:
         """Returns the name, the sizes and the limits of the model."""
         return json_response({"object": "list", "data": [_model_card(service)]})
 
-    @router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
+    @router.get("/metrics", response_class=Response)
     async def metrics() -> Response:
-        """Returns counters of requests, times, batches and queues."""
-        return Response(
-            service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8"
-        )
+        """Returns counters of requests, times, batches and queues, for Prometheus."""
+        text = generate_latest(service.metrics.registry)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return router
 
 
-def _require_model(name: str | None, served: str) -> None:
-    if name is not None and name != served:
-        message = f"There is no model of this name; this service has {served!r}."
-        raise ServiceError(404, "model_not_found", message, "model")
-
-
-def _dimensions(dimensions: int | None, output_dim: int) -> int:
-    if dimensions is None:
-        return output_dim
-    if not 1 <= dimensions <= output_dim:
-        message = f"dimensions is {dimensions}; expected 1 to {output_dim}."
-        raise ServiceError(422, "invalid_request", message, "dimensions")
-    return dimensions
-
-
-def _base64_rows(vectors: NDArray[np.float32]) -> list[str]:
-    rows = vectors.astype("<f4")  # (n, dim)
-    return [b64encode(row.tobytes()).decode("ascii") for row in rows]
-
-
-def _examples(given: str | list[str] | list[list[str]], sentences: int) -> list[list[str]]:
-    """Returns the examples of a request; raises ServiceError if they are of the other kind."""
-    texts: list[Any] = [given] if isinstance(given, str) else list(given)
-    examples = [[text] if isinstance(text, str) else text for text in texts]
-    if any(len(example) != sentences for example in examples):
-        kind = "pairs of texts: [[first, second], ...]" if sentences == 2 else "a list of texts"
-        message = f"input: the classifier of this service expects {kind}."
-        raise ServiceError(422, "invalid_request", message, "input")
-    return examples
+def _base64(values: NDArray[Any]) -> str:
+    return b64encode(values.tobytes()).decode("ascii")
 
 
 def _explained(explained: ExplainedExample, with_dimensions: bool) -> dict[str, Any]:
-    pair, prediction = explained.pair, explained.prediction
-    return {
-        "sentences": [_sentence(side, with_dimensions) for side in explained.sentences],
-        "pair": None if pair is None else _pair(pair),
-        "prediction": None if prediction is None else _prediction(prediction, explained.classified),
-    }
-
-
-def _pair(pair: PairExplanation) -> dict[str, Any]:
-    return {
-        "similarity": pair.similarity,
-        "head_similarity": _rounded(pair.head_similarity),
-        "similarity_influence": [_rounded(side) for side in pair.similarity_influence],
-    }
-
-
-def _prediction(prediction: LabelExplanation, classified: Sequence[Explanation]) -> dict[str, Any]:
-    return {
-        "label": prediction.label,
-        "labels": list(prediction.labels),
-        "probabilities": prediction.probabilities.tolist(),
-        "tokens": [_tokens(side.tokens) for side in classified],
-        "label_influence": [_rounded(side) for side in prediction.influence],
-    }
+    sentences = [_sentence(side, with_dimensions) for side in explained.sentences]
+    answer: dict[str, Any] = {"sentences": sentences, "pair": None, "prediction": None}
+    if (pair := explained.pair) is not None:
+        answer["pair"] = {
+            "similarity": pair.similarity,
+            "head_similarity": _rounded(pair.head_similarity),
+            "similarity_influence": [_rounded(side) for side in pair.similarity_influence],
+        }
+    if (prediction := explained.prediction) is not None:
+        answer["prediction"] = {
+            "label": prediction.label,
+            "labels": list(prediction.labels),
+            "probabilities": prediction.probabilities.tolist(),
+            "tokens": [[token._asdict() for token in side.tokens] for side in explained.classified],
+            "label_influence": [_rounded(side) for side in prediction.influence],
+        }
+    return answer
 
 
 def _sentence(explanation: Explanation, with_dimensions: bool) -> dict[str, Any]:
     return {
         "sentence": explanation.sentence,
-        "tokens": _tokens(explanation.tokens),
+        "tokens": [token._asdict() for token in explanation.tokens],
         "truncated": explanation.truncated,
         "vector_influence": _rounded(explanation.vector_influence),
         "head_influence": _rounded(explanation.head_influence),
@@ -214,21 +236,15 @@ def _sentence(explanation: Explanation, with_dimensions: bool) -> dict[str, Any]
     }
 
 
-def _tokens(tokens: list[Token]) -> list[dict[str, Any]]:
-    return [{"text": token.text, "start": token.start, "end": token.end} for token in tokens]
-
-
-def _rounded(values: NDArray[np.floating[Any]]) -> list[Any]:
-    rounded: list[Any] = values.astype(float).round(DECIMALS).tolist()
-    return rounded
+def _rounded(values: NDArray[np.floating[Any]]) -> Any:
+    return values.astype(float).round(DECIMALS).tolist()
 
 
 def _quantized(weights: NDArray[np.float32]) -> dict[str, Any]:
     """Returns the weights as 8-bit values: half a million numbers are short enough then."""
     scale = float(weights.max(initial=0.0))
     values = np.rint(weights * (255 / scale if scale else 0)).astype(np.uint8)
-    data = b64encode(values.tobytes()).decode("ascii")
-    return {"shape": list(weights.shape), "scale": scale, "data": data}
+    return {"shape": list(weights.shape), "scale": scale, "data": _base64(values)}
 
 
 def _model_card(service: Service) -> dict[str, Any]:

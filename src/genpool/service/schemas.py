@@ -8,9 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Texts = Annotated[str | list[str], Field(description="One text, or a list of texts.")]
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
-ModelName = Annotated[
-    str | None, Field(description="The name of the model, as GET /v1/models returns it.")
-]
 
 
 def _example(**content: Any) -> ConfigDict:
@@ -24,16 +21,14 @@ class EmbeddingRequest(BaseModel):
     model_config = _example(input=["A dog runs.", "An animal moves."], encoding_format="float")
 
     input: Texts
-    model: ModelName = None
-    encoding_format: Annotated[
-        Literal["float", "base64"],
-        Field(description="Lists of numbers, or the bytes of 32-bit floats (little-endian)."),
-    ] = "float"
-    dimensions: Annotated[
-        int | None,
-        Field(description="Keep this number of leading dimensions. Default: all of them."),
-    ] = None
-    user: Annotated[str | None, Field(description="Accepted and not used.")] = None
+    model: str | None = Field(None, description="The name that GET /v1/models returns.")
+    encoding_format: Literal["float", "base64"] = Field(
+        "float", description="Lists of numbers, or the bytes of 32-bit floats (little-endian)."
+    )
+    dimensions: int | None = Field(
+        None, description="Keep this number of leading dimensions. Default: all of them."
+    )
+    user: str | None = Field(None, description="Accepted and not used.")
 
 
 class Embedding(BaseModel):
@@ -44,20 +39,13 @@ class Embedding(BaseModel):
     embedding: list[float] | str
 
 
-class Usage(BaseModel):
-    """How many tokens were read."""
-
-    prompt_tokens: int
-    total_tokens: int
-
-
 class EmbeddingResponse(BaseModel):
     """Vectors of length 1, in the order of the texts; zeros for a text without words."""
 
     object: Literal["list"]
     data: list[Embedding]
     model: str
-    usage: Usage
+    usage: dict[Literal["prompt_tokens", "total_tokens"], int]
 
 
 class SimilarityRequest(BaseModel):
@@ -81,10 +69,9 @@ class ClassifyRequest(BaseModel):
 
     model_config = _example(input=[["A dog runs.", "An animal moves."]])
 
-    input: Annotated[
-        str | list[str] | list[Pair],
-        Field(description="Pairs of texts for a pair classifier; else one text, or a list."),
-    ]
+    input: str | list[str] | list[Pair] = Field(
+        description="Pairs of texts for a pair classifier; else one text, or a list."
+    )
 
 
 class Prediction(BaseModel):
@@ -108,7 +95,7 @@ class SearchRequest(BaseModel):
     model_config = _example(query="energy is getting cheaper", top=3)
 
     query: Texts
-    top: Annotated[int, Field(ge=1, le=100, description="Hits per query.")] = 10
+    top: int = Field(10, ge=1, le=100, description="Hits per query.")
 
 
 class SearchHit(BaseModel):
@@ -141,13 +128,12 @@ class ExplainRequest(BaseModel):
 
     model_config = _example(input=["A dog runs.", "An animal moves."], dimension_weights=False)
 
-    input: Annotated[
-        str | Annotated[list[str], Field(min_length=1, max_length=2)],
-        Field(description="One text, or a list of one or two."),
-    ]
-    dimension_weights: Annotated[
-        bool, Field(description="Also return the weights of every dimension, as 8-bit values.")
-    ] = False
+    input: str | Annotated[list[str], Field(min_length=1, max_length=2)] = Field(
+        description="One text, or a list of one or two."
+    )
+    dimension_weights: bool = Field(
+        False, description="Also return the weights of every dimension, as 8-bit values."
+    )
 
 
 class TokenSpan(BaseModel):
@@ -238,12 +224,6 @@ class ModelsResponse(BaseModel):
 
     object: Literal["list"]
     data: list[ModelCard]
-
-
-class HealthResponse(BaseModel):
-    """The service is ready."""
-
-    status: Literal["ok"]
 
 
 class ErrorDetail(BaseModel):

@@ -1,16 +1,22 @@
-"""Packed rows: the real tokens of a padded batch, without padding.
+"""Packed rows: the tokens of a padded batch without padding, and values as small integers.
 
-A recurrent layer steps through time, so the rows are in time order: the first tokens of all
-sentences, then the second tokens, and so on, long sentences before short ones. The sentences that
-have a token at a step are then always the first `sizes[step]` of them.
+A recurrent layer steps through time, so the rows of a batch are in time order: the first tokens of
+all sentences, then the second tokens, and so on, long sentences before short ones. The sentences
+that have a token at a step are then always the first `sizes[step]` of them.
+
+Rows of 8-bit and of 4-bit integers have one scale each to multiply them by.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
+
+#: the number of rows at each step, never increasing
+Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -20,9 +26,9 @@ class Packing:
     index: Tensor  # (rows,): the position of each row in the flattened (batch * time) tensor
     sentence: Tensor  # (rows,): the sentence that each row belongs to
     step: Tensor  # (rows,): its position among the real tokens of its sentence: 0, 1, ...
-    sizes: tuple[int, ...]  # the number of rows at each step, never increasing
+    sizes: Sizes  # the number of rows at each step
     shape: tuple[int, int]  # (batch, time) of the padded tensor
-    annotations: Tensor | None = None  # (rows, columns): see `genpool.tensors.annotations`
+    annotations: Tensor | None = None  # (rows, columns): see `genpool.tensors.arrays`
 
     @classmethod
     def from_mask(cls, mask: Tensor, annotations: Tensor | None = None) -> Packing:
@@ -59,13 +65,15 @@ class Packing:
 
     def unpack(self, rows: Tensor) -> Tensor:
         """Returns rows (rows, dim) as a padded tensor (batch, time, dim), zeros at padding."""
-        batch, time = self.shape
-        return self._scatter(rows, self.index, batch, time)
+        return self._scatter(rows, self.index, self.shape[1])
 
     def align(self, rows: Tensor) -> Tensor:
         """Returns rows (rows, dim) as (batch, longest, dim): sentences start at 0, zeros follow."""
-        batch, longest = self.shape[0], len(self.sizes)
-        return self._scatter(rows, self.aligned_index(), batch, longest)
+        return self._scatter(rows, self.aligned_index(), len(self.sizes))
+
+    def _scatter(self, rows: Tensor, index: Tensor, time: int) -> Tensor:
+        batch, dim = self.shape[0], rows.shape[-1]
+        return rows.new_zeros(batch * time, dim).index_copy(0, index, rows).view(batch, time, dim)
 
     def aligned_index(self) -> Tensor:
         """Returns the position (rows,) of each row in the flattened tensor of `align`."""
@@ -80,18 +88,60 @@ class Packing:
         position = torch.arange(len(self.sizes), device=self.step.device)  # (longest,)
         return position < self.lengths().unsqueeze(1)
 
-    def previous(self, reverse: bool = False) -> Tensor:
-        """Returns the row of the token before each row (after it, if reverse); -1 for none."""
-        offsets = torch.tensor((0, *self.sizes)).cumsum(0).to(self.step.device)  # (steps + 1,)
-        row = torch.arange(len(self.step), device=self.step.device)  # (rows,)
-        rank = row - offsets[self.step]  # (rows,): the sentence's rank among those of its step
-        sizes = torch.tensor((*self.sizes, 0), device=self.step.device)  # (steps + 1,)
-        if reverse:
-            exists = rank < sizes[self.step + 1]
-            return torch.where(exists, offsets[self.step + 1] + rank, -1)
-        return torch.where(self.step > 0, offsets[(self.step - 1).clamp(min=0)] + rank, -1)
 
-    @staticmethod
-    def _scatter(rows: Tensor, index: Tensor, batch: int, time: int) -> Tensor:
-        padded = rows.new_zeros(batch * time, rows.shape[-1]).index_copy(0, index, rows)
-        return padded.view(batch, time, rows.shape[-1])
+def steps_of(sizes: Sizes, reverse: bool = False) -> list[tuple[slice, int]]:
+    """Returns the rows of every step and their number, in the order of computation."""
+    starts = accumulate((0, *sizes))
+    steps = [(slice(at, at + size), size) for at, size in zip(starts, sizes, strict=False)]
+    return steps[::-1] if reverse else steps
+
+
+MAX_INT8 = 127
+MAX_INT4 = 7
+#: parts of a row's largest value that are tried as the end of its 4-bit scale: clipping the largest
+#: values leaves smaller steps for the others
+_CLIPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+#: a row of zeros needs a scale to be divided by
+_SMALLEST = 1e-30
+#: rows that are unpacked together, within a processor's cache
+_UNPACK_ROWS = 2048
+
+
+def quantize_rows(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns 8-bit integers (..., rows, dim) and the scales (..., rows, 1) to multiply them by."""
+    scales = values.abs().amax(dim=-1, keepdim=True).clamp_(min=_SMALLEST).div_(MAX_INT8)
+    return (values / scales).round_().to(torch.int8), scales
+
+
+def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns bytes (rows, (dim + 1) // 2) and the scales (rows, 1) of the smallest squared error.
+
+    The low half of a byte is the earlier value. Halves contain the integer plus 8, so that a zero
+    byte, which no row has, is a sign of damage; an odd row ends with a half of 8.
+    """
+    largest = values.abs().amax(dim=-1, keepdim=True).clamp(min=_SMALLEST)  # (rows, 1)
+    best_error = torch.full_like(largest, torch.inf)
+    best, best_scales = torch.zeros_like(values), largest / MAX_INT4
+    for clip in _CLIPS:
+        scales = largest * (clip / MAX_INT4)  # (rows, 1)
+        integers = (values / scales).round().clamp(-MAX_INT4, MAX_INT4)  # (rows, dim)
+        error = (integers * scales - values).square().sum(dim=-1, keepdim=True)  # (rows, 1)
+        is_better = error < best_error
+        best = torch.where(is_better, integers, best)
+        best_scales = torch.where(is_better, scales, best_scales)
+        best_error = torch.where(is_better, error, best_error)
+    halves = best.to(torch.int16) + 8  # (rows, dim)
+    if values.shape[-1] % 2:
+        halves = torch.nn.functional.pad(halves, (0, 1), value=8)
+    packed = halves[..., 0::2] + 16 * halves[..., 1::2]  # (rows, (dim + 1) // 2)
+    return packed.to(torch.uint8), best_scales
+
+
+def dequantize_rows_int4(packed: Tensor, scales: Tensor, dim: int) -> Tensor:
+    """Returns the values (rows, dim) of bytes (rows, (dim + 1) // 2) and scales (rows, 1)."""
+    pairs = scales.new_empty(*packed.shape, 2)  # (rows, (dim + 1) // 2, 2)
+    parts = (torch.split(tensor, _UNPACK_ROWS) for tensor in (packed, scales.unsqueeze(-1), pairs))
+    for packed_part, scales_part, pairs_part in zip(*parts, strict=True):
+        pairs_part[..., 0], pairs_part[..., 1] = packed_part & 15, packed_part >> 4
+        pairs_part.sub_(8).mul_(scales_part)
+    return pairs.flatten(-2)[..., :dim].contiguous()

@@ -1,10 +1,9 @@
 """From a sentence to tokens with offsets, and to the ids of its words and characters."""
 
-from genpool.text.batch import Batch, WordTable
-from genpool.text.pipeline import TextPipeline, TruncationReport
+from genpool.text.pipeline import Batch, TextPipeline, TruncationReport, WordTable
 from genpool.text.tokenizer import Token, WordTokenizer, canonical
 from genpool.text.vectors import Coverage, WordVectors, read_vectors, vector_table, wanted_words
-from genpool.text.vocabulary import Characters, Vocabulary, count_words
+from genpool.text.vocabulary import Characters, Vocabulary
 
 __all__ = [
     "Batch",
@@ -18,7 +17,6 @@ __all__ = [
     "WordTokenizer",
     "WordVectors",
     "canonical",
-    "count_words",
     "read_vectors",
     "vector_table",
     "wanted_words",

@@ -49,18 +49,17 @@ CLIPPED_AT_START = rf"(?i:em|til|till|cause|cuz|bout|neath|nuff|n|\d\ds?)(?![{AL
 CLIPPED_AT_END = r"\b(?i:n|ol|lil)|\p{L}\p{L}in"
 
 
-def _web_address() -> str:
-    """Returns the rule for an address: up to the next space, without the sentence's punctuation."""
-    outside = r""".,;:!?'"()\[\]{}<>*\x{2019}\x{201D}\x{2026}"""
-    inside = rf"(?:[{outside}]*+[^{SPACE}{outside}]++)++"
-    return rf"{WORD_BEGINS}(?i:https?://|ftp://|www[.]){inside}"
-
-
-def _emoji() -> str:
-    """Returns the rule for one emoji with its modifiers, several joined into one, or a flag."""
-    modifiers = r"[\x{FE0E}\x{FE0F}\x{20E3}\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]*+"
-    picture = rf"\p{{Extended_Pictographic}}{modifiers}"
-    return rf"{picture}(?:\x{{200D}}{picture})*+|[\x{{1F1E6}}-\x{{1F1FF}}]{{2}}"
+# An address goes up to the next space, without the punctuation of the sentence.
+_OUTSIDE = r""".,;:!?'"()\[\]{}<>*\x{2019}\x{201D}\x{2026}"""
+_WEB_ADDRESS = (
+    rf"{WORD_BEGINS}(?i:https?://|ftp://|www[.])(?:[{_OUTSIDE}]*+[^{SPACE}{_OUTSIDE}]++)++"
+)
+# One emoji with its modifiers, several joined into one, or a flag.
+_PICTURE = (
+    r"\p{Extended_Pictographic}"
+    r"[\x{FE0E}\x{FE0F}\x{20E3}\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]*+"
+)
+_EMOJI = rf"{_PICTURE}(?:\x{{200D}}{_PICTURE})*+|[\x{{1F1E6}}-\x{{1F1FF}}]{{2}}"
 
 
 def _joiner(character: str) -> str:
@@ -73,7 +72,7 @@ def _joiner(character: str) -> str:
 # Matches that start with a letter. Of two words written as one (can|not, gon|na) the rule matches
 # the first; the second is the rest.
 LETTER_RULES: dict[str, str] = {
-    "web address": _web_address(),
+    "web address": _WEB_ADDRESS,
     "two words written as one": (
         rf"(?<![{ALNUM}{HYPHEN}])(?i:can(?=not{WORD_ENDS})|gim(?=me{WORD_ENDS})"
         rf"|gon(?=na{WORD_ENDS})|got(?=ta{WORD_ENDS})|lem(?=me{WORD_ENDS})|wan(?=na{WORD_ENDS})"
@@ -93,7 +92,7 @@ SYMBOL_RULES: dict[str, str] = {
         rf"|{WORD_BEGINS}[:=]-?[/\\|*\[\]]{SPACE_FOLLOWS}"
         rf"|</?3(?![{ALNUM}])|\^[_.-]?\^|-_++-|>_<"
     ),
-    "emoji": _emoji(),
+    "emoji": _EMOJI,
     "'t in 'tis": rf"{WORD_BEGINS}{APOSTROPHE}(?i:t(?=(?:is|was){WORD_ENDS}))",
     "clitic": (
         rf"(?<=[^{SPACE}]){APOSTROPHE}(?i:s|re|ve|ll|d|m){WORD_ENDS}"

@@ -1,21 +1,30 @@
-"""From a sentence to a batch: tokenizer, vocabulary and characters together."""
+"""From a sentence to a batch: tokenizer, vocabulary and characters together.
+
+A batch lists every distinct word once, and where it occurs.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import Self, TypeVar
+from dataclasses import astuple, dataclass, fields, replace
+from typing import Self
 
+import numpy as np
 import tokenizers
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from genpool.errors import InputError
-from genpool.tensors.annotations import Annotation, Annotator
-from genpool.text.batch import Batch, WordTable
-from genpool.text.stored_tokenizer import StoredTokenizer
-from genpool.text.tokenizer import Token, WordTokenizer
+from genpool.tensors.arrays import Annotation, Annotator, pad_annotations
+from genpool.text.tokenizer import StoredTokenizer, Token, WordTokenizer
 from genpool.text.vocabulary import (
+    BEGIN,
+    END,
     MAX_WORD_CHARACTERS,
+    PAD,
+    SPECIAL_WORDS,
     UNKNOWN,
     CharacterNgrams,
     Characters,
@@ -27,19 +36,134 @@ CHARACTERS_PER_TOKEN = 64
 #: characters of the texts that are split into words together
 GROUP_CHARACTERS = 2**20
 
-Item = TypeVar("Item")
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences, padded on the right, in terms of their distinct words.
+
+    Attributes:
+        word_ids: (distinct,), the vocabulary id of each distinct word.
+        character_ids: (characters,), the characters of all distinct words, one word after the
+            other; the ids of n-grams for a model that reads those (`CharacterNgrams`).
+        character_counts: (distinct,), how many of them belong to each word.
+        index: (batch, time), the distinct word at each position; 0 at padding.
+        mask: (batch, time), True at real tokens.
+        annotations: (batch, time, columns), integers that the encoder reads beside the vectors
+            (`genpool.tensors.arrays`); None for most encoders.
+    """
+
+    word_ids: Tensor
+    character_ids: Tensor
+    character_counts: Tensor
+    index: Tensor
+    mask: Tensor
+    annotations: Tensor | None = None
+
+    @property
+    def lengths(self) -> Tensor:
+        """(batch,): the number of tokens of each sentence."""
+        return self.mask.sum(dim=1)
+
+    @property
+    def ids(self) -> Tensor:
+        """(batch, time): the vocabulary id of each token, PAD at padding."""
+        if not len(self.word_ids):
+            return torch.full_like(self.index, PAD)
+        return self.word_ids[self.index].masked_fill(~self.mask, PAD)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """Returns the batch on another device."""
+        tensors = {name: value for name, value in vars(self).items() if value is not None}
+        return replace(self, **{name: tensor.to(device) for name, tensor in tensors.items()})
+
+
+class WordTable:
+    """The distinct words of a text, with their ids and characters; makes batches of its sentences.
+
+    One table may serve a whole data set, whose sentences are then small arrays of integers. With
+    `spell_known`, the n-grams of words with an entry are listed too, for training in which known
+    words are hidden.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        characters: Characters | CharacterNgrams,
+        spell_known: bool = False,
+    ) -> None:
+        self.vocabulary, self.characters = vocabulary, characters
+        self._spells_known = spell_known or characters.spells_known
+        self._indices: dict[str, int] = {}
+        self._word_ids: list[int] = []
+        self._character_ids: list[NDArray[np.int64]] = []
+        # Begin and end are not words of a text: no token can have these names with a space.
+        self.begin = self._add(f" {SPECIAL_WORDS[BEGIN]}", BEGIN, [BEGIN])
+        self.end = self._add(f" {SPECIAL_WORDS[END]}", END, [END])
+
+    def __len__(self) -> int:
+        return len(self._word_ids)
+
+    def index_of(self, word: str) -> int:
+        """Returns the index of a word in this table; a new word is added."""
+        index = self._indices.get(word)
+        return self._add_word(word) if index is None else index
+
+    def row(self, words: Sequence[str], sentence_ends: bool) -> NDArray[np.int32]:
+        """Returns one sentence as indices of this table, with begin and end tokens if wanted."""
+        indices = [self.index_of(word) for word in words]
+        if sentence_ends:
+            indices = [self.begin, *indices, self.end]
+        return np.array(indices, dtype=np.int32)
+
+    def batch(
+        self, rows: Sequence[NDArray[np.int32]], annotations: Sequence[Annotation] | None = None
+    ) -> Batch:
+        """Returns rows of this table, with annotations if the encoder reads any, as one batch."""
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)  # (batch,)
+        flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)  # (tokens,)
+        distinct, inverse = np.unique(flat, return_inverse=True)
+        mask = np.arange(lengths.max(initial=0)) < lengths[:, None]  # (batch, time)
+        index = np.zeros(mask.shape, dtype=np.int64)  # (batch, time)
+        index[mask] = inverse
+        characters = [self._character_ids[word] for word in distinct]
+        padded = None
+        if annotations is not None:
+            padded = torch.from_numpy(pad_annotations(annotations, mask.shape[1]))
+        return Batch(
+            word_ids=torch.tensor([self._word_ids[word] for word in distinct], dtype=torch.long),
+            character_ids=torch.from_numpy(np.concatenate([np.empty(0, np.int64), *characters])),
+            character_counts=torch.tensor([len(word) for word in characters], dtype=torch.long),
+            index=torch.from_numpy(index),
+            mask=torch.from_numpy(mask),
+            annotations=padded,
+        )
+
+    def _add_word(self, word: str) -> int:
+        word_id = self.vocabulary.id(word)
+        is_spelled = self._spells_known or word_id == UNKNOWN
+        character_ids = self.characters.ids_of(word) if is_spelled else []
+        if len(word) > MAX_WORD_CHARACTERS:
+            # One entry for all words that count as the same; no token has a space.
+            word = f"{word[:MAX_WORD_CHARACTERS]} {word_id}"
+            if word in self._indices:
+                return self._indices[word]
+        return self._add(word, word_id, character_ids)
+
+    def _add(self, word: str, word_id: int, character_ids: list[int]) -> int:
+        index = self._indices[word] = len(self._word_ids)
+        self._word_ids.append(word_id)
+        self._character_ids.append(np.array(character_ids, dtype=np.int64))
+        return index
 
 
 @dataclass
 class TruncationReport:
-    """How much the limits have removed so far: sentences longer than the maximum length, tokens
-    removed from them, characters at their ends that were not even split into tokens, and words of
-    which only the first MAX_WORD_CHARACTERS characters count."""
+    """How much the limits have removed so far."""
 
-    sentences: int = 0
-    tokens: int = 0
-    characters: int = 0
-    words: int = 0
+    sentences: int = 0  # longer than the maximum length
+    tokens: int = 0  # removed from them
+    characters: int = 0  # at their ends, that were not even split into tokens
+    words: int = 0  # of which only the first MAX_WORD_CHARACTERS characters count
 
     def __bool__(self) -> bool:
         return bool(self.sentences or self.words)
@@ -133,35 +257,31 @@ class TextPipeline:
     def tokens(self, sentence: str) -> list[Token]:
         """Returns the tokens of a sentence with their offsets, truncated to the maximum length."""
         read = self._read_part(sentence)
-        return self._truncated(self.tokenizer.tokens(read), sentence, read)
+        tokens = self.tokenizer.tokens(read)
+        return tokens[: len(self._truncated([token.text for token in tokens], sentence, read))]
 
     def words(self, sentence: str, tokenized: bool = False) -> list[str]:
         """Returns the words of a sentence, truncated to the maximum length; a tokenized one is
         tokens joined by spaces, and is split only there."""
         read = self._read_part(sentence)
         words = read.split() if tokenized else self.tokenizer.words(read)
-        return self._counted(self._truncated(words, sentence, read), sentence)
+        return self._truncated(words, sentence, read)
 
     def words_batch(self, sentences: Sequence[str]) -> list[list[str]]:
         """Returns the words of many sentences, split on all cores."""
-        if sum(map(len, sentences)) > GROUP_CHARACTERS:
-            groups = text_groups(sentences)
-            return [words for group in groups for words in self._words_together(group)]
-        return self._words_together(sentences)
-
-    def _words_together(self, sentences: Sequence[str]) -> list[list[str]]:
-        parts = [self._read_part(sentence) for sentence in sentences]
-        split = zip(self.tokenizer.words_batch(parts), sentences, parts, strict=True)
-        return [
-            self._counted(self._truncated(words, sentence, part), sentence)
-            for words, sentence, part in split
-        ]
+        split: list[list[str]] = []
+        for group in text_groups(sentences):
+            parts = [self._read_part(sentence) for sentence in group]
+            together = zip(self.tokenizer.words_batch(parts), group, parts, strict=True)
+            split += [self._truncated(*row) for row in together]
+        return split
 
     def is_truncated(self, sentence: str) -> bool:
         """Returns whether a sentence has more tokens than the maximum length."""
+        if self.max_length is None:
+            return False
         read = self._read_part(sentence)
-        longest = len(read) if self.max_length is None else self.max_length
-        return len(read) < len(sentence) or len(self.tokenizer.words(read)) > longest
+        return len(read) < len(sentence) or len(self.tokenizer.words(read)) > self.max_length
 
     def _read_part(self, sentence: str) -> str:
         """Returns what is split into tokens: all of a sentence, unless it is far too long."""
@@ -169,18 +289,14 @@ class TextPipeline:
             return sentence
         return sentence[: CHARACTERS_PER_TOKEN * self.max_length]
 
-    def _truncated(self, tokens: list[Item], sentence: str, read: str) -> list[Item]:
-        if self.max_length is None:
-            return tokens
-        if len(tokens) > self.max_length:
-            self.cut.tokens += len(tokens) - self.max_length
-        elif len(read) == len(sentence):
-            return tokens
-        self.cut.sentences += 1
-        self.cut.characters += len(sentence) - len(read)
-        return tokens[: self.max_length]
-
-    def _counted(self, words: list[str], sentence: str) -> list[str]:
+    def _truncated(self, words: list[str], sentence: str, read: str) -> list[str]:
+        """Returns the first words of what was read of a sentence, and counts what is cut."""
+        longest = len(words) if self.max_length is None else self.max_length
+        if len(words) > longest or len(read) < len(sentence):
+            self.cut.sentences += 1
+            self.cut.tokens += max(len(words) - longest, 0)
+            self.cut.characters += len(sentence) - len(read)
+            words = words[:longest]
         if len(sentence) > MAX_WORD_CHARACTERS:
             self.cut.words += sum(len(word) > MAX_WORD_CHARACTERS for word in words)
         return words

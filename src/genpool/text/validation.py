@@ -1,7 +1,7 @@
 """Texts and labels as users have them: lists, arrays, columns of pandas, polars and Arrow.
 
 All functions that take texts or labels check them here, before any work starts. A message names the
-rows that are wrong, from 0.
+rows that are wrong, from 0. The argument `name` says what the values are: "the training texts".
 """
 
 from __future__ import annotations
@@ -70,14 +70,9 @@ def require_pairs(pairs: Any) -> Iterator[tuple[str, str]]:
 
 
 def read_column(values: Any, name: str) -> list[Any]:
-    """Returns a list, array or column as a list of Python values.
+    """Returns a list, an array or a column, also a table with one column, as Python values.
 
-    Args:
-        values: also a table or an array with a single column.
-        name: what the values are, for messages: "the training texts".
-
-    Raises:
-        InputError: one string, a table of several columns, or no list at all.
+    Raises InputError for one string, a table of several columns, or no list at all.
     """
     if isinstance(values, str | bytes):
         raise InputError(f"{name} are one string; expected a list of them.")
@@ -102,24 +97,12 @@ def read_column(values: Any, name: str) -> list[Any]:
 
 
 def read_texts(texts: Any, name: str = "the texts") -> list[str]:
-    """Returns texts, as `read_column` accepts them, as a list of strings.
-
-    Raises:
-        InputError: they are no list, or a value is missing or not a string.
-    """
+    """Returns texts, as `read_column` accepts them; InputError if one is missing or no string."""
     return _strings(read_column(texts, name), name)
 
 
 def read_pairs(pairs: Any, name: str = "the pairs") -> list[tuple[str, str]]:
-    """Returns pairs of sentences as a list.
-
-    Args:
-        pairs: a list of pairs, or an array (pairs, 2).
-        name: what they are, for messages.
-
-    Raises:
-        InputError: they are no list, or a value is not a pair of strings.
-    """
+    """Returns a list of pairs, or an array (pairs, 2); InputError if one is no pair of strings."""
     shape: tuple[int, ...] = tuple(getattr(pairs, "shape", ()))
     rows = pairs.tolist() if len(shape) == 2 and shape[1] == 2 else read_column(pairs, name)
     for row, pair in enumerate(rows):
@@ -131,22 +114,12 @@ def read_pairs(pairs: Any, name: str = "the pairs") -> list[tuple[str, str]]:
 
 
 def read_labels(labels: Any, rows: int, name: str = "the labels", classes: int = 1) -> list[Any]:
-    """Returns labels as a list of Python values of one type: strings, numbers or booleans.
+    """Returns the labels of `rows` texts, of one type: strings, numbers or booleans.
 
-    Args:
-        labels: a list, array or column.
-        rows: the number of texts.
-        name: what the labels are, for messages.
-        classes: the smallest number of different labels. Default: 1.
-
-    Raises:
-        InputError: there are more or fewer labels than texts, some are missing, their types are
-            mixed or not possible, or there are too few different ones.
+    Raises InputError if there are more or fewer labels than texts, some are missing, their types
+    are mixed or not possible, or fewer than `classes` of them differ.
     """
-    values = read_column(labels, name)
-    if len(values) != rows:
-        raise InputError(f"{name}: {len(values):,} for {rows:,} texts; expected one for each.")
-    _require_none_missing(values, name, "with their texts")
+    values = _read_targets(labels, rows, name)
     kinds = {_kind(value) for value in values}
     if len(kinds) > 1:
         examples = [next(value for value in values if _kind(value) == kind) for kind in kinds]
@@ -164,8 +137,7 @@ def read_labels(labels: Any, rows: int, name: str = "the labels", classes: int =
 def label_names(labels: Sequence[Any], name: str = "the labels") -> list[str]:
     """Returns labels of `read_labels` as strings: 1, 1.0 and True are "1", "1" and "true".
 
-    Raises:
-        InputError: a label is an empty string or a number with decimals.
+    Raises InputError for an empty string or a number with decimals.
     """
     kind = _kind(labels[0]) if labels else "string"
     if kind == "boolean":
@@ -186,14 +158,19 @@ def label_names(labels: Sequence[Any], name: str = "the labels") -> list[str]:
 
 def read_scores(scores: Any, rows: int, name: str = "the scores") -> list[float]:
     """Returns scores as a list of finite numbers, one for each of `rows` texts."""
-    values = read_column(scores, name)
-    if len(values) != rows:
-        raise InputError(f"{name}: {len(values):,} for {rows:,} texts; expected one for each.")
-    _require_none_missing(values, name, "with their texts")
+    values = _read_targets(scores, rows, name)
     for row, value in enumerate(values):
         if _kind(value) != "number" or not math.isfinite(value):
             raise InputError(f"{name}: row {row} is {value!r}; expected a finite number.")
     return [float(value) for value in values]
+
+
+def _read_targets(targets: Any, rows: int, name: str) -> list[Any]:
+    values = read_column(targets, name)
+    if len(values) != rows:
+        raise InputError(f"{name}: {len(values):,} for {rows:,} texts; expected one for each.")
+    _require_none_missing(values, name, "with their texts")
+    return values
 
 
 def is_missing(value: Any) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.disk.files import SAVE_AS_UTF8, raw_lines
+from genpool.disk.files import decode_utf8, raw_lines
 from genpool.errors import DataError, InputError
 from genpool.text.tokenizer import canonical
 from genpool.text.vocabulary import PAD, Vocabulary
@@ -19,11 +19,10 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors, in the order of the file: the row of each word in `matrix`
-    (words, dim)."""
+    """Words and their vectors, in the order of the file."""
 
-    rows: dict[str, int]
-    matrix: Floats
+    rows: dict[str, int]  # of each word, in `matrix`
+    matrix: Floats  # (words, dim)
 
     @property
     def dim(self) -> int:
@@ -36,83 +35,47 @@ class WordVectors:
         return self.rows.get(canonical(word).lower()) if row is None and lower_case else row
 
 
-def read_vectors(
-    path: str | Path, dim: int | None = None, only: Container[str] | None = None
-) -> WordVectors:
+def read_vectors(path: str | Path, only: Container[str] | None = None) -> WordVectors:
     """Reads a vector file, plain or .gz, .bz2, .xz, .zip.
 
-    A word may contain spaces (GloVe 840B has some): the last `dim` fields are the values. A first
-    line of two integers (word2vec's header) is skipped. A word that occurs twice keeps its first
-    vector.
+    The first line says how many values a word has. A word may contain spaces (GloVe 840B has some):
+    the last fields are the values. A first line of two integers (word2vec's header) is skipped. A
+    word that occurs twice keeps its first vector.
 
-    `dim` is the dimension that is expected, by default that of the first line. With `only`, other
-    words are not read: a file of millions of words then takes little memory. DataError names the
-    first line that is not a word and `dim` finite values.
+    With `only`, other words are not read: a file of millions of words then takes little memory.
+    DataError names the first line that is not a word and its finite values.
     """
     rows: dict[str, int] = {}
     vectors: list[Floats] = []
-    width = dim or 0
-    for line, word, fields, width in _lines(path, dim):
-        word = canonical(word)
-        if word in rows or (only is not None and word not in only):
-            continue
-        rows[word] = len(vectors)
-        vectors.append(_values(fields, path, line, word, width))
-    if not vectors and only is None:
-        raise DataError(
-            "there are no word vectors in this file; expected a word and its values on each line.",
-            path,
-        )
-    matrix = np.stack(vectors) if vectors else np.empty((0, width), dtype=np.float32)
-    return WordVectors(rows, matrix)
-
-
-def _lines(path: str | Path, dim: int | None) -> Iterator[tuple[int, str, list[str], int]]:
-    """Yields (line number, word, fields of the vector, dim) of every line."""
+    dim = 0
     for line, _, data in raw_lines(Path(path)):
-        try:
-            fields = data.decode("utf-8").rstrip(" ").split(" ")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}", path, line
-            ) from None
+        fields = decode_utf8(data, path, line).rstrip(" ").split(" ")
         if line == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
             continue
         count = len(fields) - 1
-        if dim is None:
-            dim = count
-            if dim < 1:
-                raise DataError("expected a word and its values, separated by spaces.", path, line)
-        problem = f"{count} values after {fields[0][:40]!r}; expected {dim}."
-        if line <= 2 and count > dim and all(map(_is_number, fields[1:-dim])):
-            raise DataError(f"{problem} The vectors have another dimension.", path, line)
+        dim = dim or count
+        if dim < 1:
+            raise DataError("expected a word and its values, separated by spaces.", path, line)
         if count < dim:
+            problem = f"{count} values after {fields[0][:40]!r}; expected {dim}."
             raise DataError(f"{problem} Is the file complete?", path, line)
-        yield line, " ".join(fields[:-dim]), fields[-dim:], dim
-
-
-def _values(fields: list[str], path: str | Path, line: int, word: str, dim: int) -> Floats:
-    try:
-        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused below
-            vector = np.array(fields, dtype=np.float32)
-    except ValueError:
-        bad = next(field for field in fields if not _is_number(field))
-        raise DataError(
-            f"{bad!r} is not a number, in the vector of {word!r}; expected {dim} numbers.",
-            path,
-            line,
-        ) from None
-    if not np.isfinite(vector).all():
-        raise DataError(f"the vector of {word!r} has a value that is not finite.", path, line)
-    return vector
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+        word = canonical(" ".join(fields[:-dim]))
+        if word in rows or (only is not None and word not in only):
+            continue
+        rows[word] = len(vectors)
+        try:
+            with np.errstate(over="ignore"):  # what does not fit becomes infinite
+                vector = np.array(fields[-dim:], dtype=np.float32)  # (dim,)
+        except ValueError as error:
+            problem = f"the vector of {word!r} is not {dim} numbers: {error}."
+            raise DataError(problem, path, line) from None
+        if not np.isfinite(vector).all():
+            raise DataError(f"the vector of {word!r} has a value that is not finite.", path, line)
+        vectors.append(vector)
+    if not vectors and only is None:
+        raise DataError("has no word vectors; expected a word and its values on each line.", path)
+    matrix = np.stack(vectors) if vectors else np.empty((0, dim), dtype=np.float32)
+    return WordVectors(rows, matrix)
 
 
 @dataclass(frozen=True)
@@ -162,12 +125,10 @@ def vector_table(
     exact_matches = 0
     covered = set()
     for word_id, word in enumerate(vocabulary.words[4:], start=4):
-        row = vectors.find(word, lower_case_fallback)
-        if row is None:
-            continue
-        table[word_id] = vectors.matrix[row]
-        covered.add(word_id)
-        exact_matches += word in vectors.rows
+        if (row := vectors.find(word, lower_case_fallback)) is not None:
+            table[word_id] = vectors.matrix[row]
+            covered.add(word_id)
+            exact_matches += word in vectors.rows
     tokens = sum(counts.values())
     with_vector = sum(count for word, count in counts.items() if vocabulary.id(word) in covered)
     coverage = Coverage(len(vocabulary) - 4, len(covered), exact_matches, tokens, with_vector)

@@ -18,11 +18,6 @@ MAX_WORD_CHARACTERS = 256
 MAX_NGRAM_CHARACTERS = 40
 
 
-def count_words(sentences: Iterable[Iterable[str]]) -> Counter[str]:
-    """Returns how often each word occurs in tokenized sentences; quote marks are normalized."""
-    return Counter(canonical(word) for sentence in sentences for word in sentence)
-
-
 class Vocabulary:
     """The known words and their ids: four special entries, then the rest.
 
@@ -52,8 +47,7 @@ class Vocabulary:
         self.words = tuple(words)
         self.lower_case_fallback, self.folding = lower_case_fallback, folding
         self.ids = dict(zip(self.words, range(len(self.words)), strict=True))
-        if len(self.ids) != len(self.words):
-            raise InputError(f"the word {_first_repeated(self.words)!r} occurs more than once.")
+        _require_unique("word", self.words, self.ids)
 
     @classmethod
     def build(
@@ -68,11 +62,11 @@ class Vocabulary:
 
         Args:
             counts: how often each word occurs.
-            minimum_count: leave rarer words out. Default: 1, which keeps all.
+            minimum_count: leave rarer words out.
             extra_words: words to add at the end, typically those of a vector file, so that words
-                that are not in the training text have their vectors too. Default: none.
-            lower_case_fallback: as in `Vocabulary`. Default: True.
-            folding: as in `Vocabulary`; words and counts are folded here. Default: False.
+                that are not in the training text have their vectors too.
+            lower_case_fallback: as in `Vocabulary`.
+            folding: as in `Vocabulary`; words and counts are folded here.
         """
         form = folded if folding else canonical
         if folding:
@@ -96,8 +90,14 @@ class Vocabulary:
         words_by_id = dict(zip(ids.values(), ids, strict=True))
         try:
             words = list(map(words_by_id.__getitem__, range(len(ids))))
-        except KeyError:
-            raise InputError(_id_problem(ids)) from None
+        except KeyError as error:
+            counts = Counter(ids.values())
+            wrong = [word for word, at in ids.items() if counts[at] > 1 or not 0 <= at < len(ids)]
+            shown = ", ".join(f"{word!r} has {ids[word]}" for word in wrong[:3])
+            raise InputError(
+                f"no word has the id {error}; {shown}. Expected the ids 0 to {len(ids) - 1}, one "
+                f"for each of the {len(ids)} words. Was the file edited?"
+            ) from None
         return cls(words, lower_case_fallback, folding)
 
     def __len__(self) -> int:
@@ -125,18 +125,13 @@ class Characters:
     """
 
     FIRST_ID = 4
-    #: the characters of words with an entry are read too
-    spells_known = True
-    #: those of n-grams (`CharacterNgrams`)
-    buckets = 0
+    spells_known = True  # the characters of words with an entry are read too
+    buckets = 0  # of n-grams (`CharacterNgrams`)
 
     def __init__(self, characters: str) -> None:
-        if len(set(characters)) != len(characters):
-            raise InputError(
-                f"the character {_first_repeated(characters)!r} occurs more than once."
-            )
         self.characters = characters
         self.ids = {character: at for at, character in enumerate(characters, self.FIRST_ID)}
+        _require_unique("character", characters, self.ids)
 
     @classmethod
     def build(cls, words: Iterable[str]) -> Characters:
@@ -171,10 +166,8 @@ class CharacterNgrams:
     """
 
     FIRST_ID = 4
-    #: no single characters have ids
-    characters = ""
-    #: n-grams stand for a word without an entry
-    spells_known = False
+    characters = ""  # no single characters have ids
+    spells_known = False  # n-grams stand for a word without an entry
 
     def __init__(self, buckets: int, sizes: Sequence[int] = (3, 4, 5)) -> None:
         if min(buckets, len(sizes), *sizes) < 1:
@@ -214,19 +207,7 @@ class CharacterNgrams:
         return list(dict.fromkeys([marked, *short]))
 
 
-def _id_problem(ids: Mapping[str, int]) -> str:
-    """Says which id is the first that is out of range or that of two words."""
-    words: dict[int, str] = {}
-    for word, word_id in ids.items():
-        if not 0 <= word_id < len(ids) or word_id in words:
-            break
-        words[word_id] = word
-    problem = f"is that of {words[word_id]!r} too" if word_id in words else "is out of range"
-    return (
-        f"the id {word_id} of the word {word!r} {problem}; expected the ids 0 to {len(ids) - 1}, "
-        f"one for each of the {len(ids)} words. Was the file edited?"
-    )
-
-
-def _first_repeated(items: Iterable[str]) -> str:
-    return next(item for item, count in Counter(items).items() if count > 1)
+def _require_unique(kind: str, items: Sequence[str], ids: Mapping[str, int]) -> None:
+    if len(ids) < len(items):
+        repeated = next(item for item, count in Counter(items).items() if count > 1)
+        raise InputError(f"the {kind} {repeated!r} occurs more than once.")

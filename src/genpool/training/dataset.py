@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.data.reader import Example
-from genpool.tensors.annotations import Annotation
+from genpool.tensors.arrays import Annotation
 from genpool.text import Batch, TextPipeline, WordTable
 from genpool.training.settings import TrainingSettings
 
@@ -191,17 +191,12 @@ def epoch_batches(lengths: Int64s, settings: TrainingSettings, epoch: int) -> li
         buffer = order[start : start + buffer_size]
         ranked = buffer[np.lexsort([key[buffer] for key in keys])]
         buffered = [ranked[at : at + size] for at in range(0, len(ranked), size)]
-        batches += buffered if shuffles_rows else _shuffled(buffered, random)
-    return _shuffled(batches, random) if shuffles_rows else batches
-
-
-def _shuffled(batches: list[Int64s], random: np.random.Generator) -> list[Int64s]:
-    return [batches[number] for number in random.permutation(len(batches))]
-
-
-def count_steps(rows: int, settings: TrainingSettings) -> int:
-    """Returns the steps of an epoch."""
-    return -(-rows // settings.batch_size)
+        if not shuffles_rows:
+            buffered = [buffered[number] for number in random.permutation(len(buffered))]
+        batches += buffered
+    if shuffles_rows:
+        batches = [batches[number] for number in random.permutation(len(batches))]
+    return batches
 
 
 def count_epochs(lengths: Int64s, settings: TrainingSettings) -> int:
@@ -211,7 +206,7 @@ def count_epochs(lengths: Int64s, settings: TrainingSettings) -> int:
     """
     if settings.steps is None:
         return settings.epochs
-    wanted = -(-settings.steps // count_steps(len(lengths), settings))
+    wanted = math.ceil(settings.steps / math.ceil(len(lengths) / settings.batch_size))
     if settings.max_tokens is not None:
         wanted = min(wanted, settings.max_tokens // max(int(lengths.sum()), 1))
     return min(max(wanted, settings.min_epochs), settings.epochs)

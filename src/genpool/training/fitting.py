@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from genpool.data.reader import Example, Reader
-from genpool.data.rows import Record
-from genpool.disk.markdown import markdown_table
+from genpool.data.reader import Example, Reader, Record
+from genpool.disk.files import markdown_table
 from genpool.errors import InputError, unknown_name
 from genpool.evaluation import AccuracyReport
 from genpool.evaluation.similarity import ScoreReport

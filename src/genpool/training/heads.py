@@ -106,8 +106,6 @@ class PenaltyMonitor:
         self, penalties: Sequence[Penalty], share: float = 1.0, is_new_step: bool = True
     ) -> None:
         """Adds the penalties of a part of a step, which is `share` of the batch."""
-        if not penalties:
-            return
         distances = torch.cat([penalty.distances.flatten() for penalty in penalties])
         self.steps += is_new_step
         self.term += share * sum(float(penalty.term.detach()) for penalty in penalties)
@@ -129,11 +127,6 @@ class PenaltyMonitor:
         if self.smallest != float("inf"):  # one head has no pairs
             report["penalty_distance_min"] = self.smallest
         return report
-
-    @property
-    def is_inactive(self) -> bool:
-        """Whether not a single hinge was active."""
-        return self.steps > 0 and self.active == 0
 
 
 def inactive_warning(settings: PenaltySettings, mean_distance: float) -> str:
@@ -225,7 +218,7 @@ def heads_report(
     # A classifier's encoder is a SentenceEncoder, a SentenceEncoder's is the layer inside it.
     encoder = model.encoder if isinstance(model, Classifier) else model
     sides = model.sentences_per_example if isinstance(model, Classifier) else 1
-    if not encoder.pooling.multi_head:
+    if encoder.pooling.heads < 2:
         raise InputError("the model's pooling has 1 head; expected two or more to compare.")
     if not len(batch.mask):
         raise InputError("the batch has no sentence; expected one or more.")

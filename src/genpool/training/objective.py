@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from genpool.data.reader import Reader
-from genpool.disk.markdown import percent
+from genpool.disk.files import percent
 from genpool.errors import DataError
 from genpool.evaluation import AccuracyReport, accuracy_report
 from genpool.evaluation.similarity import ScoreReport
@@ -48,7 +48,7 @@ class LabelObjective:
     """
 
     metric, title = "dev_accuracy", "accuracy"
-    #: whether a prediction is right or wrong, so that there is a confusion matrix
+    #: whether a prediction is right or wrong
     has_classes = True
 
     def __init__(self, labels: Sequence[str]) -> None:

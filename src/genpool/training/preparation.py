@@ -120,11 +120,9 @@ def prepare(
 
     `start` is the model to start from.
     """
-    if isinstance(data, Reader):
-        reader = data
-    else:
-        require_trainable(settings, data)
-        reader = open_reader(settings.reader.name, data or "", **settings.reader.options)
+    require_trainable(settings, data)
+    name, options = settings.reader.name, settings.reader.options
+    reader = data if isinstance(data, Reader) else open_reader(name, data or "", **options)
     reader.annotator = ENCODERS[settings.encoder.name].annotator_class
     train_name, dev_name, test_names, dev_share = choose_splits(reader, settings.data)
     word_ids, notes = WordIds(), dict[str, str]()
@@ -157,7 +155,7 @@ def prepare(
         notes["maximum length"] = str(pipeline.cut)
     encoder, words = _make_encoder(settings, start, word_ids, train, notes)
     cls: type[Classifier] = PairClassifier if reader.is_pair else TextClassifier
-    model = cls.from_encoder(encoder, labels, settings.classifier)
+    model = cls(encoder, labels, settings.classifier)
     table = model.text.table()
     # In the order of the splits: the first to use a word adds it to the table.
     train, dev, *others = (

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from genpool.data import READERS
 from genpool.data.columns import COLUMNS_NOTE
-from genpool.disk.markdown import markdown_table, percent
+from genpool.disk.files import markdown_table, percent
 from genpool.errors import counted
 from genpool.evaluation import AccuracyReport, Predictions, ScoreReport, write_predictions
-from genpool.evaluation.pictures import confusion_picture, learning_curve_picture
+from genpool.evaluation.pictures import learning_curve_picture
 from genpool.inference.sentence_vectors import evaluation_mode, length_groups
 from genpool.model import Classifier
 from genpool.model.classifier import SCORE_TASK, TASK_NOTE
@@ -154,9 +154,6 @@ def _write_files(
     prepared.complete_model().save_pretrained(folder.best)
     lines, objective = folder.metric_lines(), prepared.objective
     learning_curve_picture(lines, folder.learning_curve, objective.metric, objective.title)
-    for name, split in scored.items():
-        if isinstance(split.report, AccuracyReport):
-            confusion_picture(split.report, folder.confusion(name))
     about = json.loads(folder.about.read_text(encoding="utf-8"))
     folder.write(folder.report, run_report(settings, folder, scored, lines, prepared, about))
     counts = {True: 0, False: 0}  # of parameters that are trained, or not
@@ -245,8 +242,6 @@ def run_report(
     for name, split in scored.items():
         if split.report is not None:
             parts += [f"## {name}", split.report.to_markdown()]
-            if prepared.objective.has_classes:
-                parts.append(f"![confusion]({folder.confusion(name).name})")
     parts += heads_section(lines, settings.penalty)
     notes = [(name, str(text)) for name, text in prepared.notes.items()]
     parts += ["## Data and model", markdown_table(("", ""), notes)]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from genpool.errors import Interrupted, TrainingError, require_extra
 from genpool.model import Classified, Classifier
-from genpool.training.dataset import count_epochs, count_steps
+from genpool.training.dataset import count_epochs
 from genpool.training.heads import (
     HeadPenalty,
     PenaltyMonitor,
@@ -79,7 +79,7 @@ class Run(ResumableRun[Classifier, RunState]):
         )
         self.objective = prepared.objective
         self.epochs = count_epochs(train.lengths, training)
-        self.steps = self.epochs * count_steps(len(train), training)
+        self.steps = self.epochs * math.ceil(len(train) / training.batch_size)
         self.scored: dict[str, ScoredSplit] = {}
         self.is_partial = False
         self.extra_losses = list(extra_losses)
@@ -205,9 +205,9 @@ class Run(ResumableRun[Classifier, RunState]):
     def evaluate(self) -> None:
         """Scores dev, logs a line of metrics, and acts as the schedule decides."""
         state, began = self.state, time.monotonic()
-        scores, monitor, heads = self._dev_metrics(), self._gathered_monitor(), self._heads()
+        scores, heads = self._dev_metrics(), self._heads()
         state.seconds += time.monotonic() - began
-        line = self._metrics(scores, monitor, heads)
+        line = self._metrics(scores, heads)
         score = scores[self.objective.metric]
         error = self.objective.standard_error(score, len(self.prepared.dev))
         decision = state.schedule.after(score, self.settings.training, error)
@@ -221,7 +221,7 @@ class Run(ResumableRun[Classifier, RunState]):
         elif decision.restore:
             restore_weights(self.model, self.best)
         self.log(line)
-        if monitor.is_inactive:
+        if line.get("penalty_active") == 0:
             distance = line["penalty_distance_mean"]
             self.say(f"warning: {inactive_warning(self.settings.penalty, distance)}")
         if self.shown:
@@ -264,7 +264,7 @@ class Run(ResumableRun[Classifier, RunState]):
 
     def _heads(self) -> dict[str, float]:
         """Returns the metrics of `genpool.training.heads`; empty for a model with one head."""
-        if not self.main or not self.model.encoder.pooling.multi_head:
+        if not self.main or self.model.encoder.pooling.heads < 2:
             return {}
         prepared, seed = self.prepared, self.settings.training.seed
         dev = prepared.dev.batch(sample_rows(prepared.dev, seed), prepared.table)
@@ -278,25 +278,16 @@ class Run(ResumableRun[Classifier, RunState]):
             metrics |= {} if share is None else {"penalty_gradient_share": share}
         return metrics
 
-    def _gathered_monitor(self) -> PenaltyMonitor:
-        """Returns the monitor of all processes together."""
-        monitor = self.state.monitor
-        device = self.accelerator.device
-        smallest = torch.tensor([monitor.smallest], dtype=torch.float64, device=device)
-        return replace(
-            monitor,
-            term=self._total(monitor.term),
-            active=self._total(monitor.active),
-            distance=self._total(monitor.distance),
-            smallest=float(self.accelerator.gather(smallest).min()),
-        )
-
-    def _metrics(
-        self, scores: dict[str, float], monitor: PenaltyMonitor, heads: dict[str, float]
-    ) -> dict[str, Any]:
-        """Returns a line of metrics.jsonl."""
+    def _metrics(self, scores: dict[str, float], heads: dict[str, float]) -> dict[str, Any]:
+        """Returns a line of metrics.jsonl, about all processes together."""
         state, sums, settings = self.state, self.state.sums, self.settings.training
         totals = {name: self._total(value) for name, value in asdict(sums).items()}
+        names = ("term", "active", "distance")
+        of_all: dict[str, Any] = {name: self._total(getattr(state.monitor, name)) for name in names}
+        smallest = torch.tensor([state.monitor.smallest], dtype=torch.float64)
+        gathered = self.accelerator.gather(smallest.to(self.accelerator.device))
+        of_all["smallest"] = float(gathered.min())
+        monitor = replace(state.monitor, **of_all)
         return {
             "step": state.step,
             "epoch": state.epoch,

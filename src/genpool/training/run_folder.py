@@ -104,10 +104,6 @@ class RunFolder:
         self.report = self.path / "report.md"
         self.learning_curve = self.path / "learning-curve.png"
 
-    def confusion(self, split: str) -> Path:
-        """Returns the path of the confusion matrix of a split."""
-        return self.path / f"confusion-{split}.png"
-
     def check(self, settings: Any, resume: bool) -> None:
         """Raises TrainingError unless the folder is free or holds the same run; writes nothing."""
         try:
@@ -188,9 +184,10 @@ class RunFolder:
             self._check_contents(settings, resume)
             # What a killed run left of the files that are written whole or not at all.
             targets = (self.config, self.about, self.results, self.report, self.learning_curve)
-            own = (*(f".{target.name}" for target in targets), ".confusion-")
+            own = tuple(f".{target.name}" for target in targets)
             leftovers = [path for path in self.path.glob(".*.tmp") if path.name.startswith(own)]
-            for path in [*leftovers, *self.predictions.glob(".*.tmp")]:
+            leftovers += [*self.predictions.glob(".*.tmp"), *self.checkpoints.glob(".*.tmp")]
+            for path in leftovers:
                 with suppress(OSError):
                     path.unlink()
             if not self.config.is_file():

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from safetensors.torch import load_file
 
-from genpool.disk.markdown import markdown_table, percent
+from genpool.disk.files import markdown_table, percent
 from genpool.errors import ConfigError, TrainingError
 from genpool.saving import storage
 from genpool.training.loop import train

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -17,14 +16,14 @@ from genpool.config import (
     PartKind,
     ProjectionSettings,
     TextSettings,
-    from_dict,
+    option_problems,
 )
-from genpool.data.reader import BAD_ROWS, READERS, reader_options
+from genpool.data.reader import BAD_ROWS, READERS, Reader, reader_options
 from genpool.errors import ConfigError, InputError, unknown_name
 from genpool.model import PairClassifier
 from genpool.pooling import POOLINGS
 from genpool.saving.saved_model import PARTS as MODEL_PARTS
-from genpool.tensors.initialization import on_meta_device
+from genpool.tensors.modules import on_meta_device
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 from genpool.training.recipe_file import read_recipe, read_toml
 
@@ -288,7 +287,7 @@ def read_settings(
     )
 
 
-def require_trainable(settings: RunSettings, data: str | Path | None) -> None:
+def require_trainable(settings: RunSettings, data: str | Path | Reader | None) -> None:
     """Raises ConfigError if training needs more than the recipe and the command have given.
 
     A recipe alone may leave both open: the place of the data and that of the word vectors.
@@ -316,23 +315,7 @@ def frozen_random_table(embedding: EmbeddingSettings, vectors: VectorSettings) -
 
 def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
     """Returns what is wrong with the options of a reader."""
-    known = reader_options(name)
-    problems = [
-        unknown_name(f"option of {section} {name!r}", key, known)
-        for key in options
-        if key not in known
-    ]
-    hints: dict[str, Any] = {}
-    for cls in READERS[name].__mro__:
-        if "__init__" in vars(cls):
-            hints = {**typing.get_type_hints(vars(cls)["__init__"]), **hints}
-    shape = make_dataclass(
-        "Options", [(key, hints.get(key, Any), field(default=None)) for key in known]
-    )
-    try:
-        from_dict(shape, {key: options[key] for key in known if key in options}, {})
-    except ConfigError as error:
-        problems += [f"{section}.{problem}" for problem in error.problems]
+    problems = option_problems(section, name, READERS[name], reader_options(name), options)
     bad_rows = options.get("bad_rows")
     if isinstance(bad_rows, str) and bad_rows not in BAD_ROWS:
         problems.append(unknown_name(f"{section}.bad_rows", bad_rows, BAD_ROWS))

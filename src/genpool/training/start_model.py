@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from genpool.config import ModelSettings, ngrams_of
+from genpool.embedding.token import ngram_vectors
 from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.model import Classifier, SentenceEncoder
-from genpool.tensors.initialization import on_meta_device
+from genpool.tensors.modules import on_meta_device
 from genpool.text import (
     Characters,
     TextPipeline,
@@ -37,7 +38,6 @@ from genpool.training.settings import (
     RunSettings,
     VectorSettings,
     VocabularySettings,
-    frozen_random_table,
 )
 
 #: sections of the settings that the start model decides
@@ -58,8 +58,6 @@ def build_encoder(
     `word_counts` says how often each word occurs in the training text; notes receive the size of
     the vocabulary and the coverage of the vectors.
     """
-    if problems := frozen_random_table(settings.embedding, vector_settings):
-        raise ConfigError(problems)
     counts: Counter[str] = Counter()
     for word, count in word_counts.items():
         entry = canonical(word)
@@ -129,23 +127,24 @@ def start_settings(
     dropout = settings.start.dropout
     if dropout is not None:
         model = replace(model, embedding=replace(model.embedding, dropout=dropout))
-    problems = [
-        f"{section} is set, but the run starts from the model {settings.start.model!r}, which has "
-        "its own: remove the setting, or train new weights (--start scratch)."
+    wrong = [
+        section
         for section in MODEL_SECTIONS
         if getattr(settings, section) not in (getattr(defaults, section), getattr(model, section))
+    ]
+    if settings.vectors.path is not None:
+        wrong.append("vectors.path")
+    problems = [
+        f"{setting} is set, but the run starts from the model {name!r}, which has its own: remove "
+        "the setting, or train new weights (--start scratch)."
+        for setting in wrong
     ]
     max_length = settings.text.max_length
     text = model.text if max_length is None else replace(model.text, max_length=max_length)
     if settings.text not in (replace(defaults.text, max_length=max_length), text):
         problems.append(
-            f"text is set, but the model {settings.start.model!r} has its own tokenizer; only "
-            "text.max_length can be changed."
-        )
-    if settings.vectors.path is not None:
-        problems.append(
-            f"vectors.path is set, but the model {settings.start.model!r} has word vectors: remove "
-            "the setting, or train new weights (--start scratch)."
+            f"text is set, but the model {name!r} has its own tokenizer; only text.max_length can "
+            "be changed."
         )
     if problems:
         raise ConfigError(problems)
@@ -210,8 +209,7 @@ def start_encoder(
         )
 
     weights = dict(start.state_dict())
-    unknown = unknown_vectors(start, new)  # (new words, word_dim)
-    table = torch.cat([weights[_WORDS], unknown])  # (all words, word_dim)
+    table = torch.cat([weights[_WORDS], unknown_vectors(start, new)])  # (all words, word_dim)
     added = range(len(old), len(old) + len(new))
     ids = torch.tensor([*range(len(SPECIAL_WORDS)), *known, *added])  # (words of the data,)
     weights[_WORDS] = table[ids]
@@ -234,8 +232,7 @@ def unknown_vectors(start: SentenceEncoder, words: list[str]) -> Tensor:
     ids = [start.text.characters.ids_of(word) for word in words]
     counts = torch.tensor([len(word) for word in ids])  # (words,)
     flat = torch.tensor([ngram for word in ids for ngram in word])  # (n-grams,)
-    vectors: Tensor = start.embedding.backing(flat, counts).detach()
-    return vectors
+    return ngram_vectors(flat, counts, start.embedding.backing["table"]).detach()
 
 
 def freeze_encoder(encoder: SentenceEncoder, freeze: Freeze) -> None:

@@ -1,16 +1,14 @@
 """Where a run is: its schedule and sums, their checkpoints on disk, and a run that continues.
 
-A checkpoint is a folder with safetensors and JSON. It is written beside the others and renamed when
-complete; the two newest are kept, so that a damaged one is never the only one.
+A checkpoint is a safetensors file with the state as metadata, written whole or not at all. The two
+newest are kept, so that a damaged one is never the only one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-import shutil
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,16 +16,16 @@ from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 
 import torch
 from rich.console import Console
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from genpool.errors import Interrupted, TrainingError
+from genpool.disk.atomic import atomic_file
+from genpool.errors import DataError, Interrupted, TrainingError
 from genpool.training.heads import PenaltyMonitor
 from genpool.training.run_folder import RunFolder
 from genpool.training.settings import TrainingSettings
 
-TENSORS, STATE = "state.safetensors", "state.json"
 #: checkpoints that are kept
 KEPT = 2
 
@@ -158,32 +156,19 @@ def save_checkpoint(
     folder: Path, step: int, state: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> None:
     """Writes the checkpoint of a step, then removes all but the newest ones."""
-    unfinished = folder / ".unfinished"
-    target = folder / f"step-{step:09d}"
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(dict(state))
     try:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
-        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(plain, unfinished / TENSORS)
-        content = {
-            "file": _size_and_crc(unfinished / TENSORS),
-            "state_crc32": _state_crc(state),
-            "state": dict(state),
-        }
-        (unfinished / STATE).write_text(json.dumps(content), encoding="utf-8", newline="\n")
-        for name in (TENSORS, STATE):
-            with (unfinished / name).open("rb+") as file:
-                os.fsync(file.fileno())
-        shutil.rmtree(target, ignore_errors=True)
-        unfinished.rename(target)
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_file(folder / f"step-{step:09d}.safetensors") as temporary:
+            save_file(plain, temporary, {"state": text, "checksum": _checksum(text, plain)})
+    except (DataError, OSError, SafetensorError) as error:
         raise TrainingError(
             f"{folder}: the checkpoint of step {step} could not be written: {error}. The previous "
             "one and the models of this run are intact; free some space and use --resume."
         ) from error
     for old in _newest_first(folder)[KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
+        old.unlink(missing_ok=True)
 
 
 def load_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor], list[str]] | None:
@@ -194,14 +179,14 @@ def load_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor], li
     warnings: list[str] = []
     for path in _newest_first(folder):
         try:
-            saved = json.loads((path / STATE).read_text(encoding="utf-8"))
-            if _size_and_crc(path / TENSORS) != saved["file"]:
-                raise ValueError(f"{TENSORS} is truncated or damaged")
-            if _state_crc(saved["state"]) != saved["state_crc32"]:
-                raise ValueError(f"{STATE} is damaged")
-            return saved["state"], load_file(path / TENSORS), warnings
+            with safe_open(path, framework="pt") as file:
+                saved = file.metadata()
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _checksum(saved["state"], tensors) != saved["checksum"]:
+                raise ValueError("its checksum differs")
+            return json.loads(saved["state"]), tensors, warnings
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            warnings.append(f"{path.name} cannot be used ({error}); using the previous one")
+            warnings.append(f"{path.stem} cannot be used ({error}); using the previous one")
     if warnings:
         raise TrainingError(
             f"{folder}: no checkpoint can be used: {'; '.join(warnings)}. Start the run again in "
@@ -214,16 +199,12 @@ def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("step-*"), reverse=True)
 
 
-def _state_crc(state: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(dict(state)).encode())
-
-
-def _size_and_crc(path: Path) -> dict[str, int]:
-    value = 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            value = zlib.crc32(block, value)
-    return {"bytes": path.stat().st_size, "crc32": value}
+def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(state.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 # --- A run that continues ------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from genpool.reproduction.encoders import (
     CAFEEncoder,
@@ -27,24 +28,25 @@ from . import reference, tree_reference
 from .tree_reference import Layer, Node
 
 
+def named(**parameters: nn.Parameter | Tensor) -> dict[str, np.ndarray]:
+    return {name: to_numpy(parameter) for name, parameter in parameters.items()}
+
+
 def attention_weights(module: DirectionalAttention) -> dict[str, np.ndarray]:
-    return {
-        "W": to_numpy(module.inputs.weight),
-        "b": to_numpy(module.inputs.bias),
-        "W1": to_numpy(module.key.weight),
-        "W2": to_numpy(module.query.weight),
-        "b_logits": to_numpy(module.query.bias),
-        "W3": to_numpy(module.gate_own.weight),
-        "W4": to_numpy(module.gate_seen.weight),
-        "b_gate": to_numpy(module.gate_own.bias),
-    }
+    own, seen = module.gate_own, module.gate_seen
+    attention = named(W1=module.key.weight, W2=module.query.weight, b_logits=module.query.bias)
+    gate = named(W3=own.weight, W4=seen.weight, b_gate=own.bias)
+    return named(W=module.inputs.weight, b=module.inputs.bias) | attention | gate
 
 
-def _disan(encoder: DiSANEncoder, sentence: np.ndarray):
-    forwards, backwards = attention_weights(encoder.forwards), attention_weights(encoder.backwards)
-    onward = reference.directional_attention(sentence, forwards, False)
-    back = reference.directional_attention(sentence, backwards, True)
-    return np.hstack([onward, back]), None
+def _disan(encoder: DiSANEncoder, sentence: np.ndarray) -> np.ndarray:
+    parts = (encoder.forwards, False), (encoder.backwards, True)
+    return np.hstack(
+        [
+            reference.directional_attention(sentence, attention_weights(part), backwards)
+            for part, backwards in parts
+        ]
+    )
 
 
 def mapped(inputs: nn.Module, sentence: np.ndarray) -> np.ndarray:
@@ -52,59 +54,53 @@ def mapped(inputs: nn.Module, sentence: np.ndarray) -> np.ndarray:
     return sentence @ to_numpy(inputs.weight).T if isinstance(inputs, nn.Linear) else sentence
 
 
-def _nse(encoder: NSEEncoder, sentence: np.ndarray):
+def _nse(encoder: NSEEncoder, sentence: np.ndarray) -> np.ndarray:
     compose = to_numpy(encoder.compose.weight), to_numpy(encoder.compose.bias)
     words = mapped(encoder.inputs, sentence)
-    return reference.nse(words, direction(encoder.read), compose, direction(encoder.write)), None
+    return reference.nse(words, direction(encoder.read), compose, direction(encoder.write))
 
 
-def _cafe(encoder: CAFEEncoder, sentence: np.ndarray):
+def _cafe(encoder: CAFEEncoder, sentence: np.ndarray) -> np.ndarray:
     def highway(layer: Highway) -> dict[str, np.ndarray]:
-        return {
-            "W_T": to_numpy(layer.gate.weight),
-            "b_T": to_numpy(layer.gate.bias),
-            "W_H": to_numpy(layer.transform.weight),
-            "b_H": to_numpy(layer.transform.bias),
-        }
+        gate, transform = layer.gate, layer.transform
+        return named(W_T=gate.weight, b_T=gate.bias, W_H=transform.weight, b_H=transform.bias)
 
     def machine(module: FactorizationMachine) -> dict[str, np.ndarray]:
-        return {
-            "w_0": to_numpy(module.linear.bias)[0],
-            "w": to_numpy(module.linear.weight)[0],
-            "v": to_numpy(module.factors),
-        }
+        linear = module.linear
+        return named(w_0=linear.bias[0], w=linear.weight[0], v=module.factors)
 
-    states = reference.cafe(
+    return reference.cafe(
         mapped(encoder.inputs, sentence),
         [highway(cast(Highway, layer)) for layer in encoder.highways],
         (to_numpy(encoder.key.weight), to_numpy(encoder.key.bias)),
         [machine(module) for module in (encoder.joined, encoder.difference, encoder.product)],
         direction(encoder.lstm),
     )
-    return states, None
 
 
-def selector_weights(selector: Selector) -> dict[str, np.ndarray]:
-    return {
-        "W": to_numpy(selector.hidden.weight),
-        "b": to_numpy(selector.hidden.bias),
-        "w": to_numpy(selector.output.weight)[0],
-        "b_w": to_numpy(selector.output.bias)[0],
-    }
+def _resan(encoder: ReSANEncoder, sentence: np.ndarray) -> np.ndarray:
+    def chosen(selector: Selector) -> list[bool]:
+        hidden, output = selector.hidden, selector.output
+        weights = named(W=hidden.weight, b=hidden.bias, w=output.weight[0], b_w=output.bias[0])
+        return [odds >= 0 for odds in reference.log_odds(sentence, weights)]
 
-
-def _resan(encoder: ReSANEncoder, sentence: np.ndarray):
-    heads, dependents = (
-        [odds >= 0 for odds in reference.log_odds(sentence, selector_weights(selector))]
-        for selector in (encoder.head_selector, encoder.dependent_selector)
+    return reinforced(
+        encoder, sentence, chosen(encoder.head_selector), chosen(encoder.dependent_selector)
     )
-    halves = [
-        reference.reinforced_attention(
-            sentence, attention_weights(part), part.reverse, heads, dependents
-        )
-        for part in (encoder.forwards, encoder.backwards)
-    ]
-    return np.hstack(halves), None
+
+
+def reinforced(
+    encoder: ReSANEncoder, sentence: np.ndarray, heads: list[bool], dependents: list[bool]
+) -> np.ndarray:
+    """ReSAN's states where heads and dependents are chosen."""
+    return np.hstack(
+        [
+            reference.reinforced_attention(
+                sentence, attention_weights(part), part.reverse, heads, dependents
+            )
+            for part in (encoder.forwards, encoder.backwards)
+        ]
+    )
 
 
 def layer(module: nn.Linear) -> Layer:
@@ -164,34 +160,26 @@ def gumbel_tree(encoder: GumbelTreeEncoder, sentence: np.ndarray) -> tuple[np.nd
     return tree_reference.gumbel_tree(leaves, layer(encoder.composition), to_numpy(encoder.query))
 
 
+def case(make: Callable[[], Any], states: Callable[..., np.ndarray], **options: Any) -> Case:
+    return Case(make, lambda encoder, sentence: (states(encoder, sentence), None), **options)
+
+
 CASES |= {
-    "disan": Case(lambda: DiSANEncoder(INPUT_DIM, 3), _disan),
-    "nse": Case(lambda: NSEEncoder(INPUT_DIM, 3), _nse),
-    "nse, width of the words": Case(lambda: NSEEncoder(INPUT_DIM, INPUT_DIM), _nse),
-    "cafe": Case(lambda: CAFEEncoder(INPUT_DIM, 3, factors=2), _cafe),
-    "cafe, width of the words": Case(lambda: CAFEEncoder(INPUT_DIM, INPUT_DIM, factors=3), _cafe),
-    "resan": Case(lambda: ReSANEncoder(INPUT_DIM, 3), _resan),
-    "spinn": Case(
-        lambda: SPINNEncoder(INPUT_DIM, 3, tracking_dim=2),
-        lambda encoder, sentence: (spinn(encoder, sentence), None),
-    ),
-    "spinn, no tracking": Case(
-        lambda: SPINNEncoder(INPUT_DIM, 3, tracking_dim=0),
-        lambda encoder, sentence: (spinn(encoder, sentence), None),
-    ),
-    "tree-cnn": Case(
-        lambda: TreeCNNEncoder(INPUT_DIM, maps=12),
-        lambda encoder, sentence: (tree_cnn(encoder, sentence), None),
-    ),
-    "nti": Case(
-        lambda: NTIEncoder(INPUT_DIM, 3),
-        lambda encoder, sentence: (nti(encoder, sentence), None),
-    ),
+    "disan": case(lambda: DiSANEncoder(INPUT_DIM, 3), _disan),
+    "nse": case(lambda: NSEEncoder(INPUT_DIM, 3), _nse),
+    "nse, width of the words": case(lambda: NSEEncoder(INPUT_DIM, INPUT_DIM), _nse),
+    "cafe": case(lambda: CAFEEncoder(INPUT_DIM, 3, factors=2), _cafe),
+    "cafe, width of the words": case(lambda: CAFEEncoder(INPUT_DIM, INPUT_DIM, factors=3), _cafe),
+    "resan": case(lambda: ReSANEncoder(INPUT_DIM, 3), _resan),
+    "spinn": case(lambda: SPINNEncoder(INPUT_DIM, 3, tracking_dim=2), spinn),
+    "spinn, no tracking": case(lambda: SPINNEncoder(INPUT_DIM, 3, tracking_dim=0), spinn),
+    "tree-cnn": case(lambda: TreeCNNEncoder(INPUT_DIM, maps=12), tree_cnn),
+    "nti": case(lambda: NTIEncoder(INPUT_DIM, 3), nti),
     # In evaluation mode: in training mode the trees are drawn at random. With 4 dimensions no two
     # scores are so near that bfloat16 chooses another tree.
-    "gumbel-tree": Case(
+    "gumbel-tree": case(
         lambda: GumbelTreeEncoder(INPUT_DIM, 4).eval(),
-        lambda encoder, sentence: (gumbel_tree(encoder, sentence)[0], None),
+        lambda encoder, sentence: gumbel_tree(encoder, sentence)[0],
         choosing=("query",),
     ),
 }

@@ -13,29 +13,22 @@ from tests.encoder.reference import Direction, lstm_cell, lstm_layer, sigmoid
 def directional_attention(
     sentence: np.ndarray, weights: dict[str, np.ndarray], backwards: bool
 ) -> np.ndarray:
-    """One direction of DiSAN, dimension by dimension; weights by their names in FACTS.md's lines.
+    """One direction of DiSAN, dimension by dimension; weights by their names below.
 
     m = elu(W x + b); logits_ij = 5 tanh((W1 m_j + W2 m_i + b_logits) / 5); softmax over the j
     before i (after i, backwards); f = sigmoid(W3 m + W4 s + b_gate); out = f m + (1 - f) s.
     """
-    linear = [weights["W"] @ x + weights["b"] for x in sentence]
-    m = [np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1) for x in linear]
+    m = [elu(weights["W"] @ x + weights["b"]) for x in sentence]
     dim = len(weights["b"])
     out = np.zeros((len(sentence), dim))
     for i in range(len(sentence)):
         seen = range(i + 1, len(sentence)) if backwards else range(i)
         s = np.zeros(dim)
         for k in range(dim):
-            logits = [
-                5
-                * math.tanh(
-                    (weights["W1"][k] @ m[j] + weights["W2"][k] @ m[i] + weights["b_logits"][k]) / 5
-                )
-                for j in seen
-            ]
-            total = sum(math.exp(logit) for logit in logits)
-            for j, logit in zip(seen, logits, strict=True):
-                s[k] += math.exp(logit) / total * m[j][k]
+            sums = [weights["W1"][k] @ m[j] + weights["W2"][k] @ m[i] for j in seen]
+            powers = [math.exp(5 * math.tanh((x + weights["b_logits"][k]) / 5)) for x in sums]
+            for j, power in zip(seen, powers, strict=True):
+                s[k] += power / sum(powers) * m[j][k]
         f = sigmoid(weights["W3"] @ m[i] + weights["W4"] @ s + weights["b_gate"])
         out[i] = f * m[i] + (1 - f) * s
     return out

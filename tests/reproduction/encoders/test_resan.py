@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,11 @@ from torch import Tensor
 from genpool.errors import InputError
 from genpool.reproduction.encoders import DiSANEncoder, ReSANEncoder
 from genpool.reproduction.encoders.resan import reinforce_loss
-from genpool.tensors.dropout import dropout_disabled
+from genpool.tensors.modules import dropout_disabled
 from genpool.tensors.packing import Packing
 from tests.encoder.cases import INPUT_DIM, MASK, lively, sentences, to_numpy
 
-from . import reference
-from .cases import attention_weights
+from .cases import reinforced
 
 SELECTORS = ("head_selector", "dependent_selector")
 
@@ -42,13 +42,7 @@ def set_log_odds(encoder: ReSANEncoder, head: float, dependent: float) -> None:
 def test_an_encoder_whose_samplers_are_untrained_is_disan() -> None:
     """All words are chosen, in the first phase and outside training."""
     encoder, disan = ReSANEncoder(INPUT_DIM, 3), DiSANEncoder(INPUT_DIM, 3)
-    disan.load_state_dict(
-        {
-            name: value
-            for name, value in encoder.state_dict().items()
-            if not name.startswith(SELECTORS)
-        }
-    )
+    disan.load_state_dict(encoder.state_dict(), strict=False)  # without the samplers
     inputs = sentences()
     expected = disan(inputs, MASK).states
     encoder.train().set_epoch(encoder.pretraining_epochs - 1)
@@ -78,19 +72,9 @@ def test_sampled_choices_lead_to_the_states_of_the_equations(
     assert 0 < heads.sum() < MASK.sum() and 0 < dependents.sum() < MASK.sum()
     for row in range(len(MASK)):
         words = to_numpy(inputs[row, MASK[row]])
-        expected = [
-            reference.reinforced_attention(
-                words,
-                attention_weights(part),
-                part.reverse,
-                heads[row, : len(words)].tolist(),
-                dependents[row, : len(words)].tolist(),
-            )
-            for part in (encoder.forwards, encoder.backwards)
-        ]
-        np.testing.assert_allclose(
-            to_numpy(states[row, MASK[row]]), np.hstack(expected), rtol=0, atol=1e-12
-        )
+        chosen = (choices[row, : len(words)].tolist() for choices in (heads, dependents))
+        expected = reinforced(encoder, words, *chosen)
+        np.testing.assert_allclose(to_numpy(states[row, MASK[row]]), expected, rtol=0, atol=1e-12)
 
 
 def test_choices_are_sampled_in_the_second_phase_of_training_only() -> None:
@@ -221,16 +205,12 @@ def test_the_reward_trains_the_samplers_alone_and_the_label_the_rest_alone() -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"price": -0.1}, "price is -0.1"),
-        ({"price": float("nan")}, "price is nan"),
-        ({"pretraining_epochs": -1}, "pretraining_epochs is -1"),
-    ],
+    ("option", "value"), [("price", -0.1), ("price", math.nan), ("pretraining_epochs", -1)]
 )
-def test_impossible_options_are_refused(options: dict, message: str) -> None:
-    with pytest.raises(InputError, match=rf"{message}; expected a finite number of 0 or more"):
-        ReSANEncoder(4, **options)
+def test_impossible_options_are_refused(option: str, value: Any) -> None:
+    message = rf"{option} is {value}; expected a finite number of 0 or more"
+    with pytest.raises(InputError, match=message):
+        ReSANEncoder(4, **{option: value})
 
 
 def test_choices_are_the_same_in_half_precision() -> None:

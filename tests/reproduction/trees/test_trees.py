@@ -16,9 +16,17 @@ from genpool.reproduction.trees import (
     to_brackets,
     tree_rows,
 )
+from genpool.reproduction.trees.annotator import single_root
 from genpool.reproduction.trees.head_rules import constituency_dependencies
 from genpool.tensors.packing import Packing
-from tests.helpers.tree_shapes import every_tree, halves, middle_heads, random_tree, reductions
+from tests.helpers.tree_shapes import (
+    every_tree,
+    halves,
+    middle_heads,
+    random_dependencies,
+    random_tree,
+    reductions,
+)
 
 
 def column(values: list[int]) -> np.ndarray:
@@ -118,10 +126,8 @@ def test_begin_and_end_tokens_are_joined_around_the_sentence() -> None:
     tree = BinaryTrees.with_ends(column([0, 1, 1]))
     brackets = to_brackets(["<s>", "A", "man", "sleeps", "</s>"], tree)
     assert brackets == "( <s> ( ( ( A man ) sleeps ) </s> ) )"
-    assert (
-        to_brackets(["<s>", "</s>"], BinaryTrees.with_ends(BinaryTrees.balanced(0)))
-        == "( <s> </s> )"
-    )
+    empty = BinaryTrees.with_ends(BinaryTrees.balanced(0))
+    assert to_brackets(["<s>", "</s>"], empty) == "( <s> </s> )"
 
 
 # --- Dependency trees ----------------------------------------------------------------------------
@@ -209,12 +215,9 @@ def test_crossing_arcs_become_a_tree_too() -> None:
     random = np.random.default_rng(3)
     for _ in range(100):
         tokens = int(random.integers(1, 12))
-        order, heads = random.permutation(tokens), [-1] * tokens
-        for place in range(1, tokens):
-            heads[order[place]] = int(order[random.integers(place)])
-        tree = np.stack([heads, np.zeros(tokens)], axis=1).astype(np.int32)
+        tree = random_dependencies(tokens, random)
         BinaryTrees.check(BinaryTrees.from_dependencies(tree))
-        lifted = DependencyTrees.projective(heads)
+        lifted = DependencyTrees.projective(tree[:, 0].tolist())
         arcs = [(min(t, h), max(t, h)) for t, h in enumerate(lifted) if h >= 0]
         assert not any(a < c < b < d for a, b in arcs for c, d in arcs)
 
@@ -291,9 +294,6 @@ def test_what_is_no_parse_is_refused(parse: str) -> None:
         constituency_dependencies(parse)
 
 
-def test_further_roots_depend_on_the_first() -> None:
-    assert DependencyTrees.single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
-
-
-def test_a_tree_without_crossing_arcs_is_left_as_it_is() -> None:
+def test_further_roots_depend_on_the_first_and_arcs_that_do_not_cross_stay() -> None:
+    assert single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
     assert DependencyTrees.projective([2, 2, -1, 4, 2]) == [2, 2, -1, 4, 2]

@@ -39,6 +39,9 @@ FLAGS = [
     "--no-first-run",
 ]
 
+#: the labels of elements, for `evaluate_all`
+LABELS = "nodes => nodes.map(node => node.getAttribute('aria-label'))"
+
 Explain = Callable[..., dict[str, Any]]
 OpenPage = Callable[..., Any]
 
@@ -107,19 +110,19 @@ def service(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield address
 
 
+def ask(address: str, **body: Any) -> dict[str, Any]:
+    """What a service answers, asked without the page."""
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request) as answer:
+        content: dict[str, Any] = json.load(answer)
+        return content
+
+
 @pytest.fixture(scope="session")
 def explain(service: str) -> Explain:
-    """explain("A dog runs.") -> what the service answers, asked without the page."""
-
-    def ask(*sentences: str) -> dict[str, Any]:
-        content = json.dumps({"input": sentences, "dimension_weights": True}).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(f"{service}/explain", content, headers)
-        with urllib.request.urlopen(request) as answer:
-            body: dict[str, Any] = json.load(answer)
-            return body
-
-    return ask
+    """explain("A dog runs.") -> the answer of the service."""
+    return lambda *texts: ask(f"{service}/explain", input=texts, dimension_weights=True)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.service.browser.conftest import OpenPage
+from tests.service.browser.conftest import LABELS, OpenPage
 
 ONE = "#first=A+small+brown+dog+runs+along+the+beach."
 TWO = "#mode=two&first=A+man+is+playing+a+guitar.&second=A+musician+performs."
@@ -221,7 +221,5 @@ def test_signs_are_told_apart_by_the_colour_blind(open_page: OpenPage, scheme: s
 
 def test_no_colours_are_needed_to_read_a_value(open_page: OpenPage) -> None:
     page = open_page(TWO)
-    labels = page.locator(".word").evaluate_all(
-        "nodes => nodes.map(node => node.getAttribute('aria-label'))"
-    )
+    labels = page.locator(".word").evaluate_all(LABELS)
     assert labels and all(any(mark.isdigit() for mark in label) for label in labels)

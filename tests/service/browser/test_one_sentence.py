@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.service.browser.conftest import Explain, OpenPage, wait_for_words
+from tests.service.browser.conftest import LABELS, Explain, OpenPage, wait_for_words
 
 DOG = "A dog runs."
 LINK = "#first=A+dog+runs."
@@ -27,9 +27,6 @@ def described(page: Any, row: str) -> list[str]:
     """What the words of a row say of their value, e.g. 12.3°."""
     buttons = page.locator(f'#words [role=group][aria-label="{row}"] .word')
     return [text.rpartition(", ")[2] for text in buttons.evaluate_all(LABELS)]
-
-
-LABELS = "nodes => nodes.map(node => node.getAttribute('aria-label'))"
 
 
 def degrees(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -40,20 +40,22 @@ def test_an_overloaded_service_is_asked_again(open_page: OpenPage) -> None:
     assert page.is_hidden("#problem")
 
 
-def test_a_service_that_has_stopped_is_named_as_the_cause(open_page: OpenPage) -> None:
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (lambda route: route.abort(), "The service does not answer"),
+        (lambda route: route.fulfill(status=502, body="<html>Bad gateway"), "status 502"),
+    ],
+    ids=["stopped", "no JSON"],
+)
+def test_a_service_that_fails_is_named_as_the_cause(
+    open_page: OpenPage, answer: Callable[[Any], None], shown: str
+) -> None:
     page = open_page(expected=REFUSED)
-    page.route("**/explain", lambda route: route.abort())
+    page.route("**/explain", answer)
     page.fill("#first", "A dog runs.")
     page.wait_for_selector("#problem", state="visible")
-    assert "The service does not answer" in page.inner_text("#problem")
-
-
-def test_an_answer_that_is_no_json_is_shown_with_its_status(open_page: OpenPage) -> None:
-    page = open_page(expected=REFUSED)
-    page.route("**/explain", lambda route: route.fulfill(status=502, body="<html>Bad gateway"))
-    page.fill("#first", "A dog runs.")
-    page.wait_for_selector("#problem", state="visible")
-    assert "status 502" in page.inner_text("#problem")
+    assert shown in page.inner_text("#problem")
 
 
 def test_an_old_answer_never_replaces_a_newer_one(open_page: OpenPage) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from typing import Any
 
 import pytest
 
-from tests.service.browser.conftest import SENTENCES, Explain, OpenPage, wait_for_words
+from tests.service.browser.conftest import LABELS, SENTENCES, Explain, OpenPage, ask, wait_for_words
 
 FIRST, SECOND = "A man is playing a guitar.", "A musician performs."
 LINK = "#mode=two&first=A+man+is+playing+a+guitar.&second=A+musician+performs."
-LABELS = "nodes => nodes.map(node => node.getAttribute('aria-label'))"
 
 
 def values(page: Any, list_name: str) -> list[str]:
@@ -97,11 +94,7 @@ def test_a_pair_waits_for_its_second_sentence(open_page: OpenPage) -> None:
 def test_a_search_lists_the_closest_sentences(open_page: OpenPage, service: str) -> None:
     query = "an animal is moving"
     page = open_page(f"#mode=search&first={query}", ready="#hits")
-    content = json.dumps({"query": query, "top": 10}).encode()
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(f"{service}/search", content, headers)
-    with urllib.request.urlopen(request) as answer:
-        hits = json.load(answer)["results"][0]["hits"]
+    hits = ask(f"{service}/search", query=query, top=10)["results"][0]["hits"]
     shown = page.locator("#hits .hit-text").all_inner_texts()
     assert shown == [hit["sentence"] for hit in hits] and set(shown) == set(SENTENCES)
     assert shown[0] == "An animal is moving quickly."

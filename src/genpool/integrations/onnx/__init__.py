@@ -7,9 +7,8 @@
 Needs the extra `onnx`: pip install 'genpool[onnx]'
 """
 
-from genpool.integrations.onnx.exporting import export
+from genpool.integrations.onnx.exporting import export, export_transformer
 from genpool.integrations.onnx.graph import Export, ExportError
 from genpool.integrations.onnx.onnx_encoder import OnnxEncoder
-from genpool.integrations.onnx.transformer import export_transformer
 
 __all__ = ["Export", "ExportError", "OnnxEncoder", "export", "export_transformer"]

@@ -1,46 +1,79 @@
-"""A sentence encoder as an ONNX folder."""
+"""Sentence encoders and transformers as ONNX folders."""
 
 from __future__ import annotations
 
-import copy
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.inference.sentence_vectors import evaluation_mode
-from genpool.integrations.onnx import folder as pages
-from genpool.integrations.onnx.folder import new_folder, write_card, write_config
+from genpool.disk.folder_format import write_text
+from genpool.errors import InputError
 from genpool.integrations.onnx.graph import (
+    OUTPUT,
     Export,
-    GraphSource,
     Trial,
-    as_float32_on_cpu,
+    inference_copy,
     write_checked_graph,
 )
-from genpool.integrations.onnx.onnx_encoder import KIND, SIZES, feeds, input_names, padded_inputs
-from genpool.integrations.onnx.traced import TracedSentenceEncoder
+from genpool.integrations.onnx.onnx_encoder import (
+    CHARACTER_IDS,
+    EXPORT,
+    KIND,
+    checksums,
+    padded_inputs,
+)
+from genpool.integrations.onnx.traced import TracedSentenceEncoder, traced_pooling
+from genpool.integrations.transformers import core_pooling
 from genpool.model import SentenceEncoder
-from genpool.saving.storage import TOKENIZER
-from genpool.saving.weights_file import dequantize_weights, quantize_weights
+from genpool.pooling import Pooling
+from genpool.saving.storage import CARD, TOKENIZER
 from genpool.text import TextPipeline
 from genpool.text.vocabulary import SPECIAL_WORDS
 
 if TYPE_CHECKING:
-    from genpool.integrations.sentence_transformers.encoder import SentenceTransformerEncoder
+    from genpool.integrations.load_encoder import SentenceTransformerEncoder
 
-#: the dynamic dimensions of an input, by its number of dimensions
-_DYNAMIC_DIMS: dict[int, Mapping[int, str]] = {
-    2: {0: "batch", 1: "time"},
-    3: {0: "batch", 1: "time", 2: "longest_word"},
-}
 #: characters of scripts that few vocabularies contain together
 UNKNOWN_WORD = "Zzyzx\u0436\u3042\u05d0-unheard"
+#: the input of a transformer that some do not have
+TOKEN_TYPES = "token_type_ids"
+#: tokens of the longest sentence of the check, where the model allows as many
+LONGEST_TRIAL_TOKENS = 40
+
+#: the row of every input on the page
+INPUT_ROWS = {
+    "word_ids": "| `word_ids` | int64 (batch, time) | id of each token in `tokenizer.json`: of the "
+    "token {form}, else 1; with `sentence_ends` in `config.json`, 2 before and 3 after each "
+    "sentence |",
+    "letters": "| `letters` | int64 (batch, time, longest word) | {letters} |",
+    "mask": "| `mask` | bool (batch, time) | true at real tokens; padding may be anywhere |",
+    "input_ids": "| `input_ids` | int64 (batch, time) | ids of the tokens |",
+    "attention_mask": "| `attention_mask` | int64 (batch, time) | 1 at real tokens, 0 at padding |",
+    "token_type_ids": "| `token_type_ids` | int64 (batch, time) | 0 for single sentences |",
+}
+#: the content of the input `letters`
+CHARACTERS = (
+    "ids of the characters of each token: the position in `characters` of `config.json` plus 4, 1 "
+    "for any other character, 0 for none; the begin and end tokens have the characters 2 and 3"
+)
+NGRAMS = (
+    "for a token without an entry, ids of its n-grams: 4 + CRC-32 (of UTF-8) modulo "
+    "`ngram_buckets`, of `<word>` (the first 40 characters of the folded form) and of all its "
+    "parts of `ngram_sizes` characters, each once; 0 for none, and for tokens with an entry. Both "
+    "settings are in `config.json`"
+)
+#: how a token is looked up
+FOLDED = (
+    "in its folded form: without characters of no width, curly quotes and dashes as in ASCII, "
+    "NFKC, then NFKD without combining marks, lower case (`folded` of `genpool.text.tokenizer`)"
+)
+AS_WRITTEN, LOWER_CASE = "as written", "as written, else of its lower-case form"
 USE = """
 ## Use
 
@@ -53,6 +86,27 @@ vectors = model.encode(["A man sleeps.", "A person rests."])
 
 `OnnxEncoder` makes the inputs of the graph from sentences. The tokenizer of `tokenizer.json` only
 splits them: the ids are looked up as the table below says.
+"""
+PAGE = """---
+library_name: genpool
+tags: [sentence-embedding, onnx]
+---
+# {title}, as ONNX
+
+The model as one ONNX graph, exported by genpool: token ids in, sentence vectors out.
+{use}
+## The graph
+
+`model.onnx`, for onnxruntime or another runtime for ONNX.
+
+| input | type and shape | content |
+|---|---|---|
+{inputs}
+
+Output: `sentence_embedding`, float32 (batch, {output_dim}). A sentence without tokens has a vector
+of zeros. Batch size and length are dynamic, from 1 upwards.
+
+Compared with PyTorch at the export: {checked}.
 """
 
 
@@ -88,74 +142,61 @@ def export(
     """
     if not isinstance(model, SentenceEncoder):
         return model.export_onnx(folder, int8)
-    plain = as_float32_on_cpu(model)
+    text, settings, vocabulary = model.text, model.settings, model.text.vocabulary
+    plain = inference_copy(model)
     traced = TracedSentenceEncoder(plain, int8)
-    reads_characters = traced.reads_characters
-    sizes = {  # on which the graph and the files beside it must agree
-        "words": len(model.text.vocabulary),
-        "characters": len(model.text.characters) if reads_characters else 0,
-        "output_dim": model.output_dim,
+    trials = list(_sentence_trials(plain, traced.reads_characters))
+    title = f"{settings.encoder.name}, {settings.pooling.name} pooling"
+    form = LOWER_CASE if vocabulary.lower_case_fallback else AS_WRITTEN
+    page = {
+        "title": model.notes.get("title") or title,
+        "use": USE,
+        "form": FOLDED if vocabulary.folding else form,
+        "letters": CHARACTERS if text.characters.spells_known else NGRAMS,
     }
-    inputs = example_inputs(plain, reads_characters)
-    source = GraphSource(
-        traced,
-        inputs,
-        input_names(reads_characters),
-        [_DYNAMIC_DIMS[tensor.dim()] for tensor in inputs],
-        {SIZES: json.dumps(sizes)},
-    )
-    with new_folder(folder) as fresh:
-        difference = write_checked_graph(
-            source,
-            fresh,
-            int8,
-            trials=lambda: sentence_trials(plain, reads_characters),
-            float_trials=lambda: sentence_trials(with_quantized_tables(plain), reads_characters),
-        )
-        settings = {"int8": int8, "sizes": sizes}
-        _write_other_files(model, fresh, settings, source.input_names, difference)
-    return Export(Path(folder), difference)
-
-
-def with_quantized_tables(model: SentenceEncoder) -> SentenceEncoder:
-    """Returns a copy whose vectors of words and n-grams are rounded to 8 bits."""
-    rounded = copy.deepcopy(model)
-    backing = rounded.embedding.backing
-    tables = [rounded.embedding.words, *([] if backing is None else [backing.table])]
-    with torch.no_grad():
-        for table in tables:
-            table.copy_(dequantize_weights(quantize_weights({"rows": table}))["rows"])
-    return rounded
-
-
-def _write_other_files(
-    model: SentenceEncoder,
-    folder: Path,
-    settings: Mapping[str, Any],
-    inputs: Sequence[str],
-    difference: float,
-) -> None:
-    """Writes config, tokenizer and page."""
-    text, vocabulary, embedding = model.text, model.text.vocabulary, model.settings.embedding
-    text_settings = {
+    config = {
+        "kind": KIND,
+        "int8": int8,
+        "output_dim": model.output_dim,
         "characters": text.characters.characters,
         "sentence_ends": text.sentence_ends,
         "max_length": text.max_length,
         "lower_case_fallback": vocabulary.lower_case_fallback,
         "folding": vocabulary.folding,
-        "ngram_buckets": embedding.ngram_buckets,
-        "ngram_sizes": list(embedding.ngram_sizes),
+        "ngram_buckets": settings.embedding.ngram_buckets,
+        "ngram_sizes": list(settings.embedding.ngram_sizes),
     }
-    write_config(folder, KIND, {**settings, **text_settings})
-    tokenizer = text.to_tokenizers().to_str(pretty=True)
-    (folder / TOKENIZER).write_text(tokenizer, encoding="utf-8", newline="\n")
-    parts = model.settings
-    title = model.notes.get("title") or f"{parts.encoder.name}, {parts.pooling.name} pooling"
-    form = pages.LOWER_CASE if vocabulary.lower_case_fallback else pages.AS_WRITTEN
-    form = pages.FOLDED if vocabulary.folding else form
-    letters = pages.CHARACTERS if text.characters.spells_known else pages.NGRAMS
-    int8, title = settings["int8"], f"{title}, as ONNX"
-    write_card(folder, title, inputs, model.output_dim, int8, difference, USE, form, letters)
+
+    def save_tokenizer(fresh: Path) -> None:
+        write_text(fresh / TOKENIZER, text.to_tokenizers().to_str(pretty=True))
+
+    return _write(folder, traced, trials, page, config, save_tokenizer)
+
+
+def _write(
+    folder: str | Path,
+    module: nn.Module,
+    trials: Sequence[Trial],
+    page: dict[str, str],
+    config: dict[str, Any],
+    save_tokenizer: Callable[[Path], object] | None,
+) -> Export:
+    """Writes an export; the graph is traced with the inputs of the first trial."""
+    inputs, int8 = trials[0].inputs, config["int8"]
+    rows = "\n".join(INPUT_ROWS[name] for name in inputs).format(**page)
+    with EXPORT.replace(folder, "the export") as fresh:
+        difference = write_checked_graph(module, inputs, fresh, int8, trials)
+        if save_tokenizer is not None:
+            save_tokenizer(fresh)
+        checked = f"the largest difference was {difference:.1e}"
+        if int8:
+            checked = f"8-bit weights, the smallest cosine was {1 - difference:.5f}"
+        described = page | {"inputs": rows, "checked": checked, "output_dim": config["output_dim"]}
+        write_text(fresh / CARD, PAGE.format(**described))
+        # Other libraries show the model type of a kind unknown to them.
+        model_type = f"ONNX graph of a {config['kind']}, exported by genpool"
+        EXPORT.write(fresh, {"model_type": model_type, **config}, checksums(fresh))
+    return Export(Path(folder), difference)
 
 
 def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:
@@ -178,29 +219,127 @@ def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:
     }
 
 
-def sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator[Trial]:
-    """Yields every batch as it is, and once more with padding on all sides."""
+def _sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator[Trial]:
+    """Yields every batch with padding on all sides, and once more as it is."""
     for name, words in sample_sentences(model.text).items():
         batch = model.text.batch(words)
-        # Not around the yield: after a failed trial, gradients would stay disabled.
-        with evaluation_mode():
-            expected = model(batch).vector.numpy()
-        inputs = padded_inputs(batch, reads_characters)
-        yield Trial(name, feeds(inputs), expected)
-        yield Trial(f"{name}, with padding", feeds(_with_padding(inputs)), expected)
+        expected, inputs = model(batch).vector, padded_inputs(batch, reads_characters)
+        # Two columns of padding before the sentences and one behind; two more characters per word.
+        padded = {
+            input_name: functional.pad(ids, (0, 2, 2, 1) if input_name == CHARACTER_IDS else (2, 1))
+            for input_name, ids in inputs.items()
+        }
+        yield Trial(f"{name}, with padding", padded, expected)
+        yield Trial(name, inputs, expected)
 
 
-def _with_padding(inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Two columns of padding before the sentences and one behind; two more characters per word."""
-    columns = (2, 1)
-    return [
-        functional.pad(tensor, (0, 2, *columns) if tensor.dim() == 3 else columns)
-        for tensor in inputs
-    ]
+# --- transformers
 
 
-def example_inputs(model: SentenceEncoder, reads_characters: bool) -> list[Tensor]:
-    """Returns inputs to trace the graph with: two or more in every dynamic dimension."""
-    words = sample_sentences(model.text)["sentences of several lengths"]
-    inputs = padded_inputs(model.text.batch(words), reads_characters)
-    return _with_padding(inputs) if reads_characters else inputs
+class TracedTransformer(nn.Module):
+    """Token ids in, pooled sentences out; `later` are modules behind the pooling."""
+
+    def __init__(
+        self, transformer: nn.Module, pooling: Pooling, later: Sequence[nn.Module]
+    ) -> None:
+        super().__init__()
+        self.transformer, self.pooling = transformer, traced_pooling(pooling)
+        self.later = nn.ModuleList(later)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        """Each (batch, time) -> (batch, output_dim)"""
+        extra = {} if token_type_ids is None else {TOKEN_TYPES: token_type_ids}
+        output = self.transformer(
+            input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **extra
+        )
+        pooled = self.pooling(output.last_hidden_state, attention_mask > 0)
+        features = {OUTPUT: pooled.vector}
+        for module in self.later:
+            features = module(features)
+        return cast(Tensor, features[OUTPUT])
+
+
+def export_transformer(
+    transformer: nn.Module,
+    pooling: nn.Module,
+    folder: str | Path,
+    int8: bool = False,
+    tokenizer: Any = None,
+    later: Sequence[nn.Module] = (),
+) -> Export:
+    """Writes a model of the `transformers` library and a pooling as one graph, and checks it.
+
+    The inputs of the graph are input_ids, attention_mask and, where the model has them,
+    token_type_ids, each (batch, time); its output is sentence_embedding (batch, output_dim).
+
+    Args:
+        transformer: an AutoModel, whose output has `last_hidden_state`. It is not changed.
+        pooling: any pooling of `genpool.pooling` except gated pooling, with the input_dim of the
+            model's states, or the `PoolingModule` of
+            `genpool.integrations.sentence_transformers`.
+        folder: a new or empty folder, or an earlier export, which stays complete until the new one
+            is.
+        int8: store matrices in 8 bits; the vectors then have a cosine of at least 0.99 to the
+            model's, on every CPU. Default: False.
+        tokenizer: a tokenizer of `transformers`, saved into the folder too. Default: None.
+        later: modules of sentence-transformers that follow the pooling, such as Normalize.
+            Default: none.
+
+    Returns:
+        The folder, and the largest difference from PyTorch.
+
+    Raises:
+        ExportError: the model cannot be exported, or the graph returns other vectors.
+        FolderError: the folder contains something other than an ONNX export.
+        InputError: model and pooling do not fit together.
+        MissingExtraError: onnx or onnxruntime is not installed.
+
+    Example:
+        >>> transformer = AutoModel.from_pretrained("path/to/model")
+        >>> export_transformer(transformer, GeneralizedPooling(384, heads=5), "out")
+    """
+    pooling, model_name = core_pooling(pooling), type(transformer).__name__
+    settings = getattr(transformer, "config", None)
+    if not isinstance(getattr(settings, "vocab_size", None), int):
+        raise InputError(
+            f"{model_name} has no config.vocab_size; expected a text model of the transformers "
+            "library (AutoModel.from_pretrained)."
+        )
+    width = getattr(settings, "hidden_size", pooling.input_dim)
+    if width != pooling.input_dim:
+        raise InputError(
+            f"the states of {model_name} have width {width}, the pooling was made with "
+            f"input_dim={pooling.input_dim}."
+        )
+    module = inference_copy(TracedTransformer(transformer, pooling, later))
+    trials = list(_transformer_trials(module))
+    config = {
+        "kind": "transformer",
+        "int8": int8,
+        "inputs": list(trials[0].inputs),
+        "output_dim": trials[0].expected.shape[1],
+    }
+    page = {"title": f"{model_name} with {type(pooling).__name__}", "use": ""}
+    save_tokenizer = None if tokenizer is None else tokenizer.save_pretrained
+    return _write(folder, module, trials, page, config, save_tokenizer)
+
+
+def _transformer_trials(module: TracedTransformer) -> Iterator[Trial]:
+    """Random tokens: several sentences, one, one token, a long batch, one without tokens."""
+    config: Any = module.transformer.config
+    allowed = getattr(config, "max_position_embeddings", None)
+    longest = min(LONGEST_TRIAL_TOKENS, allowed or LONGEST_TRIAL_TOKENS)
+    accepted = inspect.signature(module.transformer.forward).parameters
+    has_types = bool(getattr(config, "type_vocab_size", 0)) and TOKEN_TYPES in accepted
+    random = torch.Generator().manual_seed(0)
+    for lengths in ((5, 2, 9), (7,), (1,), (longest, 3, longest, 20, 1), (4, 0)):
+        width = max(lengths)
+        ids = torch.randint(config.vocab_size, (len(lengths), width), generator=random)
+        counts = torch.tensor(lengths).clamp(max=width).unsqueeze(1)  # (batch, 1)
+        mask = (torch.arange(width) < counts).long()  # (batch, time)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if has_types:
+            inputs[TOKEN_TYPES] = torch.zeros_like(ids)
+        yield Trial(f"sentences of {lengths} tokens", inputs, module(*inputs.values()))

@@ -1,6 +1,4 @@
-"""ONNX graphs: written from a module, compared with PyTorch, quantized to 8 bits, and run.
-
-A graph that returns other vectors than the module is never left behind.
+"""ONNX graphs: traced from a module, compared with PyTorch, quantized to 8 bits, and run.
 
 onnxruntime multiplies unsigned inputs by weights of either sign. On x86 CPUs without VNNI, signed
 8-bit weights go through an instruction that adds two products in 16 bits, which saturates: results
@@ -14,12 +12,12 @@ import io
 import logging
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -28,17 +26,15 @@ from torch import Tensor, nn
 
 from genpool.errors import FolderError, require_extra
 from genpool.pooling import POOLINGS
-from genpool.tensors.unit_rows import unit_rows
+from genpool.tensors.arrays import unit_rows
 
 if TYPE_CHECKING:
     import onnx
 
-#: the graph's file in an exported folder, and the name of its output
-ONNX_FILE, OUTPUT = "model.onnx", "sentence_embedding"
-#: the graph before its weights are quantized; removed afterwards
-_FLOAT_FILE = "float.onnx"
-#: from this size on, weights go to a file beside the graph: a protocol buffer ends at 2 GB
-LARGE_BYTES = 1 << 30
+#: the graph's file in an exported folder, that of its weights if they are large, and its output
+ONNX_FILE, ONNX_DATA, OUTPUT = "model.onnx", "model.onnx.data", "sentence_embedding"
+#: the dimensions of an input, all of them dynamic
+DIMENSIONS = ("batch", "time", "longest_word")
 #: largest difference of values up to 1; larger values may differ by this share
 MAX_DIFFERENCE = 1e-5
 #: smallest cosine between the vectors of 8-bit weights and those of the model
@@ -49,13 +45,11 @@ QUANTIZED_OPERATORS = ["MatMul", "Gemm", "LSTM"]
 WEIGHT_INPUTS = {"MatMulInteger": (1, 3), "DynamicQuantizeLSTM": (1, 2, 9, 11)}
 #: what turns the signed range -128 ... 127 into 0 ... 255
 UNSIGNED_SHIFT = 128
-
-_TYPES = {"tensor(int64)": "int64", "tensor(bool)": "bool", "tensor(float)": "float32"}
 #: the level that onnxruntime calls fatal; every failure is raised, too
 _LOG_FATAL = 4
 
-#: the arrays of one run, by the names of the graph's inputs
-Feeds = dict[str, NDArray[Any]]
+#: tensors by the names of the graph's inputs
+Inputs = Mapping[str, Tensor]
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
@@ -88,37 +82,16 @@ class Export:
     difference: float
 
 
-@dataclass(frozen=True)
-class GraphSource:
-    """A module, and how to trace it: the graph is that of `module(*inputs)`.
-
-    The example inputs have two or more in every dynamic dimension; `dynamic_dims` names these
-    dimensions of each input by their positions. The metadata is stored in the file.
-    """
-
-    module: nn.Module
-    inputs: Sequence[Tensor]
-    input_names: Sequence[str]
-    dynamic_dims: Sequence[Mapping[int, str]]
-    metadata: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_large(self) -> bool:
-        """Whether the weights need a file of their own."""
-        parameters = self.module.parameters()
-        return sum(weight.numel() * weight.element_size() for weight in parameters) > LARGE_BYTES
-
-
 class Trial(NamedTuple):
     """Inputs of a graph, and the vectors (batch, output_dim) that PyTorch computes from them."""
 
     name: str
-    feeds: Feeds
-    expected: NDArray[np.float32]
+    inputs: Inputs
+    expected: Tensor
 
 
 class OnnxSession:
-    """Runs a graph with one output on the CPU, with as many threads as PyTorch uses."""
+    """Runs a graph on the CPU, with as many threads as PyTorch uses."""
 
     def __init__(self, path: Path) -> None:
         with require_extra("running ONNX graphs", "onnx"):
@@ -132,79 +105,56 @@ class OnnxSession:
                 str(path), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime has many exception types without a common base
-            raise _unusable(path, error) from None
+            raise FolderError(f"{path} is not a graph that onnxruntime can run: {error}") from None
         self._run = session.run
-        #: data type and number of dimensions of every input, by name
-        self.inputs = {
-            value.name: (_TYPES.get(value.type, value.type), len(value.shape))
-            for value in session.get_inputs()
-        }
-        #: the shape of every output; a dynamic dimension has a name instead of a size
-        self.outputs = {value.name: list(value.shape) for value in session.get_outputs()}
-        self.metadata: dict[str, str] = dict(session.get_modelmeta().custom_metadata_map)
+        self.input_names = [value.name for value in session.get_inputs()]
 
-    def __call__(self, feeds: Feeds) -> NDArray[np.float32]:
+    def __call__(self, inputs: Inputs) -> NDArray[np.float32]:
         """Returns the output (batch, output_dim)."""
+        feeds = {name: np.ascontiguousarray(tensor.numpy()) for name, tensor in inputs.items()}
         try:
-            vectors: NDArray[np.float32] = self._run(None, feeds)[0]
+            vectors: NDArray[np.float32] = self._run([OUTPUT], feeds)[0]
         except Exception as error:  # as above
             raise FolderError(f"{self.path} cannot be run: {error}") from None
         return vectors
-
-
-def _unusable(path: Path, error: Exception) -> FolderError:
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start[:1] == b"\x80" or start == b"PK\x03\x04":
-        return FolderError(
-            f"{path} contains a pickle, which could run code, instead of an ONNX graph; it was not "
-            "opened."
-        )
-    return FolderError(f"{path} is not a graph that onnxruntime can run: {error}")
 
 
 # --- writing
 
 
 def write_checked_graph(
-    source: GraphSource,
-    folder: Path,
-    int8: bool,
-    trials: Callable[[], Iterable[Trial]],
-    float_trials: Callable[[], Iterable[Trial]] | None = None,
+    module: nn.Module, inputs: Inputs, folder: Path, int8: bool, trials: Iterable[Trial]
 ) -> float:
     """Writes the graph into a folder and returns its largest difference from PyTorch.
 
-    The trials take time, and are made when the graph is there. With int8, `float_trials` are for
-    the graph before its weights are quantized, the same ones if None.
+    `inputs` are those of the module to trace it with, two or more in every dimension.
     """
     path = folder / ONNX_FILE
-    if not int8:
-        write_graph(source, path)
-        return check_graph(OnnxSession(path), trials())
-    exact = folder / _FLOAT_FILE
-    write_graph(source, exact)
-    check_graph(OnnxSession(exact), (float_trials or trials)())
-    quantize_graph(exact, path, source.is_large)
-    for file in folder.glob(f"{_FLOAT_FILE}*"):
-        file.unlink()
-    return check_graph(OnnxSession(path), trials(), int8=True)
+    if int8:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            exact = Path(scratch) / ONNX_FILE
+            write_graph(module, inputs, exact)
+            quantize_graph(exact, path)
+    else:
+        write_graph(module, inputs, path)
+    return check_graph(OnnxSession(path), trials, int8)
 
 
-def write_graph(source: GraphSource, path: Path) -> None:
-    """Traces the module and writes its graph."""
+def write_graph(module: nn.Module, inputs: Inputs, path: Path) -> None:
+    """Traces the module and writes its graph; weights from 1.5 GB on are in a file beside it."""
     with require_extra("exporting to ONNX", "onnx"):
         import onnxruntime  # noqa: F401  (missing packages are reported before the work)
         from onnxscript import optimizer
-    with eval_mode(source.module), quiet():
+    dimensions = [dict(enumerate(DIMENSIONS[: tensor.dim()])) for tensor in inputs.values()]
+    with quiet():
         try:
             program = torch.onnx.export(
-                source.module,
-                tuple(source.inputs),
+                module,
+                tuple(inputs.values()),
                 dynamo=True,
-                input_names=list(source.input_names),
+                input_names=list(inputs),
                 output_names=[OUTPUT],
-                dynamic_shapes=tuple(dict(dims) for dims in source.dynamic_dims),
+                dynamic_shapes=tuple(dimensions),
                 verbose=False,
                 optimize=False,
             )
@@ -215,37 +165,16 @@ def write_graph(source: GraphSource, path: Path) -> None:
                 f"PyTorch's exporter cannot make a graph of this model: {cause} Every pooling of "
                 f"genpool can be exported: {', '.join(POOLINGS)}."
             ) from error
-        if program is None:
-            raise ExportError("PyTorch's exporter returned no graph.")
+        program = cast(torch.onnx.ONNXProgram, program)
         # No limit of size, because a weight that is still computed in the graph is not quantized.
         limit = 1 << 62
         optimizer.optimize_ir(program.model, input_size_limit=limit, output_size_limit=limit)
-        program.model.metadata_props.update(source.metadata)
-        program.save(path, external_data=source.is_large)
+        program.save(path)
 
 
-def as_float32_on_cpu(module: AnyModule) -> AnyModule:
-    """Returns the module itself where it is in single precision on the CPU, else a copy that is."""
-    parameters = list(module.parameters())
-    if all(weight.device.type == "cpu" and weight.dtype is torch.float32 for weight in parameters):
-        return module
-    return deepcopy(module).cpu().float()
-
-
-@contextmanager
-def eval_mode(module: nn.Module) -> Iterator[None]:
-    """Puts a module of any library into eval mode without gradients; restores it afterwards.
-
-    The mode is set on the module, so that other threads see it too.
-    """
-    training = [part for part in module.modules() if part.training]
-    module.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for part in training:
-            part.training = True
+def inference_copy(module: AnyModule) -> AnyModule:
+    """Returns a copy in eval mode, in single precision, on the CPU, without gradients."""
+    return deepcopy(module).cpu().float().eval().requires_grad_(False)
 
 
 @contextmanager
@@ -271,10 +200,13 @@ def check_graph(session: OnnxSession, trials: Iterable[Trial], int8: bool = Fals
 
     With int8 only the direction of the vectors is compared; the difference is then 1 - cosine.
     """
+    measure, measured, limit = _difference, "largest difference", MAX_DIFFERENCE
+    if int8:
+        measure, measured, limit = _one_minus_cosine, "1 - cosine", 1 - MIN_COSINE
     largest = 0.0
     for trial in trials:
         try:
-            vectors = session(trial.feeds)
+            vectors = session(trial.inputs)
         except FolderError as error:
             raise ExportError(
                 f"the graph fails for {trial.name}, and was not kept: {error}"
@@ -282,13 +214,10 @@ def check_graph(session: OnnxSession, trials: Iterable[Trial], int8: bool = Fals
         if vectors.shape != trial.expected.shape:
             raise ExportError(
                 f"the graph returns vectors of shape {vectors.shape} for {trial.name}, PyTorch "
-                f"{trial.expected.shape}; the graph was not kept."
+                f"{tuple(trial.expected.shape)}; the graph was not kept."
             )
-        measure = _one_minus_cosine if int8 else _difference
-        difference = measure(vectors.astype(np.float64), trial.expected.astype(np.float64))
-        limit = 1 - MIN_COSINE if int8 else MAX_DIFFERENCE
+        difference = measure(vectors.astype(np.float64), trial.expected.double().numpy())
         if not difference <= limit:  # so that NaN is an error too
-            measured = "1 - cosine" if int8 else "largest difference"
             raise ExportError(
                 f"the graph does not return the vectors of the model for {trial.name}: {measured} "
                 f"is {difference:.2g}, expected at most {limit:.2g}; the graph was not kept."
@@ -314,28 +243,27 @@ def _one_minus_cosine(vectors: NDArray[np.float64], expected: NDArray[np.float64
 # --- 8 bits
 
 
-def quantize_graph(source: Path, target: Path, external_data: bool) -> None:
+def quantize_graph(source: Path, target: Path) -> None:
     """Writes the graph of `source` with 8-bit weights; inputs are quantized as they come."""
     with require_extra("quantizing an ONNX graph", "onnx"):
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
-    graph = onnx.load(source)
+    is_large = source.with_name(ONNX_DATA).exists()
+    graph, signed = onnx.load(source), source.with_name("signed.onnx")
     # Some matrices are transposed on the way, and recorded shapes would contradict them.
     del graph.graph.value_info[:]
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch, quiet():
-        signed = Path(scratch) / target.name
+    with quiet():
         quantize_dynamic(
             graph,
             signed,
             op_types_to_quantize=QUANTIZED_OPERATORS,
             per_channel=True,
             weight_type=QuantType.QInt8,
-            use_external_data_format=external_data,
+            use_external_data_format=is_large,
         )
-        quantized = onnx.load(signed)
+    quantized = onnx.load(signed)
     make_weights_unsigned(quantized)
-    location = f"{target.name}.data"
-    onnx.save(quantized, target, save_as_external_data=external_data, location=location)
+    onnx.save(quantized, target, save_as_external_data=is_large, location=ONNX_DATA)
 
 
 def make_weights_unsigned(model: onnx.ModelProto) -> None:

@@ -9,9 +9,8 @@ return zeros outside an export: the modules here are for tracing only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,41 +19,34 @@ from torch.nn import functional
 from genpool.embedding import CharacterCNN
 from genpool.embedding.characters import filter_reach
 from genpool.encoder import ENCODERS, Encoder, GRUEncoder, LSTMEncoder
-from genpool.encoder.bilstm import BiLSTMLayer, BiLSTMStack, DirectionPair
-from genpool.encoder.lstm import LSTMDirection, input_gates
+from genpool.encoder.base import StatesAndGates
+from genpool.encoder.lstm import (
+    BiLSTMLayer,
+    BiLSTMStack,
+    DirectionPair,
+    LSTMDirection,
+    input_gates,
+)
 from genpool.errors import InputError
 from genpool.model import SentenceEncoder
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
-from genpool.pooling.masking import hide_padding, masked_softmax, weighted_sum
+from genpool.pooling.base import hide_padding, masked_softmax, weighted_sum
 from genpool.saving.weights_file import SCALE, quantize_weights
 from genpool.text.vocabulary import UNKNOWN
 
 
-class Aligned(NamedTuple):
-    """Where the real tokens are once every sentence starts at 0.
+def align(mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Moves the real tokens of a mask (batch, time), with padding anywhere, to the front.
 
-    mask (batch, time), True at real tokens; lengths (batch,), tokens that a recurrent operator
-    reads, as the int32 of ONNX.
+    Returns the order (batch, time) of the tokens, their mask (batch, time) in that order, and how
+    many of each sentence a recurrent operator reads (batch,), as the int32 of ONNX.
     """
-
-    mask: Tensor
-    lengths: Tensor
-
-
-#: states (batch, time, output_dim), and the input gates of the top layer where they are needed
-StatesAndGates = tuple[Tensor, Tensor | None]
-#: the traced form of an encoder: vectors (batch, time, input_dim), and whether gates are needed
-TracedEncoder = Callable[[Tensor, Aligned, bool], StatesAndGates]
-
-
-def align(mask: Tensor) -> tuple[Tensor, Aligned]:
-    """Returns the order (batch, time), real tokens first, of a mask with padding anywhere."""
     time = mask.shape[1]
     position = torch.arange(time, device=mask.device)  # (time,)
     order = torch.where(mask, position, position + time).argsort(dim=1)
     lengths = mask.sum(dim=1, keepdim=True)  # (batch, 1)
     # Not every runtime accepts a length of 0; one token of padding is hidden by the pooling.
-    return order, Aligned(position < lengths, lengths.squeeze(1).clamp(min=1).to(torch.int32))
+    return order, position < lengths, lengths.squeeze(1).clamp(min=1).to(torch.int32)
 
 
 class TracedSentenceEncoder(nn.Module):
@@ -68,9 +60,10 @@ class TracedSentenceEncoder(nn.Module):
         super().__init__()
         backing = model.embedding.backing
         self.words = RowTable(model.embedding.words.detach(), int8)
-        self.ngrams = None if backing is None else RowTable(backing.table.detach(), int8)
+        self.ngrams = None if backing is None else RowTable(backing["table"].detach(), int8)
         self.embedding, self.projection = model.embedding, model.projection
-        self.encoder, self._encode = model.encoder, traced_encoder(model.encoder)
+        require_traceable(model.encoder)
+        self.encoder = model.encoder
         self.pooling = traced_pooling(model.pooling)
         self.needs_gates = model.pooling.needs_gates
 
@@ -83,15 +76,15 @@ class TracedSentenceEncoder(nn.Module):
         self, word_ids: Tensor, mask: Tensor, character_ids: Tensor | None = None
     ) -> Tensor:
         """(batch, time), (batch, time), (batch, time, longest) -> (batch, output_dim)"""
-        order, aligned = align(mask)
+        order, mask, lengths = align(mask)
         ordered = word_ids.gather(1, order)  # (batch, time)
         vectors = self.words(ordered)  # (batch, time, word_dim)
         if character_ids is not None:
             vectors = self._with_characters(vectors, ordered, character_ids, order)
         vectors = self.embedding.dropout.at_inference(vectors)
-        states, gates = self._encode(vectors, aligned, self.needs_gates)
+        states, gates = encode_padded(self.encoder, vectors, mask, lengths, self.needs_gates)
         extra = {"gates": gates} if self.needs_gates else {}
-        vector: Tensor = self.pooling(states, aligned.mask, **extra).vector
+        vector: Tensor = self.pooling(states, mask, **extra).vector
         return vector if self.projection is None else cast(Tensor, self.projection(vector))
 
     def _with_characters(
@@ -165,11 +158,8 @@ def padded_ngram_vectors(ngram_ids: Tensor, table: RowTable) -> Tensor:
 # --- encoders
 
 
-def traced_encoder(encoder: Encoder) -> TracedEncoder:
-    """Returns the traced form of an encoder; raises InputError where it has none."""
-    for cls, recurrent in RECURRENT_ENCODERS.items():
-        if isinstance(encoder, cls):
-            return partial(recurrent, encoder)
+def require_traceable(encoder: Encoder) -> None:
+    """Raises InputError for an encoder that has no form for a graph."""
     if not _is_traceable(type(encoder)):
         known = [name for name, cls in ENCODERS.items() if _is_traceable(cls)]
         raise InputError(
@@ -177,24 +167,31 @@ def traced_encoder(encoder: Encoder) -> TracedEncoder:
             f"have one: {', '.join(known)}."
         )
 
-    def traced(vectors: Tensor, aligned: Aligned, gates: bool) -> StatesAndGates:
-        def lstm(layer: LSTMDirection, inputs: Tensor) -> Tensor:
-            return onnx_lstm(layer, inputs, aligned.lengths)
-
-        tokens = hide_padding(vectors, aligned.mask)  # (batch, time, input_dim)
-        return encoder.padded_states(tokens, aligned.mask, lstm), None
-
-    return traced
-
 
 def _is_traceable(cls: type[Encoder]) -> bool:
     has_padded_states = cls.padded_states is not Encoder.padded_states
-    return has_padded_states or issubclass(cls, tuple(RECURRENT_ENCODERS))
+    return has_padded_states or issubclass(cls, BiLSTMStack | LSTMEncoder | GRUEncoder)
 
 
-def _traced_bilstm(
-    encoder: BiLSTMStack, vectors: Tensor, aligned: Aligned, gates: bool
+def encode_padded(
+    encoder: Encoder, vectors: Tensor, mask: Tensor, lengths: Tensor, gates: bool
 ) -> StatesAndGates:
+    """Encodes vectors (batch, time, input_dim) of sentences that all start at 0."""
+    if isinstance(encoder, BiLSTMStack):
+        return _bilstm(encoder, vectors, lengths, gates)
+    if isinstance(encoder, LSTMEncoder):
+        return _lstm(encoder, vectors, lengths, gates)
+    if isinstance(encoder, GRUEncoder):
+        return _gru(encoder, vectors, lengths), None
+    tokens = hide_padding(vectors, mask)  # (batch, time, input_dim)
+
+    def lstm(layer: LSTMDirection, inputs: Tensor) -> Tensor:
+        return onnx_lstm(layer, inputs, lengths)
+
+    return encoder.padded_states(tokens, mask, lstm), None
+
+
+def _bilstm(encoder: BiLSTMStack, vectors: Tensor, lengths: Tensor, gates: bool) -> StatesAndGates:
     """Any stack of BiLSTM layers; the encoder itself computes the input of each layer."""
     batch, time, _ = vectors.shape
     rows = vectors.flatten(0, 1)  # (batch * time, embedding)
@@ -203,10 +200,7 @@ def _traced_bilstm(
         directions = (layer.forwards, layer.backwards)
         flat = encoder.layer_rows(rows, below) if below else (rows, rows)
         inputs = [side.view(batch, time, side.shape[1]) for side in flat]
-        halves = [
-            onnx_lstm(direction, side, aligned.lengths)
-            for direction, side in zip(directions, inputs, strict=True)
-        ]
+        halves = [onnx_lstm(*parts, lengths) for parts in zip(directions, inputs, strict=True)]
         below.append((halves[0].flatten(0, 1), halves[1].flatten(0, 1)))
     states = torch.cat(halves, dim=2)  # (batch, time, 2 hidden)
     if not gates:
@@ -215,19 +209,15 @@ def _traced_bilstm(
     return states, torch.cat(top, dim=2)
 
 
-def _traced_lstm(
-    encoder: LSTMEncoder, vectors: Tensor, aligned: Aligned, gates: bool
-) -> StatesAndGates:
+def _lstm(encoder: LSTMEncoder, vectors: Tensor, lengths: Tensor, gates: bool) -> StatesAndGates:
     """A one-way LSTM of any depth."""
     inputs = states = vectors
     for layer in cast("list[LSTMDirection]", encoder.layers):
-        inputs, states = states, onnx_lstm(layer, states, aligned.lengths)
+        inputs, states = states, onnx_lstm(layer, states, lengths)
     return states, traced_gates(layer, inputs, states) if gates else None
 
 
-def _traced_gru(
-    encoder: GRUEncoder, vectors: Tensor, aligned: Aligned, gates: bool
-) -> StatesAndGates:
+def _gru(encoder: GRUEncoder, vectors: Tensor, lengths: Tensor) -> Tensor:
     """A one-way GRU of any depth."""
     states = vectors
     for layer in range(encoder.gru.num_layers):
@@ -238,15 +228,8 @@ def _traced_gru(
         )
         weights = (w, u, torch.cat(biases))
         # PyTorch multiplies by the recurrent matrix before it applies the reset gate.
-        states = _operator("GRU", states, weights, aligned.lengths, linear_before_reset=1)
-    return states, None
-
-
-RECURRENT_ENCODERS: dict[type[Encoder], Callable[..., StatesAndGates]] = {
-    BiLSTMStack: _traced_bilstm,
-    LSTMEncoder: _traced_lstm,
-    GRUEncoder: _traced_gru,
-}
+        states = _operator("GRU", states, weights, lengths, linear_before_reset=1)
+    return states
 
 
 def onnx_lstm(layer: LSTMDirection, inputs: Tensor, lengths: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any, Literal
 
 import torch
@@ -93,10 +93,18 @@ class DiversityLoss(nn.Module):
             InputError: the pooling does not write what the penalty compares, or the loss computes
                 embeddings without gradients.
         """
-        modules = self._pooling_modules()
-        with recorded(modules, PENALTY_FEATURES[self.penalty]) as values:
+        modules, feature = self._pooling_modules(), PENALTY_FEATURES[self.penalty]
+        values: list[Tensor] = []
+
+        def record(module: nn.Module, inputs: Any, features: Features) -> None:
+            if feature in features:
+                values.append(features[feature])
+
+        with ExitStack() as hooks:
+            for module in modules:
+                hooks.callback(module.register_forward_hook(record).remove)
             result = self.loss(sentence_features, labels)
-        if self.penalty == "parameter":
+        if feature is None:
             penalties = [self._parameter_penalty(module.pooling) for module in modules]
         else:
             self._check(values)
@@ -118,7 +126,7 @@ class DiversityLoss(nn.Module):
                 "the model has none of genpool's modules, so there are no heads to keep apart; "
                 f"expected PoolingModule in it, got {self.model}"
             )
-        if not any(module.pooling.multi_head for module in modules):
+        if not any(module.pooling.heads > 1 for module in modules):
             raise InputError(
                 "the pooling has one head, and so no pair of heads to keep apart; expected two or "
                 "more: GeneralizedPooling(width, heads=2)."
@@ -136,11 +144,10 @@ class DiversityLoss(nn.Module):
 
     def _check(self, values: list[Tensor]) -> None:
         if not values:
-            feature = PENALTY_FEATURES[self.penalty]
             raise InputError(
-                f"no {feature!r} were written while the loss was computed; expected the pooling to "
-                "have write_weights=True (of a genpool folder: model[0].write_weights = True), and "
-                "the loss to call the model."
+                f"no {PENALTY_FEATURES[self.penalty]!r} were written while the loss was computed; "
+                "expected the pooling to have write_weights=True (of a genpool folder: "
+                "model[0].write_weights = True), and the loss to call the model."
             )
         if torch.is_grad_enabled() and not any(value.requires_grad for value in values):
             raise InputError(
@@ -154,21 +161,3 @@ class DiversityLoss(nn.Module):
         names = ("penalty", "weight", "threshold", "average")
         settings = {name: getattr(self, name) for name in names}
         return {"loss": type(self.loss).__name__, **settings}
-
-
-@contextmanager
-def recorded(modules: Iterable[nn.Module], feature: str | None) -> Iterator[list[Tensor]]:
-    """Yields a list, to which every value of a feature that the modules write is added."""
-    values: list[Tensor] = []
-
-    def record(module: nn.Module, inputs: Any, features: Features) -> None:
-        if feature is not None and feature in features:
-            values.append(features[feature])
-
-    hook: Callable[..., Any] = record
-    handles = [module.register_forward_hook(hook) for module in modules]
-    try:
-        yield values
-    finally:
-        for handle in handles:
-            handle.remove()

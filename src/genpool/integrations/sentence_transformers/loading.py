@@ -8,7 +8,7 @@ with a list instead, and no trust is needed: nothing in the folder is run as cod
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -52,6 +52,8 @@ GENPOOL_MODULES: dict[str, type[Module]] = {
     for cls in (PoolingModule, HeadVectors, SentenceEncoderModule)
 }
 
+#: the name and the value of a setting
+Setting = tuple[str, Any]
 #: options that are passed on to transformers
 OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 
@@ -101,24 +103,21 @@ def load(
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
     if (folder / MODULES).is_file():
-        return _with_card_name(_load_saved(folder, model_class, options), path)
-    if (folder / storage.CONFIG).is_file():
+        model: BaseModel = _load_saved(folder, model_class, options)
+    elif (folder / storage.CONFIG).is_file():
         encoder = SentenceEncoder.from_pretrained(folder)
         modules: list[nn.Module] = [SentenceEncoderModule(encoder)]
         if issubclass(model_class, MultiVectorEncoder):
             modules.append(HeadVectors(encoder.pooling.input_dim))
-        return _with_card_name(model_class(modules=modules, **options), path)
-    names = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
-    raise FolderError(
-        f"{folder} has neither {MODULES} (sentence-transformers) nor {storage.CONFIG} (genpool). "
-        f"It contains: {names}."
-    )
-
-
-def _with_card_name(model: Model, path: str | Path | None) -> Model:
-    """Names the model on its card: mteb stores results by this name."""
+        model = model_class(modules=modules, **options)
+    else:
+        names = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
+        raise FolderError(
+            f"{folder} has neither {MODULES} (sentence-transformers) nor {storage.CONFIG} "
+            f"(genpool). It contains: {names}."
+        )
     card: Any = model.model_card_data
-    if card.model_name is None:
+    if card.model_name is None:  # mteb stores results by this name
         parts = ("genpool", "embedded") if path is None else Path(path).resolve().parts[-2:]
         card.model_name = "/".join(parts)
     return model
@@ -157,39 +156,42 @@ def _check_folder(folder: Path) -> None:
             )
         _check_type(module_type, source)
     _check_settings(folder)
-    _check_no_pickle(folder)
+    for path in sorted(folder.rglob("*_model*.bin")):
+        # Where both exist, the safetensors are read; another name beside it could be a decoy.
+        stem = "adapter_model" if path.name.startswith("adapter_") else "model"
+        if not (path.parent / f"{stem}.safetensors").is_file():
+            raise FolderError(
+                f"{path} is a pickle, which could run code; expected {stem}.safetensors beside it. "
+                "It was not opened. Ask for the model in safetensors format."
+            )
 
 
-def _read_json(path: Path) -> Any:
+def _read_json(path: Path, hook: Callable[[list[Setting]], Any] | None = None) -> Any:
     """Returns the content of a JSON file; raises FolderError where it cannot be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=hook)
     except (OSError, ValueError, RecursionError) as error:
         raise FolderError(f"{path} cannot be read as JSON: {error}") from None
 
 
 def _named_modules(folder: Path) -> Iterator[tuple[str, str, Path]]:
     """Yields folder, type, and the file that names them, of every module; those of routers too."""
-    source = folder / MODULES
-    entries = _read_json(source)
-    if not isinstance(entries, list) or not entries:
-        raise FolderError(f"{source} is damaged: expected a list of modules.")
-    for entry in entries:
-        values = entry if isinstance(entry, dict) else {}
-        subfolder, module_type = values.get("path"), values.get("type")
-        if not isinstance(subfolder, str) or not isinstance(module_type, str):
+    for source in (folder / MODULES, *sorted(folder.rglob(ROUTER))):
+        content = _read_json(source)
+        try:
+            if source.name == MODULES:
+                named = [(entry["path"], entry["type"]) for entry in content]
+            else:
+                named = list(content["types"].items())
+        except (KeyError, TypeError, AttributeError):
+            named = []
+        if not named or not all(isinstance(text, str) for pair in named for text in pair):
             raise FolderError(
-                f"{source} is damaged: {entry!r} has no path or no type (both strings)."
+                f"{source} is damaged: expected the path and the type of each module, as strings."
             )
-        yield subfolder, module_type, source
-    for router in sorted(folder.rglob(ROUTER)):
-        config = _read_json(router)
-        types = config.get("types") if isinstance(config, dict) else None
-        if not isinstance(types, dict) or not all(isinstance(name, str) for name in types.values()):
-            raise FolderError(f"{router} is damaged: expected types by the folders of modules.")
-        parent = router.parent.relative_to(folder)
-        for subfolder, module_type in types.items():
-            yield str(parent / subfolder), module_type, router
+        parent = source.parent.relative_to(folder)
+        for subfolder, module_type in named:
+            yield str(parent / subfolder), module_type, source
 
 
 def _check_type(module_type: str, source: Path) -> None:
@@ -215,7 +217,14 @@ def _check_type(module_type: str, source: Path) -> None:
 def _check_settings(folder: Path) -> None:
     """Refuses settings that make transformers import code or load kernels, however deep."""
     for path in sorted(folder.rglob("*config*.json")):
-        for name, value in _nested_settings(_read_json(path)):
+        settings: list[Setting] = []  # of all objects in the file
+
+        def collect(pairs: list[Setting], settings: list[Setting] = settings) -> dict[str, Any]:
+            settings += pairs
+            return dict(pairs)
+
+        _read_json(path, collect)
+        for name, value in settings:
             if value and name in DANGEROUS and value not in DANGEROUS[name]:
                 raise FolderError(
                     f'{path} has "{name}" ({str(value)[:80]}), which asks for code that is not '
@@ -228,27 +237,4 @@ def _check_settings(folder: Path) -> None:
             raise FolderError(
                 f"{path} has the settings {', '.join(sorted(unknown))}, which are not needed and "
                 f"not passed on; expected some of {', '.join(sorted(TRANSFORMER_SETTINGS))}."
-            )
-
-
-def _nested_settings(content: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the names and values of all settings of a JSON file."""
-    waiting = [content]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            yield from part.items()
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
-
-
-def _check_no_pickle(folder: Path) -> None:
-    for path in sorted(folder.rglob("*_model*.bin")):
-        # Where both exist, the safetensors are read; another name beside it could be a decoy.
-        stem = "adapter_model" if path.name.startswith("adapter_") else "model"
-        if not (path.parent / f"{stem}.safetensors").is_file():
-            raise FolderError(
-                f"{path} is a pickle, which could run code; expected {stem}.safetensors beside it. "
-                "It was not opened. Ask for the model in safetensors format."
             )

@@ -15,7 +15,6 @@ Only JSON and safetensors are written and read: a module whose weights are a pic
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import fields
@@ -33,7 +32,7 @@ from genpool.model import SentenceEncoder
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.saving.storage import WEIGHTS as WEIGHTS_FILE
 from genpool.saving.weights_file import WeightsFile
-from genpool.tensors.initialization import on_meta_device
+from genpool.tensors.modules import on_meta_device
 from genpool.tensors.packing import Packing
 from genpool.text import Batch
 from genpool.text.validation import require_texts
@@ -112,16 +111,10 @@ class PoolingModule(Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Returns the name and the options of the pooling, and the settings of this module."""
-        cls = type(self.pooling)
-        names = [name for name, known in POOLINGS.items() if known is cls]
-        if not names:
-            raise InputError(
-                f"{cls.__name__} has no name to be saved by; expected a class of POOLINGS: "
-                f'genpool.pooling.register("my-name", {cls.__name__}).'
-            )
-        options = {name: getattr(self.pooling, name) for name in inspect.signature(cls).parameters}
+        pooling = self.pooling
+        name = POOLINGS.name_of(pooling)
         return {
-            "pooling": {"name": names[0], **options},
+            "pooling": {"name": name, "input_dim": pooling.input_dim, **pooling.options},
             "include_prompt": self.include_prompt,
             "write_weights": self.write_weights,
         }

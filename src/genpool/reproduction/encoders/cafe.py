@@ -17,9 +17,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
-from genpool.tensors.checks import require_positive
+from genpool.reproduction.encoders.shared import PackedEncoder, width_layer
+from genpool.tensors.modules import require_positive
 from genpool.tensors.packing import Packing
 
 #: the first bias of a highway's gate: most of the input is carried at first (Srivastava et al.)
@@ -76,7 +76,7 @@ def intra_attention(values: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
     return weights @ values
 
 
-class CAFEEncoder(Encoder):
+class CAFEEncoder(PackedEncoder):
     """CAFE in its sentence-encoding form (Tay, Tuan & Hui 2018).
 
     Two highway layers, intra-sentence attention that factorization machines compress to three
@@ -88,12 +88,8 @@ class CAFEEncoder(Encoder):
     the first bias of the highway layers too.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of the highway layers and of a state. Default: 300.
         factors: factors of each factorization machine. Default: 10.
-
-    Raises:
-        InputError: a size is less than 1.
 
     Example:
         >>> states, _ = CAFEEncoder(300)(vectors, mask)   # (batch, time, 300)
@@ -102,8 +98,7 @@ class CAFEEncoder(Encoder):
     def __init__(self, input_dim: int, hidden_dim: int = 300, factors: int = 10) -> None:
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim, factors=factors)
         super().__init__(input_dim, output_dim=hidden_dim)
-        same = input_dim == hidden_dim
-        self.inputs = nn.Identity() if same else nn.Linear(input_dim, hidden_dim, bias=False)
+        self.inputs = width_layer(input_dim, hidden_dim)
         self.highways = nn.Sequential(Highway(hidden_dim), Highway(hidden_dim))
         self.key = nn.Linear(hidden_dim, hidden_dim)
         self.joined = FactorizationMachine(2 * hidden_dim, factors)
@@ -125,16 +120,13 @@ class CAFEEncoder(Encoder):
         ]
         return torch.cat([values, *features], dim=-1)  # (..., hidden + 3)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        if not packing.sizes:
-            return rows.new_zeros(0, self.output_dim), None
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
         values, keys = self.transformed(rows)  # 2 x (rows, hidden)
         mask = packing.aligned_mask()  # (batch, longest)
         aligned = intra_attention(packing.align(values), packing.align(keys), mask)
         partners = aligned.flatten(0, 1).index_select(0, packing.aligned_index())  # (rows, hidden)
-        return self.lstm(self.with_features(values, partners), packing.sizes), None
+        states: Tensor = self.lstm(self.with_features(values, partners), packing.sizes)
+        return states
 
     def padded_states(
         self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]

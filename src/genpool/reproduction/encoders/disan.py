@@ -5,8 +5,8 @@
 This attention has a value for every dimension of every pair of tokens. In a batch padded to its
 longest sentence most of them are wasted, and in training those of real pairs would fill the memory.
 So only listed pairs are computed, a block at a time, and computed again in the backward pass
-(`attend_pairs`). `attend_plainly` is the equation with all pairs in memory, `attend` the same on
-padded tensors, for exported graphs.
+(`attend_pairs`). `attend` is the equation as it is written, on padded tensors: the plain form, and
+that of exported graphs.
 
 On a CPU tanh takes six times as long as sigmoid, and exp three times as long as exp2. A factor that
 all weights have in common cancels out, so that with z = sigmoid(0.4 (key_j + query_i))
@@ -16,6 +16,7 @@ all weights have in common cancels out, so that with z = sigmoid(0.4 (key_j + qu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from math import e, log2
 from typing import Any, NamedTuple
 
@@ -23,9 +24,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder
-from genpool.tensors.checks import require_positive
-from genpool.tensors.fast import fast
+from genpool.reproduction.encoders.shared import PackedEncoder
+from genpool.tensors.modules import fast, require_positive
 from genpool.tensors.packing import Packing
 
 #: values of all dimensions that are computed at a time: few enough for the cache of a processor
@@ -86,17 +86,10 @@ def attend_pairs(sources: Tensor, keys: Tensor, queries: Tensor, pairs: Pairs) -
         if fast():
             seen: Tensor = _PairAttention.apply(pairs, *rows)  # type: ignore[no-untyped-call]
         else:
-            seen = attend_plainly(pairs, *rows)
+            allowed = pairs.query.new_zeros(len(sources), len(sources)).bool()  # (rows, rows)
+            allowed[pairs.query, pairs.source] = True
+            seen = attend(*(values.unsqueeze(0) for values in (*rows, allowed)))[0]
     return seen.to(sources.dtype)
-
-
-def attend_plainly(pairs: Pairs, sources: Tensor, keys: Tensor, queries: Tensor) -> Tensor:
-    """The equation as it is written, with all pairs in memory."""
-    logits = 5 * torch.tanh((keys[pairs.source] + queries[pairs.query]) / 5)  # (pairs, dim)
-    powers, zeros = logits.exp(), torch.zeros_like(sources)
-    weight = zeros.index_add(0, pairs.query, powers)  # (rows, dim)
-    total = zeros.index_add(0, pairs.query, powers * sources[pairs.source])  # (rows, dim)
-    return total / weight.masked_fill(weight == 0, 1)
 
 
 def _activations(keys: Tensor, queries: Tensor, block: Pairs) -> tuple[Tensor, Tensor]:
@@ -204,18 +197,27 @@ class DirectionalAttention(nn.Module):
         return fused
 
 
-class DiSANEncoder(Encoder):
+def in_both_directions(
+    parts: Iterable[DirectionalAttention],
+    tokens: Tensor,
+    context: Callable[[DirectionalAttention, Tensor], Tensor],
+) -> Tensor:
+    """Returns states (..., 2 hidden) of tokens (..., input_dim); context returns s for m."""
+    halves = []
+    for part in parts:
+        hidden = part.hidden(tokens)  # (..., hidden): m
+        halves.append(part.fuse(hidden, context(part, hidden)))
+    return torch.cat(halves, dim=-1)
+
+
+class DiSANEncoder(PackedEncoder):
     """Directional self-attention (DiSAN, Shen et al. 2017), both directions concatenated.
 
     The original pools it with `SourceToTokenPooling`. Attention per dimension has time^2 * dim
-    values, which are computed block by block and never kept (`pair_attention`).
+    values, which are computed block by block and never kept (`attend_pairs`).
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of each direction. Default: 300.
-
-    Raises:
-        InputError: a size is less than 1.
 
     Example:
         >>> states, _ = DiSANEncoder(300)(vectors, mask)   # (batch, time, 2 * 300)
@@ -229,21 +231,12 @@ class DiSANEncoder(Encoder):
         self.forwards = DirectionalAttention(input_dim, hidden_dim, reverse=False)
         self.backwards = DirectionalAttention(input_dim, hidden_dim, reverse=True)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        if not packing.sizes:
-            return rows.new_zeros(0, self.output_dim), None
-        halves = []
-        for part in (self.forwards, self.backwards):
-            hidden = part.hidden(rows)  # (rows, hidden): m
-            context = part.context_of_pairs(hidden, directed_pairs(packing, part.reverse))
-            halves.append(part.fuse(hidden, context))
-        return torch.cat(halves, dim=1), None  # (rows, 2 hidden)
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
+        def context(part: DirectionalAttention, hidden: Tensor) -> Tensor:
+            return part.context_of_pairs(hidden, directed_pairs(packing, part.reverse))
+
+        return in_both_directions((self.forwards, self.backwards), rows, context)
 
     def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
-        halves = []
-        for part in (self.forwards, self.backwards):
-            hidden = part.hidden(tokens)  # (batch, time, hidden)
-            halves.append(part.fuse(hidden, part.context(hidden, mask)))
-        return torch.cat(halves, dim=2)  # (batch, time, 2 hidden)
+        parts = self.forwards, self.backwards
+        return in_both_directions(parts, tokens, lambda part, hidden: part.context(hidden, mask))

@@ -1,4 +1,8 @@
-"""Gumbel TreeLSTM: a binary tree that the encoder chooses itself (Choi et al. 2018)."""
+"""Gumbel TreeLSTM: a binary tree that the encoder chooses itself (Choi et al. 2018).
+
+The nodes [h ; c] of all sentences are the rows of one tensor, sentence after sentence, without
+padding. Pair p of a layer is the row left[p] with the row behind it, and row p of the next layer.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
 from genpool.errors import InputError
-from genpool.reproduction.encoders.tree_neighbours import (
-    Composition,
-    Projections,
-    join_neighbours,
-    keep_one,
+from genpool.reproduction.encoders.shared import (
+    PackedEncoder,
+    composition_layer,
+    join_nodes,
+    lstm_leaves,
 )
-from genpool.reproduction.encoders.tree_nodes import composition_layer, lstm_leaves
 from genpool.reproduction.trees import to_brackets
-from genpool.tensors.checks import require_positive
-from genpool.tensors.dropout import dropout_is_disabled
-from genpool.tensors.fast import fast
+from genpool.tensors.modules import dropout_is_disabled, require_positive
 from genpool.tensors.packing import Packing
 
 
@@ -47,7 +47,7 @@ def best(logits: Tensor, valid: Tensor) -> Tensor:
     return hard.masked_fill(~valid, 0)
 
 
-class GumbelTreeEncoder(Encoder):
+class GumbelTreeEncoder(PackedEncoder):
     """Gumbel TreeLSTM (Choi et al. 2018): a TreeLSTM that learns which neighbours to join.
 
     Layer by layer, all neighbouring nodes j, j + 1 are joined to candidates, one candidate is
@@ -66,7 +66,6 @@ class GumbelTreeEncoder(Encoder):
     biases of the nodes 1, q Gaussian with 0.01). Published are hidden_dim 300 and 600.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a node. Default: 300.
         temperature: of the Gumbel-softmax; lower values are nearer to a hard choice. Default: 1.0.
 
@@ -79,12 +78,7 @@ class GumbelTreeEncoder(Encoder):
         >>> encoder.chosen_trees(vectors, mask).shape           # (batch, time, 1), binary trees
     """
 
-    def __init__(
-        self,
-        input_dim: int,
-        hidden_dim: int = 300,
-        temperature: float = 1.0,
-    ) -> None:
+    def __init__(self, input_dim: int, hidden_dim: int = 300, temperature: float = 1.0) -> None:
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
         if not 0 < temperature < float("inf"):
             raise InputError(f"temperature is {temperature}; expected a number above 0.")
@@ -95,10 +89,8 @@ class GumbelTreeEncoder(Encoder):
         self.query = nn.Parameter(torch.empty(hidden_dim))
         nn.init.normal_(self.query, std=0.01)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        return self._grow(rows, packing, self.training and not dropout_is_disabled())[0], None
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
+        return self._grow(rows, packing, self.training and not dropout_is_disabled())[0]
 
     def chosen_trees(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """Returns the binary trees (batch, time, 1) that the encoder chooses, without noise.
@@ -135,9 +127,6 @@ class GumbelTreeEncoder(Encoder):
         at_leaf = (lengths.cumsum(0) - lengths)[rank] + packing.step  # (rows,)
         nodes = torch.empty_like(leaves).index_copy(0, at_leaf, leaves)  # sentence by sentence
         progress = _Progress(sentences, longest, leaves.device)
-        gates = self.composition
-        composition = Composition(gates.weight.to(leaves), gates.bias.to(leaves))
-        known = Projections(composition, nodes, 2 * rows - sentences) if fast() else None
         for layer in range(1, longest):
             active = packing.sizes[layer]
             pairs = _Pairs.of_layer(lengths[:active] - layer, longest - layer)
@@ -145,16 +134,18 @@ class GumbelTreeEncoder(Encoder):
             finished = packing.sizes[layer - 1] - active
             nodes, roots = torch.split(nodes, [len(pairs.left) + active, finished])
             progress.finish(roots, active)
-            parts = known.of_pairs(pairs.left) if known else None  # (2 pairs, 5 hidden)
-            candidates = join_neighbours(nodes, pairs.left, composition, parts)
+            left = nodes.index_select(0, pairs.left)  # (pairs, 2 hidden)
+            right = nodes.index_select(0, pairs.left + 1)  # (pairs, 2 hidden)
+            candidates = join_nodes(self.composition, left, right)  # (pairs, 2 hidden)
             choice = self._choose(candidates, pairs, sample)  # (active, longest - layer)
             place = choice.detach().argmax(dim=1)  # (active,)
-            weights = pairs.packed(_weights_of_sources(choice))  # (pairs, 3)
-            chosen = pairs.first + place  # (active,)
-            nodes, joined = keep_one(nodes, candidates, pairs.left, weights, chosen)
-            progress.join(place, joined)
-            if known:
-                known.keep(pairs.left + (weights[:, 2] > 0), chosen, nodes)
+            progress.join(place, left.index_select(0, pairs.first + place))
+            reached = choice.cumsum(dim=1)  # (active, longest - layer): 1 from the choice on
+            # Of candidate, left and right node: one is 1, the others are 0.
+            weights = torch.stack([choice, 1 - reached, reached - choice], dim=2)
+            weights = weights.flatten(0, 1).index_select(0, pairs.place)  # (pairs, 3)
+            sources = torch.stack([candidates, left, right], dim=1)  # (pairs, 3, 2 hidden)
+            nodes = (weights.unsqueeze(2) * sources).sum(dim=1)  # (pairs, 2 hidden)
         progress.finish(nodes, 0)
         at = rank * longest + packing.step  # (rows,)
         return progress.states(at)[:, : self.output_dim], progress.tree.flatten()[at].unsqueeze(1)
@@ -169,26 +160,13 @@ class GumbelTreeEncoder(Encoder):
         return best(scores, pairs.valid)
 
 
-def _weights_of_sources(choice: Tensor) -> Tensor:
-    """Returns weights (active, pairs, 3) of candidate, left and right node for a choice y."""
-    reached = choice.cumsum(dim=1)  # (active, pairs): 1 from the choice on
-    return torch.stack([choice, 1 - reached, reached - choice], dim=2)
-
-
 class _Pairs(NamedTuple):
-    """The neighbouring nodes of a layer, sentence after sentence.
+    """The neighbouring nodes of a layer, sentence after sentence."""
 
-    Attributes:
-        left: (pairs,), the row of the left node; the right one is behind it.
-        first: (active,), the first pair of every sentence.
-        valid: (active, most), which pairs of a padded tensor exist.
-        place: (pairs,), where they are in it, flattened.
-    """
-
-    left: Tensor
-    first: Tensor
-    valid: Tensor
-    place: Tensor
+    left: Tensor  # (pairs,): the row of the left node; the right one is behind it
+    first: Tensor  # (active,): the first pair of every sentence
+    valid: Tensor  # (active, most): which pairs of a padded tensor exist
+    place: Tensor  # (pairs,): where they are in it, flattened
 
     @classmethod
     def of_layer(cls, counts: Tensor, most: int) -> _Pairs:
@@ -203,10 +181,6 @@ class _Pairs(NamedTuple):
         """Returns values (pairs,) as (active, most), zeros where there is no pair."""
         zeros = values.new_zeros(self.valid.numel())
         return zeros.index_copy(0, self.place, values).view(self.valid.shape)
-
-    def packed(self, padded: Tensor) -> Tensor:
-        """Returns the values (pairs, ...) of padded ones (active, most, ...)."""
-        return padded.flatten(0, 1).index_select(0, self.place)
 
 
 class _Progress:

@@ -17,14 +17,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder
-from genpool.encoder.fused_lstm import steps_of
 from genpool.encoder.lstm import LSTMDirection, lstm_cell
-from genpool.tensors.checks import require_positive
-from genpool.tensors.packing import Packing
+from genpool.reproduction.encoders.shared import PackedEncoder, initialize_parts, width_layer
+from genpool.tensors.modules import require_positive
+from genpool.tensors.packing import Packing, steps_of
 
 
-class NSEEncoder(Encoder):
+class NSEEncoder(PackedEncoder):
     """Neural semantic encoder (Munkhdalai & Yu 2017). Its last state is the sentence vector.
 
     The state of a token is h_t, which the write LSTM returns; the original pools it with
@@ -35,11 +34,7 @@ class NSEEncoder(Encoder):
     hidden_dim are mapped to it by a matrix without a bias, which the original does not need.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of the memory and of a state. Default: 300.
-
-    Raises:
-        InputError: a size is less than 1.
 
     Example:
         >>> states, _ = NSEEncoder(300)(vectors, mask)   # (batch, time, 300)
@@ -48,26 +43,20 @@ class NSEEncoder(Encoder):
     def __init__(self, input_dim: int, hidden_dim: int = 300) -> None:
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim)
         super().__init__(input_dim, output_dim=hidden_dim)
-        same = input_dim == hidden_dim
-        self.inputs = nn.Identity() if same else nn.Linear(input_dim, hidden_dim, bias=False)
+        self.inputs = width_layer(input_dim, hidden_dim)
         self.read = LSTMDirection(hidden_dim, hidden_dim)
         self.compose = nn.Linear(2 * hidden_dim, 2 * hidden_dim)
         self.write = LSTMDirection(2 * hidden_dim, hidden_dim)
-        nn.init.xavier_uniform_(self.compose.weight)
-        nn.init.zeros_(self.compose.bias)
+        initialize_parts(self.compose)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        if not packing.sizes:
-            return rows.new_zeros(0, self.output_dim), None
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
         words = self.inputs(rows)  # (rows, hidden)
         queries = self.read(words, packing.sizes)  # (rows, hidden): o
         # Sentences by rank, so that those that have a token at a step are the first of them.
         order = packing.sentence[: packing.sizes[0]]  # (sentences with a token,)
         memory = packing.align(words).index_select(0, order)  # (sentences, longest, hidden)
         empty = ~packing.aligned_mask().index_select(0, order)  # (sentences, longest)
-        return self._write_states(queries, memory, empty, packing.sizes), None
+        return self._write_states(queries, memory, empty, packing.sizes)
 
     def _write_states(
         self, queries: Tensor, memory: Tensor, empty: Tensor, sizes: tuple[int, ...]
@@ -81,12 +70,12 @@ class NSEEncoder(Encoder):
         recurrent = torch.cat([self.write.w @ from_memory, self.write.u], dim=1)  # (4 h, 2 h)
         h = c = projected.new_zeros(len(memory), hidden)  # (sentences, hidden)
         states: list[Tensor] = []
-        for start, size in steps_of(sizes, reverse=False):
+        for now, size in steps_of(sizes):
             memory, empty, h, c = memory[:size], empty[:size], h[:size], c[:size]
-            attention = attend(memory, empty, queries[start : start + size])  # (size, longest): z
+            attention = attend(memory, empty, queries[now])  # (size, longest): z
             read = (attention.unsqueeze(1) @ memory).squeeze(1)  # (size, hidden): m
             logits = functional.linear(torch.cat([read, h], dim=1), recurrent)
-            logits = logits + projected[start : start + size]  # (size, 4 hidden)
+            logits = logits + projected[now]  # (size, 4 hidden)
             h, c = lstm_cell(logits, c)
             # M + z (h - M)
             erased = attention.unsqueeze(2).to(memory.dtype)  # (size, longest, 1)

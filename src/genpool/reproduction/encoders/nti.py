@@ -5,14 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import LSTMDirection
-from genpool.reproduction.encoders.tree_nodes import initialize_parts, lstm_leaves
-from genpool.tensors.checks import require_positive
+from genpool.reproduction.encoders.shared import PackedEncoder, initialize_parts, lstm_leaves
+from genpool.tensors.modules import require_positive
 from genpool.tensors.packing import Packing
 
 
-class NTIEncoder(Encoder):
+class NTIEncoder(PackedEncoder):
     """NTI-SLSTM-LSTM (Munkhdalai & Yu 2017): an LSTM at the leaves, S-LSTM nodes above them.
 
     Leaves are the states and cells of an LSTM. Neighbours are joined in pairs, level by level, by
@@ -31,11 +30,7 @@ class NTIEncoder(Encoder):
     hidden_dim 300.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a leaf and of a node. Default: 300.
-
-    Raises:
-        InputError: a size is less than 1.
 
     Example:
         >>> states, _ = NTIEncoder(300)(vectors, mask)   # (batch, time, 300)
@@ -63,13 +58,9 @@ class NTIEncoder(Encoder):
         o = self.output_gate(torch.cat([states, c], dim=1)).sigmoid()
         return torch.cat([o * c.tanh(), c], dim=1)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
         leaves = lstm_leaves(self.leaves, rows, packing.sizes)  # (rows, 2 hidden)
-        if not packing.sizes:
-            return leaves[:, : self.output_dim], None
-        counts = torch.bincount(packing.sentence, minlength=packing.shape[0])  # (batch,)
+        counts = packing.lengths()  # (batch,)
         starts = counts.cumsum(0) - counts  # (batch,)
         at_leaf = starts[packing.sentence] + packing.step  # (rows,): place among the leaves
         nodes = torch.empty_like(leaves).index_copy(0, at_leaf, leaves)  # sentence by sentence
@@ -83,7 +74,7 @@ class NTIEncoder(Encoder):
             ends = ((packing.step + 1) % (1 << level) == 0) | is_last  # (rows,)
             place = before + starts[packing.sentence] + (packing.step >> level)
             top = torch.where(ends, place, top)
-        return torch.cat(levels).index_select(0, top)[:, : self.output_dim], None
+        return torch.cat(levels).index_select(0, top)[:, : self.output_dim]
 
     def _next_level(
         self, nodes: Tensor, counts: Tensor, starts: Tensor

@@ -26,11 +26,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.encoder.base import Encoder
 from genpool.errors import InputError
-from genpool.reproduction.encoders.disan import DirectionalAttention, directed_pairs
-from genpool.tensors.checks import require_positive
-from genpool.tensors.dropout import dropout_is_disabled
+from genpool.reproduction.encoders.disan import (
+    DirectionalAttention,
+    directed_pairs,
+    in_both_directions,
+)
+from genpool.reproduction.encoders.shared import PackedEncoder
+from genpool.tensors.modules import dropout_is_disabled, require_positive
 from genpool.tensors.packing import Packing
 
 #: log-odds of every word before training: all are chosen, and 12 % are dropped when sampling starts
@@ -116,7 +119,7 @@ def reinforce_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
     return -(advantage * log_probabilities).sum(dim=0).mean()
 
 
-class ReSANEncoder(Encoder):
+class ReSANEncoder(PackedEncoder):
     """Reinforced self-attention (ReSAN, Shen et al. 2018), both directions concatenated.
 
     The original pools it with `SourceToTokenPooling`. `genpool train` runs both phases: every word
@@ -128,7 +131,6 @@ class ReSANEncoder(Encoder):
     second phase, and choices are not sampled outside training.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of each direction, and of the samplers' hidden layer. Default: 300.
         price: what a reward loses if all words are chosen as heads and as dependents. Default:
             0.02.
@@ -206,40 +208,36 @@ class ReSANEncoder(Encoder):
 
     # --- Soft attention --------------------------------------------------------------------------
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        if not packing.sizes:
-            return rows.new_zeros(0, self.output_dim), None
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
         # Detached: the reward trains the samplers, not the word vectors.
         words = rows.detach()
         log_odds = self.log_odds(words, sentence_means(words, packing), packing.sentence)
         chosen = self._choose(log_odds, packing)  # (rows, 2)
-        halves = []
-        for part in (self.forwards, self.backwards):
-            hidden = part.hidden(rows)  # (rows, hidden): m
+
+        def context(part: DirectionalAttention, hidden: Tensor) -> Tensor:
             pairs = directed_pairs(packing, part.reverse, *chosen.unbind(dim=1))
             seen = part.context_of_pairs(hidden, pairs)  # (rows, hidden)
             mean, count = sentence_means(hidden, packing), packing.lengths()
             others = mean_of_others(hidden, mean[packing.sentence], count[packing.sentence])
-            halves.append(part.fuse(hidden, torch.where(chosen[:, :1], seen, others)))
-        states = torch.cat(halves, dim=1)  # (rows, 2 hidden)
+            return torch.where(chosen[:, :1], seen, others)
+
+        states = in_both_directions((self.forwards, self.backwards), rows, context)
         if log_odds.requires_grad:
             # Adds 0: distributed training needs a gradient of every parameter at every step.
             states = states + 0 * log_odds.sum(dim=1, keepdim=True).to(states.dtype)
-        return states, None
+        return states  # (rows, 2 hidden)
 
     def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
         # Words that were not chosen are masked instead of left out.
-        padding = ~mask.unsqueeze(2)  # (batch, time, 1)
         count = mask.sum(dim=1, keepdim=True)  # (batch, 1)
         words = count.clamp(min=1).unsqueeze(2)  # (batch, 1, 1)
         mean = tokens.sum(dim=1, keepdim=True) / words  # (batch, 1, input_dim)
         chosen = self.log_odds(tokens, mean.expand_as(tokens)) >= 0  # (batch, time, 2)
-        halves = []
-        for part in (self.forwards, self.backwards):
-            hidden = part.hidden(tokens).masked_fill(padding, 0)  # (batch, time, hidden)
+
+        def context(part: DirectionalAttention, hidden: Tensor) -> Tensor:
+            hidden = hidden.masked_fill(~mask.unsqueeze(2), 0)  # (batch, time, hidden)
             seen = part.context(hidden, mask & chosen[:, :, 1])
             others = mean_of_others(hidden, hidden.sum(dim=1, keepdim=True) / words, count)
-            halves.append(part.fuse(hidden, torch.where(chosen[:, :, :1], seen, others)))
-        return torch.cat(halves, dim=2)  # (batch, time, 2 hidden)
+            return torch.where(chosen[:, :, :1], seen, others)
+
+        return in_both_directions((self.forwards, self.backwards), tokens, context)

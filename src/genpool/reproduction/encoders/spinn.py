@@ -1,36 +1,37 @@
-"""SPINN with parsed input: a binary tree, built by a stack machine (Bowman et al. 2016)."""
+"""SPINN with parsed input: a binary tree, built by a stack machine (Bowman et al. 2016).
+
+The nodes are in a memory of rows that are written once and read many times, in any order.
+Autograd's own indexing would pay for the complete memory at every step of the backward pass; here a
+step pays for its rows alone. The memory is passed from call to call, and its gradient flows back
+through the same chain in place:
+
+    memory, read = write_and_read(memory, rows, start, index)      # never the old `memory` again
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder
 from genpool.encoder.lstm import lstm_cell
 from genpool.errors import InputError
-from genpool.reproduction.encoders.tree_nodes import (
+from genpool.reproduction.encoders.shared import (
+    PackedEncoder,
     composition_layer,
     initialize_parts,
     join_nodes,
-    leaf_layer,
-    new_memory,
-    read_rows,
-    write_rows,
 )
 from genpool.reproduction.trees import BinaryTrees, to_brackets, tree_rows
-from genpool.tensors.checks import require_positive
+from genpool.tensors.modules import require_positive
 from genpool.tensors.packing import Packing
 
-Ints = NDArray[np.int64]
 
-
-class SPINNEncoder(Encoder):
+class SPINNEncoder(PackedEncoder):
     """SPINN-PI (Bowman et al. 2016): a TreeLSTM over a binary parse, with a tracking LSTM.
 
     A sentence is read by transitions. Shift moves the next word from the buffer to the stack;
@@ -49,7 +50,6 @@ class SPINNEncoder(Encoder):
     The published model has hidden_dim 300 and tracking_dim 61.
 
     Args:
-        input_dim: dimensions of a token vector.
         hidden_dim: dimensions of a node. Default: 300.
         tracking_dim: dimensions of the tracking LSTM; 0 leaves it out (SPINN-PI-NT). Default: 61.
         parser: what parses text that has no parse: "spacy" (the extra `parse`). Default: None,
@@ -77,7 +77,8 @@ class SPINNEncoder(Encoder):
             raise InputError(f"tracking_dim is {tracking_dim}; expected 0 or more.")
         super().__init__(input_dim, output_dim=hidden_dim)
         self.tracking_dim, self.parser = tracking_dim, parser
-        self.words = leaf_layer(input_dim, hidden_dim)
+        self.words = nn.Linear(input_dim, 2 * hidden_dim)  # h and c
+        initialize_parts(self.words, 2)
         self.composition = composition_layer(2 * hidden_dim + tracking_dim, hidden_dim)
         if tracking_dim:
             self.tracking_buffer = nn.Linear(hidden_dim, 4 * tracking_dim)
@@ -87,15 +88,11 @@ class SPINNEncoder(Encoder):
             for layer in (self.tracking_buffer, self.tracking_stack):
                 initialize_parts(layer, 4)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        if not packing.sizes:
-            return rows.new_zeros(0, self.output_dim), None
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
         plan = shift_reduce_plan(tree_rows(packing, BinaryTrees)[:, 0], packing)
         # Under autocast too, nodes keep the type of the weights: they are read by many steps.
         tokens = self.words(rows).to(self.words.weight.dtype)  # (rows, 2 hidden): h and c
-        return self._run(tokens, plan), None
+        return self._run(tokens, plan)
 
     def make_annotator(self) -> BinaryTrees:
         return BinaryTrees(self.parser)
@@ -106,19 +103,20 @@ class SPINNEncoder(Encoder):
     def _run(self, tokens: Tensor, plan: ShiftReducePlan) -> Tensor:
         """Returns the states (rows, hidden) after all transitions, from tokens (rows, 2 hidden)."""
         hidden, sentences = self.output_dim, plan.steps[0].active
-        memory = write_rows(new_memory(plan.nodes, tokens), tokens, 1)  # (nodes, 2 hidden)
+        memory = tokens.new_zeros(plan.nodes, 2 * hidden)
+        made, first_node = tokens, 1  # the rows that are written before the next ones are read
         e = m = tokens.new_zeros(sentences, self.tracking_dim)  # (sentences, tracking)
         from_buffer = self._buffer_gates(tokens[:, :hidden], plan)
         for number, step in enumerate(plan.steps):
-            memory, pair = read_rows(memory, step.stack)  # (2 active, 2 hidden)
+            memory, pair = write_and_read(memory, made, first_node, step.stack)
             right, left = pair.chunk(2)  # 2 x (active, 2 hidden): the top, and the node below
+            first_node = step.first_node
             if self.tracking_dim:
                 seen = torch.cat([right[:, :hidden], left[:, :hidden], e[: step.active]], dim=1)
                 e, m = lstm_cell(from_buffer[number] + self.tracking_stack(seen), m[: step.active])
-            if len(step.reducing):
-                node = self._reduce(left, right, e, step.reducing)  # (reducing, 2 hidden)
-                memory = write_rows(memory, node.to(memory.dtype), step.first_node)
-        _, tops = read_rows(memory, plan.tops)  # (rows, 2 hidden)
+            # (reducing, 2 hidden)
+            made = self._reduce(left, right, e, step.reducing).to(memory.dtype)
+        _, tops = write_and_read(memory, made, first_node, plan.tops)  # (rows, 2 hidden)
         return tops[:, :hidden]
 
     def _buffer_gates(self, words: Tensor, plan: ShiftReducePlan) -> tuple[Tensor, ...]:
@@ -132,15 +130,12 @@ class SPINNEncoder(Encoder):
         return torch.split(steps, [step.active for step in plan.steps])
 
     def _reduce(self, left: Tensor, right: Tensor, e: Tensor, reducing: Tensor) -> Tensor:
+        if not len(reducing):
+            return left[:0]
         if len(reducing) < len(left):
             left, right = left.index_select(0, reducing), right.index_select(0, reducing)
             e = e.index_select(0, reducing) if self.tracking_dim else e
-        hidden = self.output_dim
-        (h_left, c_left) = torch.split(left, hidden, 1)
-        (h_right, c_right) = torch.split(right, hidden, 1)
-        inputs = [h_left, h_right, *([e] if self.tracking_dim else [])]
-        gates = self.composition(torch.cat(inputs, dim=1))  # (reducing, 5 hidden)
-        return torch.cat(join_nodes(gates, c_left, c_right), dim=1)
+        return join_nodes(self.composition, left, right, *([e] if self.tracking_dim else []))
 
 
 # The order of work: integers only, known before any vector is.
@@ -176,73 +171,76 @@ def shift_reduce_plan(reductions: Tensor, packing: Packing) -> ShiftReducePlan:
     counts[rank_of, step_of] = reductions.cpu().numpy()
     token_node[rank_of, step_of] = 1 + np.arange(rows)  # 0 behind the last token
     lengths = (token_node > 0).sum(axis=1)  # (sentences,): never increasing
-    _require_trees(counts, lengths)
-    state = _Stacks(counts, token_node)
+    for tree, length in zip(counts, lengths, strict=True):
+        BinaryTrees.check(tree[:length, None].astype(np.int32))
+    # Two empty nodes are at the bottom of every stack, so that the two top ones always exist.
+    stack = np.zeros((sentences, longest + 3), dtype=np.int64)
+    height = np.ones(sentences, dtype=np.int64)  # index of the top
+    # Tokens that were shifted, and reductions before the next shift.
+    shifted, waiting = np.zeros((2, sentences), dtype=np.int64)
+    tops = np.zeros_like(counts)
     steps, buffer, nodes = [], [], 1 + rows
     device = packing.index.device
     for number in range(2 * longest - 1):
         active = int((2 * lengths - 1 > number).sum())
-        stack, reducing = state.top_two(active), state.reducing(active)
-        buffer.append(state.next_tokens(active))
-        on_device = [torch.from_numpy(array).to(device) for array in (stack, reducing)]
-        steps.append(Step(active, on_device[0], on_device[1], nodes))
-        state.apply(active, reducing, nodes)
+        sentence = np.arange(active)
+        top, below = (stack[sentence, height[:active] - depth] for depth in (0, 1))
+        reducing, shifting = np.flatnonzero(waiting[:active]), np.flatnonzero(waiting[:active] == 0)
+        buffer.append(token_node[sentence, shifted[:active]])
+        on_stack = torch.from_numpy(np.concatenate([top, below])).to(device)
+        steps.append(Step(active, on_stack, torch.from_numpy(reducing).to(device), nodes))
+        # Reduce: the new node takes the place of the two on top.
+        height[reducing] -= 1
+        stack[reducing, height[reducing]] = nodes + np.arange(len(reducing))
+        waiting[reducing] -= 1
         nodes += len(reducing)
-    tops = torch.from_numpy(state.tops[rank_of, step_of]).to(device)  # (rows,)
-    return ShiftReducePlan(steps, torch.from_numpy(np.concatenate(buffer)).to(device), tops, nodes)
-
-
-def _require_trees(counts: Ints, lengths: Ints) -> None:
-    depth = np.arange(1, counts.shape[1] + 1) - np.cumsum(
-        counts, axis=1
-    )  # (sentences, longest + 1)
-    real = np.arange(counts.shape[1]) < lengths[:, None]
-    wrong = ((counts < 0) | (depth < 1)) & real
-    wrong[:, 0] |= depth[np.arange(len(lengths)), lengths - 1] != 1
-    if wrong.any():
-        row = int(wrong.any(axis=1).argmax())
-        given = counts[row, : lengths[row]].tolist()
-        raise InputError(
-            f"reductions {given} are no binary tree of {lengths[row]} tokens; expected "
-            f"{lengths[row] - 1} in total, never more than there are nodes to join."
-        )
-
-
-class _Stacks:
-    """The stacks of all sentences while the plan is made."""
-
-    def __init__(self, counts: Ints, token_node: Ints) -> None:
-        self.counts, self.token_node = counts, token_node
-        sentences, width = counts.shape
-        # Two empty nodes are at the bottom, so that the two top ones always exist.
-        self.stack = np.zeros((sentences, width + 2), dtype=np.int64)
-        self.height = np.ones(sentences, dtype=np.int64)  # index of the top
-        self.shifted = np.zeros(sentences, dtype=np.int64)
-        self.pending = np.zeros(sentences, dtype=np.int64)  # reductions before the next shift
-        self.tops = np.zeros_like(counts)
-        self.all = np.arange(sentences)
-
-    def top_two(self, active: int) -> Ints:
-        rows, height = self.all[:active], self.height[:active]
-        return np.concatenate([self.stack[rows, height], self.stack[rows, height - 1]])
-
-    def next_tokens(self, active: int) -> Ints:
-        return self.token_node[self.all[:active], self.shifted[:active]]
-
-    def reducing(self, active: int) -> Ints:
-        return np.flatnonzero(self.pending[:active])
-
-    def apply(self, active: int, reducing: Ints, first_node: int) -> None:
-        """Makes the transition: nodes first_node, first_node + 1, ... for those that reduce."""
-        self.height[reducing] -= 1
-        self.stack[reducing, self.height[reducing]] = first_node + np.arange(len(reducing))
-        self.pending[reducing] -= 1
-        rows = self.all[:active]
-        shifting = np.setdiff1d(rows, reducing, assume_unique=True)
-        self.height[shifting] += 1
-        tokens = self.shifted[shifting]
-        self.stack[shifting, self.height[shifting]] = self.token_node[shifting, tokens]
-        self.pending[shifting] = self.counts[shifting, tokens]
-        self.shifted[shifting] += 1
+        # Shift: the next token comes on top.
+        height[shifting] += 1
+        tokens = shifted[shifting]
+        stack[shifting, height[shifting]] = token_node[shifting, tokens]
+        waiting[shifting] = counts[shifting, tokens]
+        shifted[shifting] += 1
         # The last of a token's transitions leaves the largest node that ends there.
-        self.tops[rows, self.shifted[:active] - 1] = self.stack[rows, self.height[:active]]
+        tops[sentence, shifted[:active] - 1] = stack[sentence, height[:active]]
+    of_rows = torch.from_numpy(tops[rank_of, step_of]).to(device)  # (rows,)
+    in_buffer = torch.from_numpy(np.concatenate(buffer)).to(device)
+    return ShiftReducePlan(steps, in_buffer, of_rows, nodes)
+
+
+# The memory of rows.
+
+
+def write_and_read(
+    memory: Tensor, rows: Tensor, start: int, index: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Writes rows (n, dim) at start, start + 1, ..., where nothing was read before.
+
+    Returns the memory, to be used from now on, and its rows (m, dim) at index (m,).
+    """
+    result: tuple[Tensor, Tensor]
+    result = _WriteAndRead.apply(memory, rows, start, index)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _WriteAndRead(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, memory: Tensor, rows: Tensor, start: int, index: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        ctx.place, ctx.shape = slice(start, start + len(rows)), memory.shape
+        ctx.save_for_backward(index)
+        ctx.set_materialize_grads(False)
+        memory[ctx.place] = rows
+        ctx.mark_dirty(memory)
+        return memory, memory.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        grad_memory, grad_read = grads
+        if grad_read is not None:
+            if grad_memory is None:
+                grad_memory = grad_read.new_zeros(ctx.shape)
+            # In place: the chain is the only owner of this gradient.
+            grad_memory.index_add_(0, ctx.saved_tensors[0], grad_read)
+        grad_rows = None if grad_memory is None else grad_memory[ctx.place].clone()
+        return grad_memory, grad_rows, None, None

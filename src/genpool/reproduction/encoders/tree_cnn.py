@@ -7,14 +7,14 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from genpool.encoder.base import Encoder
 from genpool.errors import InputError
+from genpool.reproduction.encoders.shared import PackedEncoder, initialize_parts
 from genpool.reproduction.trees import RELATIONS, DependencyTrees, tree_rows
-from genpool.tensors.checks import require_positive
+from genpool.tensors.modules import require_positive
 from genpool.tensors.packing import Packing
 
 
-class TreeCNNEncoder(Encoder):
+class TreeCNNEncoder(PackedEncoder):
     """Tree-based convolution (Mou et al. 2016): a filter sees a word and its dependents.
 
         y_p = relu(W_p x_p + sum over dependents c of p: W_relation(c) x_c + b)
@@ -26,13 +26,9 @@ class TreeCNNEncoder(Encoder):
     weights. The published model has 300 maps.
 
     Args:
-        input_dim: dimensions of a token vector.
         maps: dimensions of a state. Default: 300.
         parser: what parses text that has no parse: "spacy" (the extra `parse`). Default: None,
             balanced trees.
-
-    Raises:
-        InputError: a size is less than 1.
 
     Example:
         >>> trees = torch.tensor([[[1, 19], [2, 26], [-1, 0]]])   # heads, relations: A man sleeps
@@ -49,8 +45,7 @@ class TreeCNNEncoder(Encoder):
         self.parser = parser
         self.parent = nn.Linear(input_dim, maps)
         self.relations = nn.Parameter(torch.empty(len(RELATIONS), maps, input_dim))
-        nn.init.xavier_uniform_(self.parent.weight)
-        nn.init.zeros_(self.parent.bias)
+        initialize_parts(self.parent)
         with torch.no_grad():
             for weights in self.relations:
                 nn.init.xavier_uniform_(weights)
@@ -58,14 +53,15 @@ class TreeCNNEncoder(Encoder):
     def make_annotator(self) -> DependencyTrees:
         return DependencyTrees(self.parser)
 
-    def encode_rows(
-        self, rows: Tensor, packing: Packing, gates: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        nodes = self.parent(rows)  # (rows, maps)
-        if not packing.sizes:
-            return nodes.relu(), None
+    def states(self, rows: Tensor, packing: Packing) -> Tensor:
+        nodes: Tensor = self.parent(rows)  # (rows, maps)
         head, relation = tree_rows(packing, DependencyTrees).unbind(dim=1)  # 2 x (rows,)
-        _require_relations(relation)
+        wrong = (relation < 0) | (relation >= len(RELATIONS))
+        if bool(wrong.any()):
+            raise InputError(
+                f"a relation is {int(relation[wrong][0])}; expected an index of the "
+                f"{len(RELATIONS)} relations of genpool.reproduction.trees.RELATIONS."
+            )
         head = _row_of_head(head, packing)  # (rows,)
         dependents = (head >= 0).nonzero().squeeze(1)  # (dependents,)
         order = dependents[relation[dependents].argsort(stable=True)]
@@ -76,16 +72,7 @@ class TreeCNNEncoder(Encoder):
         if products:
             messages = torch.cat(products).to(nodes.dtype)  # (dependents, maps)
             nodes = nodes.index_add(0, head.index_select(0, order), messages)
-        return nodes.relu(), None
-
-
-def _require_relations(relation: Tensor) -> None:
-    wrong = (relation < 0) | (relation >= len(RELATIONS))
-    if bool(wrong.any()):
-        raise InputError(
-            f"a relation is {int(relation[wrong][0])}; expected an index of the {len(RELATIONS)} "
-            "relations of genpool.reproduction.trees.RELATIONS."
-        )
+        return nodes.relu()
 
 
 def _row_of_head(head: Tensor, packing: Packing) -> Tensor:
@@ -96,8 +83,8 @@ def _row_of_head(head: Tensor, packing: Packing) -> Tensor:
     known = head.clamp(0, len(sizes) - 1)
     wrong = (head >= len(sizes)) | (head < -1) | (rank >= sizes[known])
     if bool(wrong.any()):
-        value = int(head[wrong][0])
+        given = int(head[wrong][0])
         raise InputError(
-            f"a head is {value}; expected the index of a token of its sentence, or -1."
+            f"a head is {given}; expected the index of a token of its sentence, or -1."
         )
     return torch.where(head < 0, -1, offsets[known] + rank)

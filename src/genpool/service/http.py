@@ -1,0 +1,245 @@
+"""HTTP around the endpoints: errors as answers, the key, security headers, limits, and metrics.
+
+Every answer that is no success has one shape, OpenAI's, and a sentence that says what to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from hmac import compare_digest
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from genpool.service.served_model import ServiceSettings
+
+if TYPE_CHECKING:
+    from genpool.service.batcher import Batcher
+
+logger = logging.getLogger("genpool.service")
+
+#: nothing from other hosts, no code or style inside the page itself, no frames around it
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+#: the headers of every answer
+HEADERS = [
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),
+]
+#: what everybody may read: a page without data, readiness, and the description of the service
+OPEN_PATHS = ("/", "/healthz", "/openapi.json")
+OPEN_FOLDER = "/static/"
+#: a body that is too large is read and dropped up to this multiple of the limit, because a client
+#: that is still sending does not read the answer
+DRAINED_BODIES = 16
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+#: the code and the message for an error of the framework by its status; 0: any other
+HTTP_ERRORS = {
+    0: ("invalid_request", "The request cannot be answered."),
+    400: ("invalid_json", "The body is not JSON in UTF-8."),
+    404: ("not_found", "There is no {place}; see /openapi.json."),
+    405: (
+        "method_not_allowed",
+        "{place} does not exist, but another method does; see /openapi.json.",
+    ),
+}
+
+
+# --- answers
+
+
+def json_response(
+    content: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Returns JSON, written by compiled code; vectors are long lists of numbers."""
+    return Response(to_json(content), status, headers, media_type="application/json")
+
+
+class ServiceError(Exception):
+    """A request that is answered with an error: a code for programs, a message for people.
+
+    The message says what was sent, what is expected and how to fix it; param is the field.
+    """
+
+    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.param = status, code, message, param
+
+    def response(self) -> Response:
+        """Returns the answer to the client."""
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
+        headers = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
+        return json_response({"error": error}, self.status, headers.get(self.status))
+
+
+def overloaded() -> ServiceError:
+    """Returns the error of a service that has as much to do as it may have."""
+    message = "The service is busy: too many requests are waiting. Try again in a second."
+    return ServiceError(503, "overloaded", message)
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Returns the answer to a request that raised an exception; never a stack trace."""
+    if isinstance(error, RequestValidationError):
+        error = _invalid(error.errors())
+    elif isinstance(error, HTTPException):
+        code, message = HTTP_ERRORS.get(error.status_code, HTTP_ERRORS[0])
+        place = f"{request.method} {request.url.path}"
+        error = ServiceError(error.status_code, code, message.format(place=place))
+    elif not isinstance(error, ServiceError):
+        logger.error("unexpected error", exc_info=error)
+        message = "The service failed to answer this request; its log says more."
+        error = ServiceError(500, "internal_error", message)
+    return error.response()
+
+
+ERROR_HANDLERS: dict[int | type[Exception], Any] = dict.fromkeys(
+    (ServiceError, RequestValidationError, HTTPException, Exception), answer_error
+)
+
+
+def _invalid(errors: Sequence[Mapping[str, Any]]) -> ServiceError:
+    """Returns the error of a body that does not fit; the client's own input is never repeated."""
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        reason = str(first.get("ctx", {}).get("error", "it cannot be parsed"))
+        message = f"The body is not JSON: {reason}. Expected an object, see /openapi.json."
+        return ServiceError(400, "invalid_json", message)
+    param = next((str(part) for part in first["loc"] if part != "body"), None)
+    where = param or "The body is no JSON object with Content-Type application/json"
+    reasons = "; or ".join(dict.fromkeys(str(error["msg"]) for error in errors))
+    return ServiceError(422, "invalid_request", f"{where}: {reasons}.", param)
+
+
+# --- around every request
+
+
+class Metrics:
+    """The counters of one service, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        by_path, by_work = ["path"], ["work"]
+        self.requests = Counter(
+            "genpool_requests", "Finished requests.", [*by_path, "status"], registry=registry
+        )
+        what = "Seconds from the first byte of a request to the last of its answer."
+        self.seconds = Histogram(
+            "genpool_request_seconds", what, by_path, registry=registry, buckets=SECONDS
+        )
+        what = "Sentences or examples that were processed together."
+        self.batches = Histogram(
+            "genpool_batch_items", what, by_work, registry=registry, buckets=BATCH_SIZES
+        )
+        what = "Sentences or examples that wait for their turn."
+        self.queued = Gauge("genpool_queued_items", what, by_work, registry=registry)
+
+    def watch(self, work: str, batcher: Batcher[Any, Any]) -> None:
+        """Shows the queue and the batches of one kind of work."""
+        batcher.observe = self.batches.labels(work).observe
+        self.queued.labels(work).set_function(lambda: batcher.queued)
+
+
+class Gate:
+    """ASGI middleware: measures every request, and adds the security headers to every answer.
+
+    The application is called for a request with the key, whose body is complete and small enough.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+        self.buffered_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = perf_counter(), "no answer"
+        chunks: list[bytes] = []
+
+        async def respond(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        try:
+            self._require_key(scope)
+            await self._read(receive, chunks)
+            await self.app(scope, _replayed(b"".join(chunks), receive), respond)
+        except ServiceError as error:
+            await error.response()(scope, receive, respond)
+        except ClientDisconnect:
+            return
+        finally:
+            self.buffered_bytes -= sum(map(len, chunks))
+            # The path of the route, not of the request: clients could invent any number of these.
+            path = getattr(scope.get("route"), "path", "other")
+            self.metrics.requests.labels(path, status).inc()
+            self.metrics.seconds.labels(path).observe(perf_counter() - start)
+
+    def _require_key(self, scope: Scope) -> None:
+        key, path = self.settings.api_key, scope["path"]
+        if key is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
+            return
+        sent = dict(scope["headers"]).get(b"authorization", b"")
+        # In constant time: how long it takes must not show how much of a key is right.
+        if not compare_digest(sent, f"Bearer {key}".encode()):
+            text = "The key is missing or wrong; expected the header Authorization: Bearer KEY."
+            raise ServiceError(401, "unauthorized", text)
+
+    async def _read(self, receive: Receive, chunks: list[bytes]) -> None:
+        """Appends the parts of the body to `chunks`, which count as buffered."""
+        limit, seconds = self.settings.max_body_bytes, self.settings.body_timeout_seconds
+        size, more = 0, True
+        try:
+            async with asyncio.timeout(seconds):
+                while more and size <= DRAINED_BODIES * limit:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    chunk, more = message.get("body", b""), message.get("more_body", False)
+                    size += len(chunk)
+                    if size > limit:
+                        continue
+                    if self.buffered_bytes + len(chunk) > self.settings.max_buffered_bytes:
+                        raise overloaded()
+                    self.buffered_bytes += len(chunk)
+                    chunks.append(chunk)
+        except TimeoutError:
+            text = f"The body did not arrive within {seconds:g} seconds; send it in parts."
+            raise ServiceError(408, "request_timeout", text) from None
+        if size > limit:
+            given = f"{size:,} bytes" if not more else f"more than {size:,} bytes"
+            text = (
+                f"The body has {given}; expected at most {limit:,}. Send the sentences in several "
+                "requests."
+            )
+            raise ServiceError(413, "body_too_large", text)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Returns a `receive` with the body as its first message."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
