@@ -18,7 +18,7 @@ import torch
 from benchmarks.faults.cases import Problem, Tally, count_argument, main, run_cases
 from benchmarks.faults.model_folders import make_folders, vectors
 from genpool.errors import FolderError
-from genpool.training.state import load_checkpoint, save_checkpoint
+from genpool.training.run_folder import load_checkpoint, save_checkpoint
 
 COUNT, SEED = 1000, 0
 

@@ -29,7 +29,8 @@ from genpool.reproduction.plan import Plan
 from genpool.reproduction.trees import Tree, TreeAnnotator
 from genpool.tensors.arrays import pad_annotations
 from genpool.text import Batch, TextPipeline
-from genpool.training.objective import BatchShare, EncoderLoss, ExtraLoss, step_loss
+from genpool.training.loop import BatchShare, step_loss
+from genpool.training.objective import EncoderLoss, ExtraLoss
 from genpool.training.settings import read_settings
 
 #: titles of the systems, as in table 1

@@ -11,7 +11,7 @@ import pytest
 import genpool.data
 from genpool.data import READERS, BadRow, Example, Reader, Record, TableReader, open_reader
 from genpool.errors import ConfigError, DataError
-from genpool.training.loop import train
+from genpool.training import train
 from genpool.training.settings import read_settings
 
 WORDS = (("good", 5), ("bad", 1))

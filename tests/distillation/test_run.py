@@ -22,7 +22,7 @@ from genpool.distillation.run import (
 from genpool.distillation.settings import DistillationLoopSettings
 from genpool.errors import ConfigError, DataError, Interrupted, TrainingError
 from genpool.text.vocabulary import CharacterNgrams
-from genpool.training.state import save_checkpoint
+from genpool.training.run_folder import save_checkpoint
 from tests.helpers.distillation_runs import RECIPE, BagOfWords, sentence, write_tables
 
 

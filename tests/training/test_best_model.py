@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from genpool.errors import Interrupted
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
-from genpool.training.run import Run
+from genpool.training.loop import Run
 from genpool.training.state import trained_weights
 from tests.helpers.training_runs import outcome, run
 
@@ -29,7 +29,7 @@ FIRST_STEP_OF_EPOCH_4 = 3 * STEPS_PER_EPOCH + 1
 @pytest.fixture(autouse=True)
 def quick_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the whole run took a moment, however busy the machine is."""
-    monkeypatch.setattr("genpool.training.run.BEST_MODEL_SECONDS", math.inf)
+    monkeypatch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", math.inf)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_it_is_written_once_in_a_while_and_at_the_end(
         save(self, path)
 
     monkeypatch.setattr(SavedModel, "save_pretrained", counted)
-    monkeypatch.setattr("genpool.training.run.BEST_MODEL_SECONDS", seconds)
+    monkeypatch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", seconds)
     run(tables, tmp_path / "run", "training.epochs=4")
     assert written == ["best"] * count + ["last", "best"]
     assert len(evaluated) == 4 and has_weights(tmp_path / "run", evaluated[3])

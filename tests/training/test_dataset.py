@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -21,11 +20,11 @@ from genpool.training.dataset import (
     count_epochs,
     epoch_batches,
     read_split,
+    word_counts,
 )
 from genpool.training.settings import TrainingSettings
 
 WORDS = ("a", "dog", "Dog", "runs", "sleeps", ".", "naïve")
-LABELS = {"yes": 0, "no": 1, None: -1}
 sentence = st.lists(st.sampled_from(WORDS), max_size=5)
 
 
@@ -33,11 +32,9 @@ def pipeline(sentence_ends: bool) -> TextPipeline:
     return TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""), sentence_ends)
 
 
-def split_of(
-    examples: list[Example], number: Callable[[str | None], int] = LABELS.__getitem__
-) -> tuple[Split, WordIds]:
+def split_of(examples: list[Example]) -> tuple[Split, WordIds]:
     word_ids = WordIds()
-    return read_split(examples, word_ids, lambda text, tokenized: text.split(), number), word_ids
+    return read_split(examples, word_ids, lambda text, tokenized: text.split()), word_ids
 
 
 def table() -> WordTable:
@@ -46,7 +43,7 @@ def table() -> WordTable:
 
 
 def words_of(split: Split, word_ids: WordIds) -> list[list[str]]:
-    names = list(word_ids.ids)
+    names = list(word_ids)
     return [
         [names[number] for number in split.sentence(place)]
         for place in range(len(split.starts) - 1)
@@ -73,7 +70,7 @@ def test_streaming_into_arrays_keeps_every_word_in_its_place(sentences: list[lis
     assert words_of(split, word_ids) == sentences
     assert len(split) == len(sentences)
     assert split.lengths.tolist() == [[len(words)] for words in sentences]
-    assert split.labels.tolist() == [1] * len(sentences)
+    assert split.names == ["no"] * len(sentences)
     assert split.tokens.dtype == np.int32
 
 
@@ -82,8 +79,8 @@ def test_ids_and_genres_are_kept_and_words_are_counted() -> None:
     assert split.ids == ["x", "1"]
     assert split.genres == [None, "news"]
     split, word_ids = split_of([Example("yes", "a dog a"), Example("no", "dog runs")])
-    assert word_ids.counts(split.tokens) == Counter(a=2, dog=2, runs=1)
-    assert word_ids.counts(split.take([1]).tokens) == Counter(dog=1, runs=1)
+    assert word_counts(word_ids, split.tokens) == Counter(a=2, dog=2, runs=1)
+    assert word_counts(word_ids, split.take([1]).tokens) == Counter(dog=1, runs=1)
 
 
 def test_whether_text_is_tokenised_decides_how_it_is_split() -> None:
@@ -93,7 +90,7 @@ def test_whether_text_is_tokenised_decides_how_it_is_split() -> None:
     def words(text: str, tokenized: bool) -> list[str]:
         return text.split() if tokenized else [text]
 
-    split = read_split(examples, word_ids, words, LABELS.__getitem__)
+    split = read_split(examples, word_ids, words)
     assert words_of(split, word_ids) == [["a", "b"], ["a b"]]
 
 
@@ -107,7 +104,7 @@ def test_taking_rows_takes_all_that_belongs_to_them(
     assert words_of(taken, word_ids) == [side for row in rows for side in sentences[row]]
     assert taken.ids == [f"row{row}" for row in rows]
     assert taken.genres == [f"g{row}" for row in rows]
-    assert taken.labels.tolist() == [0] * len(rows)
+    assert taken.names == ["yes"] * len(rows)
     assert taken.sides == 2
 
 

@@ -15,7 +15,7 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.errors import ConfigError, DataError, InputError
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
-from genpool.training.run import Run
+from genpool.training.loop import Run
 from tests.helpers.training_runs import reviews, write_table
 
 pytestmark = pytest.mark.usefixtures("no_pictures")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
 from pathlib import Path
@@ -24,14 +25,17 @@ from genpool.training.heads import (
     SAMPLE_EXAMPLES,
     HeadDistances,
     HeadPenalty,
-    PenaltyMonitor,
+    add_penalties,
     head_penalties,
     heads_report,
     penalty_gradient_share,
+    penalty_metrics,
     sample_rows,
 )
+from genpool.training.objective import LossTerm
 from genpool.training.preparation import Prepared, prepare
 from genpool.training.settings import PenaltySettings
+from genpool.training.state import SUMS
 from tests.helpers.small_models import LABELS, MakeEncoder, lively
 from tests.helpers.training_runs import metrics, run, settings
 
@@ -114,12 +118,16 @@ def penalty(term: float, distances: list[float], active: float) -> Penalty:
     return Penalty(torch.tensor(term), torch.tensor(distances), torch.tensor(active))
 
 
-def test_the_monitor_gives_means_over_the_steps() -> None:
-    monitor = PenaltyMonitor()
-    assert monitor.report() == {}
-    monitor.update([penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0)])
-    monitor.update([penalty(3.0, [1.0, 3.0], 0.25)])
-    assert monitor.report() == pytest.approx(
+def add(sums: dict[str, float], *penalties: Penalty, share: float = 1.0) -> float:
+    return add_penalties(sums, [LossTerm(one.term, True, one) for one in penalties], share)
+
+
+def test_the_metrics_of_a_penalty_are_means_over_the_steps() -> None:
+    sums = dict.fromkeys(SUMS, 0.0)
+    assert penalty_metrics(sums, 0, math.inf) == {}
+    closest = add(sums, penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0))
+    closest = min(closest, add(sums, penalty(3.0, [1.0, 3.0], 0.25)))
+    assert penalty_metrics(sums, 2, closest) == pytest.approx(
         {
             "penalty": (3.0 + 3.0) / 2,
             "penalty_active": (0.75 + 0.25) / 2,
@@ -130,19 +138,18 @@ def test_the_monitor_gives_means_over_the_steps() -> None:
 
 
 def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
-    whole, one, other = PenaltyMonitor(), PenaltyMonitor(), PenaltyMonitor()
-    whole.update([penalty((1.0 + 2 * 4.0) / 3, [1.0, 4.0, 4.0], 2 / 3)])
-    one.update([penalty(1.0, [1.0], 0.0)], share=1 / 3)
-    other.update([penalty(4.0, [4.0, 4.0], 1.0)], share=2 / 3)
-    for name in ("term", "active", "distance"):
-        assert getattr(one, name) + getattr(other, name) == pytest.approx(getattr(whole, name))
-    assert min(one.smallest, other.smallest) == whole.smallest
+    whole, parts = dict.fromkeys(SUMS, 0.0), dict.fromkeys(SUMS, 0.0)
+    closest = add(whole, penalty((1.0 + 2 * 4.0) / 3, [1.0, 4.0, 4.0], 2 / 3))
+    smallest = [add(parts, penalty(1.0, [1.0], 0.0), share=1 / 3)]
+    smallest += [add(parts, penalty(4.0, [4.0, 4.0], 1.0), share=2 / 3)]
+    assert parts == pytest.approx(whole)
+    assert min(smallest) == closest
 
 
 def test_one_head_has_no_distances_and_no_smallest_one() -> None:
-    monitor = PenaltyMonitor()
-    monitor.update([penalty(0.0, [], 0.0)])
-    assert "penalty_distance_min" not in monitor.report()
+    sums = dict.fromkeys(SUMS, 0.0)
+    closest = add(sums, penalty(0.0, [], 0.0))
+    assert "penalty_distance_min" not in penalty_metrics(sums, 1, closest)
 
 
 def test_a_penalty_that_is_inactive_for_an_epoch_is_reported(
@@ -155,7 +162,7 @@ def test_a_penalty_that_is_inactive_for_an_epoch_is_reported(
             prepared.model.encoder.pooling.get_parameter("w1")[0] += 1.0
         return prepared
 
-    monkeypatch.setattr("genpool.training.loop.prepare", prepare_apart)
+    monkeypatch.setattr("genpool.training.fitting.prepare", prepare_apart)
     run(tables, tmp_path / "run", "penalty.name=parameter", "penalty.weight=0.1")
     warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert len(warnings) == 2  # one for each epoch
@@ -371,7 +378,7 @@ def test_a_model_with_one_head_is_not_measured(
 def test_measuring_does_not_change_what_is_trained(
     tables: Path, finished: Path, tmp_path: Path, no_pictures: None, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("genpool.training.run.Run._heads", lambda run: {})
+    monkeypatch.setattr("genpool.training.heads.run_metrics", lambda *arguments: {})
     run(tables, tmp_path / "run")
     for model in ("best", "last"):
         path = f"{model}/model.safetensors"

@@ -16,10 +16,11 @@ from safetensors.torch import load_file
 from genpool import TextClassifier
 from genpool.errors import GenpoolError, Interrupted, Stopped, TrainingError
 from genpool.saving import storage
-from genpool.training import loop, state
+from genpool.training import fitting, run_folder
+from genpool.training.loop import Run
 from genpool.training.preparation import prepare
-from genpool.training.run import Run
-from genpool.training.state import save_checkpoint, trained_weights
+from genpool.training.run_folder import save_checkpoint
+from genpool.training.state import trained_weights
 from tests.helpers.training_runs import metrics, outcome, run, settings, weights, write_table
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
@@ -119,7 +120,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
         evaluate(run)
         script.after.append(trained_weights(run.model))
         script.moments.append(moments(run))
-        script.rates.append(run.state.schedule.learning_rate)
+        script.rates.append(run.state.learning_rate)
 
     monkeypatch.setattr(Run, "_dev_metrics", accuracy)
     monkeypatch.setattr(Run, "evaluate", watched)
@@ -303,7 +304,7 @@ def test_killed_at_any_write_it_goes_on_to_the_same_end(
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
         # Every evaluation that is the best writes a model, so that there is more to go wrong.
-        patch.setattr("genpool.training.run.BEST_MODEL_SECONDS", 0.0)
+        patch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", 0.0)
         killing(patch, module, name, at)
         with pytest.raises(Killed):
             run(tables, out)
@@ -312,13 +313,13 @@ def test_killed_at_any_write_it_goes_on_to_the_same_end(
     assert outcome(out) == outcome(finished)
 
 
-@pytest.mark.parametrize("module", [state, storage])
+@pytest.mark.parametrize("module", [run_folder, storage])
 def test_a_full_disk_while_a_checkpoint_or_a_model_is_written_loses_nothing(
     tables: Path, finished: Path, tmp_path: Path, monkeypatch, module: Any
 ) -> None:
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("genpool.training.run.BEST_MODEL_SECONDS", 0.0)
+        patch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", 0.0)
         full = OSError(errno.ENOSPC, "No space left on device")
         killing(patch, module, "save_file", 2, full)
         with pytest.raises(GenpoolError, match=r"could not be written.*No space left"):
@@ -362,7 +363,7 @@ def test_ctrl_c_while_data_is_read_leaves_nothing_and_while_scoring_can_be_conti
     tables: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        killing(patch, loop, "prepare", 1, KeyboardInterrupt)
+        killing(patch, fitting, "prepare", 1, KeyboardInterrupt)
         with pytest.raises(Stopped, match="nothing was written"):
             run(tables, tmp_path / "run")
     assert not (tmp_path / "run").exists()

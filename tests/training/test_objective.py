@@ -15,13 +15,12 @@ from scipy import stats
 from genpool.errors import DataError
 from genpool.model import Classified, Classifier
 from genpool.training.dataset import Split
+from genpool.training.loop import BatchShare, step_loss
 from genpool.training.objective import (
-    BatchShare,
     EncoderLoss,
     LabelObjective,
     LossTerm,
     ScoreObjective,
-    step_loss,
     supervised_contrastive,
 )
 from tests.helpers.training_runs import metrics, run, weights
@@ -32,9 +31,9 @@ pytestmark = pytest.mark.usefixtures("no_pictures")
 def split_of(labels: list[int], scores: list[float] | None = None) -> Split:
     count = len(labels)
     tokens, starts = np.zeros(count, np.int32), np.arange(count + 1, dtype=np.int64)
-    genres: list[str | None] = [None] * count
-    ids = [str(row) for row in range(count)]
-    return Split(tokens, starts, np.array(labels), 1, ids, genres, np.array(scores or []))
+    none: list[str | None] = [None] * count
+    ids, targets = [str(row) for row in range(count)], np.array(scores or [np.nan] * count)
+    return Split(tokens, starts, 1, ids, none, none, targets, np.array(labels), targets)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +76,13 @@ def test_a_target_is_a_distribution_whose_mean_is_the_score() -> None:
 
 
 def test_the_targets_of_labels_are_their_ids_and_those_of_scores_distributions() -> None:
-    split = split_of([0, 2, 1], [1.0, 3.0, 2.5])
-    rows = np.array([2, 0])
-    assert LabelObjective("abc").targets(split, rows).tolist() == [1, 0]
-    targets = ScoreObjective([1, 2, 3]).targets(split, rows)
-    torch.testing.assert_close(targets, torch.tensor([[0, 0.5, 0.5], [1.0, 0, 0]]))
+    split = split_of([], [])
+    split.names, split.scores = ["a", "c", None], np.array([1.0, 3.0, 2.75])
+    LabelObjective("abc").set_targets(split)
+    assert split.labels.tolist() == split.targets.tolist() == [0, 2, -1]
+    ScoreObjective([1, 2, 3]).set_targets(split)
+    assert split.labels.tolist() == [0, 2, 2]
+    np.testing.assert_array_equal(split.targets, [[1, 0, 0], [0, 0, 1], [0, 0.25, 0.75]])
 
 
 def test_the_correlations_of_dev_are_those_of_scipy() -> None:

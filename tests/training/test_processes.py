@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
-from genpool.training.objective import step_loss
+from genpool.training.loop import step_loss
 from genpool.training.preparation import prepare
 from tests.helpers.training_runs import SMALL_RULES, metrics, sets, start
 
@@ -99,7 +99,7 @@ def test_a_process_of_several_ends_without_finalizing_the_interpreter(
     join = f"'gloo', init_method='file://{tmp_path}/store', rank=0, world_size=1"
     program = f"""
 import atexit, torch
-from genpool.training.loop import end_process_group
+from genpool.training.state import end_process_group
 if {joined}: torch.distributed.init_process_group({join})
 atexit.register(print, 'finalized')
 print('done')
@@ -139,7 +139,7 @@ def test_every_part_is_computed_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
         sizes.append(len(output.logits))
         return step_loss(model, output, *more)
 
-    monkeypatch.setattr("genpool.training.run.step_loss", watched)
+    monkeypatch.setattr("genpool.training.loop.step_loss", watched)
     run(tmp_path / "whole", "training.epochs=1")
     whole = sizes.copy()
     sizes.clear()

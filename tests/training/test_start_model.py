@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from genpool.recipes import recipe_text
 from genpool.text import TextPipeline, Vocabulary, WordTokenizer
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN, CharacterNgrams
 from genpool.training import RunSettings, read_settings, train
+from genpool.training.loop import Run
 from genpool.training.preparation import Prepared, prepare
-from genpool.training.run import Run
-from genpool.training.start_model import start_encoder, start_settings
+from genpool.training.start_model import DataWords, start_encoder, start_settings
 from tests.helpers.small_models import LABELS
 from tests.helpers.training_runs import reviews, write_table
 
@@ -48,13 +49,23 @@ def prepared_from(model: Path, table: Path, *overrides: str) -> Prepared:
     return prepare(settings, table, start)
 
 
+def from_model(
+    start: SentenceEncoder,
+    words: Iterable[str],
+    counts: Counter[str],
+    minimum: int = 1,
+    notes: dict[str, str] | None = None,
+) -> tuple[SentenceEncoder, DataWords]:
+    settings = read_settings("", ["start.model=memory", f"vocabulary.minimum_count={minimum}"])
+    settings, _ = start_settings(settings, start)
+    return start_encoder(start, settings, words, counts, {} if notes is None else notes)
+
+
 def test_the_vectors_of_the_start_model_do_not_change_before_training(
     sentence_encoder: SentenceEncoder,
 ) -> None:
     words = [word for text in SENTENCES for word in sentence_encoder.text.words(text)]
-    encoder, data_words = start_encoder(
-        sentence_encoder, sentence_encoder.settings, words, Counter(words), 1, {}
-    )
+    encoder, data_words = from_model(sentence_encoder, words, Counter(words))
     expected = sentence_encoder.encode(SENTENCES)
     np.testing.assert_allclose(encoder.eval().encode(SENTENCES), expected, atol=1e-6)
     complete = data_words.complete(TextClassifier(encoder, LABELS)).encoder
@@ -64,9 +75,7 @@ def test_the_vectors_of_the_start_model_do_not_change_before_training(
 def test_new_words_are_added_and_start_as_unknown_words(sentence_encoder: SentenceEncoder) -> None:
     counts = Counter({"Zebra": 2, "zebra": 1, "dog": 5, "rare": 1})
     notes: dict[str, str] = {}
-    encoder, data_words = start_encoder(
-        sentence_encoder, sentence_encoder.settings, [*counts, "unseen"], counts, 2, notes
-    )
+    encoder, data_words = from_model(sentence_encoder, [*counts, "unseen"], counts, 2, notes)
     assert encoder.text.vocabulary.words[4:] == ("dog", "zebra")
     assert data_words.text.vocabulary.words[-1] == "zebra"
     assert data_words.text.vocabulary.words[:-1] == sentence_encoder.text.vocabulary.words
@@ -77,7 +86,7 @@ def test_new_words_are_added_and_start_as_unknown_words(sentence_encoder: Senten
 
 def test_new_characters_are_added_after_the_known_ones(sentence_encoder: SentenceEncoder) -> None:
     counts = Counter({"Öl": 1})
-    encoder, _ = start_encoder(sentence_encoder, sentence_encoder.settings, counts, counts, 1, {})
+    encoder, _ = from_model(sentence_encoder, counts, counts)
     known = sentence_encoder.text.characters.characters
     assert encoder.text.characters.characters == known + "ö"
     spelling, before = encoder.embedding.spelling, sentence_encoder.embedding.spelling
@@ -240,7 +249,7 @@ def test_a_new_word_starts_with_the_vector_of_its_ngrams() -> None:
     for parameter in start.parameters():
         torch.nn.init.normal_(parameter)
     counts = Counter({"Wúg": 3, "dog": 2, "WUG": 1, "once": 1})
-    encoder, _ = start_encoder(start, start.settings, counts, counts, 2, {})
+    encoder, _ = from_model(start, counts, counts, 2)
     words = encoder.text.vocabulary.words
     assert words[4:] == ("dog", "wug")  # one entry for all its forms; "once" is too rare
     assert encoder.text.vocabulary.folding

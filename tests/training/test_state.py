@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,17 +13,10 @@ import pytest
 import torch
 
 from genpool.errors import TrainingError
-from genpool.training import state as state_module
-from genpool.training.heads import PenaltyMonitor
+from genpool.training import run_folder
+from genpool.training.run_folder import load_checkpoint, save_checkpoint
 from genpool.training.settings import TrainingSettings
-from genpool.training.state import (
-    Decision,
-    RunState,
-    Schedule,
-    Sums,
-    load_checkpoint,
-    save_checkpoint,
-)
+from genpool.training.state import SUMS, Decision, RunState, rate_factors
 
 BEST = Decision(is_best=True)
 HALVE = Decision(is_best=False, restore=True)
@@ -33,7 +27,7 @@ STOP = Decision(is_best=False, stop=True)
 
 def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement() -> None:
     settings = TrainingSettings(schedule="restore-halve", halvings=8)
-    schedule = Schedule(learning_rate=0.8)
+    schedule = RunState(learning_rate=0.8)
     story = [
         (0.50, BEST, 0.8),
         (0.60, BEST, 0.8),
@@ -54,7 +48,7 @@ def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement()
 
 def test_it_stops_at_the_eighth_halving_whatever_lies_between() -> None:
     settings = TrainingSettings()  # the defaults are those of the released program
-    schedule = Schedule(learning_rate=4e-4)
+    schedule = RunState(learning_rate=4e-4)
     assert schedule.after(0.7, settings) == BEST
     for halving in range(1, 8):
         assert schedule.after(0.6, settings) == HALVE, halving
@@ -65,7 +59,7 @@ def test_it_stops_at_the_eighth_halving_whatever_lies_between() -> None:
 
 def test_patience_counts_evaluations_in_a_row() -> None:
     settings = TrainingSettings(schedule="constant", patience=2)
-    schedule = Schedule(learning_rate=0.3)
+    schedule = RunState(learning_rate=0.3)
     story = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, STOP)]
     assert [schedule.after(accuracy, settings) for accuracy, _ in story] == [
         decision for _, decision in story
@@ -74,8 +68,7 @@ def test_patience_counts_evaluations_in_a_row() -> None:
 
 def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:
     settings = TrainingSettings(schedule="linear", warmup=0.2)
-    schedule = Schedule(learning_rate=0.8)
-    rates = [schedule.rate_at(step, 10, settings) for step in range(10)]
+    rates = [0.8 * factor for factor in rate_factors(10, settings)]
     # Two steps up, then eight equal steps down, of which the last would be at zero.
     by_hand = [0.4, 0.8, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
     assert rates == pytest.approx(by_hand, rel=1e-12)
@@ -83,11 +76,11 @@ def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:
 
 def test_the_linear_schedule_prefers_later_weights_within_a_standard_error() -> None:
     settings = TrainingSettings(schedule="linear")
-    schedule = Schedule(learning_rate=0.8)
+    schedule = RunState(learning_rate=0.8)
     story = [(0.90, BEST), (0.85, BEST), (0.79, WORSE), (0.80, BEST), (0.95, BEST), (0.84, WORSE)]
     assert [schedule.after(score, settings, 0.1) for score, _ in story] == [d for _, d in story]
     assert schedule.best == 0.95
-    constant = Schedule(learning_rate=0.8, best=0.9)
+    constant = RunState(learning_rate=0.8, best=0.9)
     assert constant.after(0.85, TrainingSettings(schedule="constant"), 0.1) == WORSE
 
 
@@ -139,17 +132,20 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
 
 def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
     state = RunState(
-        Schedule(1e-3 / 3, best=0.7, halvings=2, worse_in_a_row=1),
+        learning_rate=1e-3 / 3,
+        best=0.7,
+        halvings=2,
+        worse_in_a_row=1,
         data=2**32 - 1,
         epoch=3,
         step_in_epoch=5,
         step=41,
-        metrics_length=1234,
-        sums=Sums(loss=1 / 3, seconds=0.1),
-        monitor=PenaltyMonitor(steps=2, term=0.3),  # its smallest distance is infinite
+        lines=[{"train_loss": 2 / 3, "peak_memory_mb": None}],
+        sums={**dict.fromkeys(SUMS, 0.0), "loss": 1 / 3, "seconds": 0.1},
+        closest=math.inf,
     )
     save_checkpoint(tmp_path, 41, asdict(state), tensors(0))
-    assert RunState.from_dict(load(tmp_path)[0]) == state
+    assert RunState(**load(tmp_path)[0]) == state
 
 
 def test_the_newest_is_used_and_only_two_are_kept(tmp_path: Path) -> None:
@@ -205,7 +201,7 @@ def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path: Path, monk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(state_module, "save_file", full)
+        patch.setattr(run_folder, "save_file", full)
         with pytest.raises(TrainingError, match=r"step 3 could not.*No space left.*--resume"):
             save_checkpoint(tmp_path, 3, {"step": 3}, tensors(3))
     assert steps(tmp_path) == [1, 2]

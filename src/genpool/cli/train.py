@@ -67,9 +67,9 @@ def train(
     from genpool.training import read_settings
     from genpool.training import train as train_run
     from genpool.training.fitting import start_recipe
-    from genpool.training.loop import end_process_group
     from genpool.training.report import score_text
     from genpool.training.selection import select as select_run
+    from genpool.training.state import end_process_group
 
     text = recipe_text(recipe if start is None else start_recipe(recipe, start))
     chosen_settings = {

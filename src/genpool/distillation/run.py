@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from genpool.disk.atomic import write_text_file
 from genpool.disk.row_cache import HalfRows
 from genpool.distillation.corpus import Corpus, read_corpus
 from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
@@ -36,13 +37,13 @@ from genpool.model import SentenceEncoder
 from genpool.progress import progress
 from genpool.saving.weights_file import TABLES
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
-from genpool.training.loop import catch_interrupts
 from genpool.training.run_folder import RunFolder
 from genpool.training.settings import frozen_random_table
 from genpool.training.start_model import build_encoder
 from genpool.training.state import (
     ResumableRun,
     SavedState,
+    catch_interrupts,
     restore_weights,
     trainable_parameters,
     trained_weights,
@@ -177,8 +178,9 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
                     for batch in islice(self.epoch_batches(), state.batches, None):
                         self.step(batch)
                         done(len(batch))
-                        self.save_if_due(settings.save_minutes)
-                        if interrupted():
+                        if time.monotonic() - self.saved_at > 60 * settings.save_minutes:
+                            self.save()
+                        if interrupted:
                             self.interrupt()
                 self.evaluate()
                 self.save()
@@ -254,7 +256,7 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         if "dev_spearman" in best:
             self.model.notes["dev Spearman"] = f"{best['dev_spearman']:.4f}"
         self.model.eval().save_pretrained(self.folder.best)
-        self.folder.write(self.folder.results, json.dumps(best, indent=2) + "\n")
+        write_text_file(self.folder.results, json.dumps(best, indent=2) + "\n")
         shutil.rmtree(self.folder.checkpoints, ignore_errors=True)
         return best
 
@@ -335,8 +337,7 @@ def prepare_student(
         )
         words = splitter.words_batch(sentences)
         counts = Counter(word for sentence in words for word in sentence)
-        options = (settings.vocabulary, settings.vectors, settings.training.seed)
-        model = build_encoder(settings.model, *options, counts, notes)
+        model = build_encoder(settings, counts, notes)
     else:
         model = SentenceEncoder.from_pretrained(start)
         words = model.text.words_batch(sentences)

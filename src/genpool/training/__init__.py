@@ -1,8 +1,8 @@
 """Training: settings, the loop and its schedule, checkpoints, and the folder of a run."""
 
 from genpool.errors import Interrupted
+from genpool.training.fitting import train
 from genpool.training.heads import HeadDistances, HeadsReport, heads_report
-from genpool.training.loop import train
 from genpool.training.settings import RunSettings, read_settings
 
 __all__ = [

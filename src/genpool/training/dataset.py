@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,29 +19,11 @@ from genpool.training.settings import TrainingSettings
 
 Ints = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+#: the distinct words of a text and their ids, in the order of their first occurrence; independent
+#: of any vocabulary, which can only be built when the text has been read
+WordIds = dict[str, int]
 #: sentences that are annotated together
 ANNOTATED_SENTENCES = 4096
-
-
-class WordIds:
-    """The distinct words of a text and their ids, in the order of their first occurrence.
-
-    They are independent of any vocabulary, which can only be built when the text has been read.
-    """
-
-    def __init__(self) -> None:
-        self.ids: dict[str, int] = {}
-
-    def add(self, word: str) -> int:
-        """Returns the id of a word; a new word is added."""
-        return self.ids.setdefault(word, len(self.ids))
-
-    def counts(self, tokens: Ints) -> Counter[str]:
-        """Returns how often each word occurs among the tokens (tokens,)."""
-        counts = np.bincount(tokens, minlength=len(self.ids))  # (distinct words,)
-        return Counter(
-            {word: int(count) for word, count in zip(self.ids, counts, strict=True) if count}
-        )
 
 
 @dataclass
@@ -49,18 +32,20 @@ class Split:
 
     tokens: Ints  # (tokens,), the word ids of all sentences, one sentence after the other
     starts: Int64s  # (sentences + 1,), the index of the first token of each sentence
-    labels: Int64s  # (examples,), the label ids; -1 where there is none
     sides: int  # sentences per example
-    ids: list[str] = field(default_factory=list)
-    genres: list[str | None] = field(default_factory=list)
-    # (examples,), NaN where an example has none; empty if no example has one
-    scores: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    ids: list[str]
+    genres: list[str | None]
+    names: list[str | None]  # of the labels, as they were read
+    scores: NDArray[np.float64]  # (examples,), NaN where an example has none
+    # set by the objective: label ids, -1 where there is none; what the loss compares logits with
+    labels: Int64s  # (examples,)
+    targets: NDArray[Any]  # (examples, ...)
     # the annotations that the data has for each sentence; empty if the encoder reads none
     known: list[Annotation | None] = field(default_factory=list)
     annotations: Annotation | None = None  # (tokens, columns), made by `with_table`
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.ids)
 
     @property
     def lengths(self) -> Int64s:
@@ -76,15 +61,16 @@ class Split:
         rows = np.asarray(examples, dtype=np.int64)  # (rows,)
         numbers = (rows[:, None] * self.sides + np.arange(self.sides)).ravel()  # (rows * sides,)
         sentences = [self.sentence(number) for number in numbers.tolist()]
-        lengths = [len(sentence) for sentence in sentences]
         return Split(
             np.concatenate([*sentences, np.empty(0, np.int32)]),
-            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-            self.labels[rows],
+            np.cumsum([0, *map(len, sentences)], dtype=np.int64),
             self.sides,
             [self.ids[row] for row in rows],
             [self.genres[row] for row in rows],
-            self.scores[rows] if len(self.scores) else self.scores,
+            [self.names[row] for row in rows],
+            self.scores[rows],
+            self.labels[rows],
+            self.targets[rows],
             [self.known[number] for number in numbers] if self.known else [],
         )
 
@@ -104,14 +90,14 @@ class Split:
         New words are added to the table; the text pipeline of the model says whether sentences
         have begin and end tokens, and annotates them.
         """
-        indices = np.array([table.index_of(word) for word in word_ids.ids], dtype=np.int32)
+        indices = np.array([table.index_of(word) for word in word_ids], dtype=np.int32)
         tokens, starts = indices[self.tokens], self.starts
         if text.sentence_ends:
             tokens = np.insert(tokens, starts[1:], table.end)
             begins = starts[:-1] + np.arange(len(starts) - 1)  # (sentences,)
             tokens = np.insert(tokens, begins, table.begin)
             starts = starts + 2 * np.arange(len(starts))
-        annotations = self._annotate(list(word_ids.ids), text)
+        annotations = self._annotate(list(word_ids), text)
         return replace(self, tokens=tokens, starts=starts, known=[], annotations=annotations)
 
     def _annotate(self, words: list[str], text: TextPipeline) -> Annotation | None:
@@ -129,41 +115,39 @@ class Split:
 
 
 def read_split(
-    examples: Iterable[Example],
-    word_ids: WordIds,
-    split_words: Callable[[str, bool], list[str]],
-    label_id: Callable[[str | None], int],
+    examples: Iterable[Example], word_ids: WordIds, split_words: Callable[[str, bool], list[str]]
 ) -> Split:
     """Returns a stream of examples as a split; new words are added to `word_ids`.
 
     `split_words` gets a sentence and whether it is tokenized already.
     """
-    tokens, starts, labels, scores = array("i"), array("q", [0]), array("q"), array("d")
+    tokens, starts, scores = array("i"), array("q", [0]), array("d")
     ids: list[str] = []
     genres: list[str | None] = []
+    names: list[str | None] = []
     known: list[Annotation | None] = []
     sides = 1
     for row, example in enumerate(examples):
         sentences = [text for text in (example.first, example.second) if text is not None]
         sides = len(sentences)
         for sentence in sentences:
-            tokens.extend(map(word_ids.add, split_words(sentence, example.tokenized)))
+            for word in split_words(sentence, example.tokenized):
+                tokens.append(word_ids.setdefault(word, len(word_ids)))
             starts.append(len(tokens))
-        known.extend(example.annotations[: len(sentences)])
-        labels.append(label_id(example.label))
+        known.extend(example.annotations[:sides])
+        names.append(example.label)
         scores.append(math.nan if example.score is None else example.score)
         ids.append(example.id or str(row))
         genres.append(example.genre)
-    return Split(
-        np.frombuffer(tokens, dtype=np.int32) if tokens else np.empty(0, np.int32),
-        np.frombuffer(starts, dtype=np.int64),
-        np.frombuffer(labels, dtype=np.int64) if labels else np.empty(0, np.int64),
-        sides,
-        ids,
-        genres,
-        np.array([] if all(map(math.isnan, scores)) else scores, dtype=np.float64),
-        known,
-    )
+    text = np.array(tokens, np.int32), np.array(starts, np.int64)
+    labels, targets = np.full(len(ids), -1), np.array(scores)
+    return Split(*text, sides, ids, genres, names, targets, labels, targets, known)
+
+
+def word_counts(word_ids: WordIds, tokens: Ints) -> Counter[str]:
+    """Returns how often each word occurs among the tokens (tokens,)."""
+    counts = np.bincount(tokens, minlength=len(word_ids)).tolist()  # (distinct words,)
+    return Counter({word: count for word, count in zip(word_ids, counts, strict=True) if count})
 
 
 # --- The order of training: batches of similar length, shuffled by seed and epoch ---------------

@@ -1,8 +1,9 @@
-"""`TextClassifier.fit` and `PairClassifier.fit`: the training loop on examples in memory."""
+"""Where training starts: `train` for files, and `TextClassifier.fit` for examples in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,21 +12,113 @@ import numpy as np
 
 from genpool.data.reader import Example, Reader, Record
 from genpool.disk.files import markdown_table
-from genpool.errors import InputError, unknown_name
+from genpool.errors import InputError, Interrupted, Stopped, unknown_name
 from genpool.evaluation import AccuracyReport
 from genpool.evaluation.similarity import ScoreReport
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.recipes import recipe_names, recipe_text
 from genpool.text.validation import label_names, read_labels, read_pairs, read_scores, read_texts
-from genpool.training.loop import train_model
-from genpool.training.run import Run
-from genpool.training.run_folder import RunFolder, UnsavedRun
-from genpool.training.settings import SCRATCH, read_settings
+from genpool.training.loop import Run
+from genpool.training.objective import ExtraLoss
+from genpool.training.preparation import prepare
+from genpool.training.report import about_run, scores_by_split
+from genpool.training.run_folder import RunFolder
+from genpool.training.settings import SCRATCH, RunSettings, read_settings
+from genpool.training.start_model import start_settings
+from genpool.training.state import make_accelerator, report_lost_process
 
 Task = Literal["label", "score"]
 Start = str | Path | SentenceEncoder | Classifier
 #: the recipe of each kind of classifier
 RECIPES: dict[type[Classifier], str] = {TextClassifier: "texts", PairClassifier: "pairs"}
+
+
+def train(
+    settings: RunSettings,
+    data: str | Path | None,
+    out: str | Path,
+    resume: bool = False,
+    show_progress: bool = True,
+    score_tests: bool = True,
+    extra_losses: Sequence[ExtraLoss] = (),
+) -> dict[str, Any]:
+    """Trains a model and writes everything about the run into a folder.
+
+    Args:
+        settings: the settings of a recipe, as `read_settings` returns them.
+        data: folder or file of the data, or a name on the hub; None for a reader that generates
+            its examples.
+        out: folder of the run, which is created. It may exist if it is empty or, with `resume`,
+            holds the same run.
+        resume: continue a run that stopped, from its newest checkpoint. Default: False.
+        show_progress: print progress on standard error. Default: True.
+        score_tests: score the test splits at the end. Default: True; False for one of several runs
+            of which the best is chosen on dev.
+        extra_losses: further terms of the loss, besides the penalty of the settings. Default: none.
+
+    Returns:
+        The scores of dev and of every labelled test split, by name; empty in all processes but the
+        first, under torchrun.
+
+    Raises:
+        ConfigError, DataError: settings or data that cannot be used; nothing is written.
+        TrainingError: the folder is in use or holds another run, the loss is not finite, or
+            another process of the run ended.
+        Interrupted: Ctrl-C or SIGTERM; the state is saved for `resume`.
+
+    Example:
+        >>> settings = read_settings(recipe_text("rules"), ["training.epochs=2"])
+        >>> results = train(settings, None, "runs/rules")
+        >>> results["dev"]["accuracy"]
+    """
+    run = train_model(
+        settings, data, RunFolder(out), resume, show_progress, score_tests, extra_losses
+    )
+    return scores_by_split(run.scored)
+
+
+def train_model(
+    settings: RunSettings,
+    data: str | Path | Reader | None,
+    folder: RunFolder,
+    resume: bool = False,
+    show_progress: bool = True,
+    score_tests: bool = True,
+    extra_losses: Sequence[ExtraLoss] = (),
+    start: SentenceEncoder | None = None,
+    keep_partial: bool = False,
+) -> Run:
+    """Trains a model as `train` does and returns the finished run, which has the best weights.
+
+    The data may be a reader, too. `start` is the encoder to start from in place of that of the
+    settings; with `keep_partial`, Ctrl-C finishes with the best weights so far instead of raising
+    `Interrupted`.
+    """
+    accelerator = make_accelerator(settings.training.precision)
+    main: bool = accelerator.is_main_process
+    settings, start = start_settings(settings, start)
+    if main:
+        folder.check(settings, resume)
+    try:
+        prepared = prepare(settings, data, start)
+    except KeyboardInterrupt:
+        raise Stopped("stopped while the data was read; nothing was written") from None
+    place = data.place if isinstance(data, Reader) else data
+    about = about_run(place, accelerator.num_processes, accelerator.device)
+    # Not before the data is read: a run that cannot start leaves nothing behind.
+    hold = folder.held(settings, resume, about) if main else nullcontext()
+    with hold, report_lost_process(accelerator):
+        accelerator.wait_for_everyone()
+        run = Run(settings, prepared, folder, accelerator, show_progress, extra_losses)
+        run.announce()
+        if resume:
+            run.resume()
+        try:
+            run.run_epochs(keep_partial)
+            run.finish(score_tests)
+        except KeyboardInterrupt:  # while the finished model is scored; its state is saved
+            raise Interrupted(folder.path, run.state.step) from None
+        return run
 
 
 def fit(
@@ -73,7 +166,7 @@ def fit(
     run = train_model(
         read_settings(recipe_text(recipe), settings, recipe, plain),
         MemoryReader(splits),
-        UnsavedRun() if out is None else RunFolder(out),
+        RunFolder(out),
         show_progress=show_progress_bar,
         start=encoder,
         keep_partial=True,
@@ -174,7 +267,7 @@ class FitReport:
     @classmethod
     def from_run(cls, run: Run) -> FitReport:
         """Returns the report of a finished run."""
-        metric, lines = run.objective.metric, run.folder.metric_lines()
+        metric, lines = run.objective.metric, run.state.lines
         dev = run.scored["dev"].report
         if dev is None:
             raise TypeError("the dev rows of a run have targets")

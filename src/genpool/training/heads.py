@@ -1,30 +1,21 @@
 """The penalties that keep heads apart, and how far apart the heads of a model are.
 
 A penalty only acts on pairs of heads that are closer than its threshold, and an active penalty can
-still be too weak to matter. So the training loop measures both at every evaluation of a multi-head
-model, whether or not the run has a penalty, and writes them into metrics.jsonl:
-
-    heads_parameter_distance_mean, _min   between the heads' parameters W1, unless they share them
-    heads_attention_distance_mean, _min   between the heads' attention matrices
-    heads_embedding_distance_mean, _min   between the heads' vectors
-    heads_*_active                        share of the hinges that would be active at the threshold
-    penalty_gradient_share                see `penalty_gradient_share`; only with a penalty
-
-All distances are squared norms of differences (Frobenius norms of matrices), the quantity that the
-hinges of the paper's Eq. 7-9 compare with the threshold. They are measured without dropout on a
-fixed, seeded sample (`sample_rows`): attention and vectors on rows of the dev set, gradients on
-rows of the training set. Nothing is added to a training step.
+still be too weak to matter. So both are measured at every evaluation of a model with several heads:
+squared norms of differences, the quantity that the hinges of the paper's Eq. 7-9 compare with the
+threshold, without dropout, on a fixed, seeded sample of rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from genpool.errors import InputError
 from genpool.inference.sentence_vectors import evaluation_mode
@@ -40,8 +31,9 @@ from genpool.pooling.penalties import (
 )
 from genpool.text import Batch
 from genpool.training.dataset import Split
-from genpool.training.objective import BatchShare, ExtraLoss, LossTerm, step_loss
-from genpool.training.settings import PenaltySettings
+from genpool.training.objective import ExtraLoss, LossTerm
+from genpool.training.preparation import Prepared
+from genpool.training.settings import PenaltySettings, RunSettings
 
 #: examples that are measured at an evaluation
 SAMPLE_EXAMPLES = 32
@@ -88,45 +80,27 @@ class HeadPenalty:
         ]
 
 
-@dataclass
-class PenaltyMonitor:
-    """Sums over the steps since the last evaluation; part of a checkpoint.
+def add_penalties(sums: dict[str, float], terms: Sequence[LossTerm], share: float) -> float:
+    """Adds the penalties of a part of a step, which is `share` of the batch, to the sums since the
+    last evaluation; returns the smallest distance. The sums of all processes are those of one."""
+    penalties = [term.penalty for term in terms if term.penalty is not None]
+    distances = torch.cat([penalty.distances.flatten() for penalty in penalties])
+    sums["penalty"] += share * sum(float(penalty.term.detach()) for penalty in penalties)
+    active = sum(float(penalty.active) for penalty in penalties) / len(penalties)
+    sums["penalty_active"] += share * active
+    if not len(distances):  # one head has no pairs
+        return math.inf
+    sums["penalty_distance"] += share * float(distances.mean())
+    return float(distances.min())
 
-    Each process adds its share of every step, so the sums over all processes equal those of a run
-    in one process.
-    """
 
-    steps: int = 0
-    term: float = 0.0
-    active: float = 0.0
-    distance: float = 0.0
-    smallest: float = float("inf")
-
-    def update(
-        self, penalties: Sequence[Penalty], share: float = 1.0, is_new_step: bool = True
-    ) -> None:
-        """Adds the penalties of a part of a step, which is `share` of the batch."""
-        distances = torch.cat([penalty.distances.flatten() for penalty in penalties])
-        self.steps += is_new_step
-        self.term += share * sum(float(penalty.term.detach()) for penalty in penalties)
-        active = sum(float(penalty.active) for penalty in penalties) / len(penalties)
-        self.active += share * active
-        if len(distances):
-            self.distance += share * float(distances.mean())
-            self.smallest = min(self.smallest, float(distances.min()))
-
-    def report(self) -> dict[str, float]:
-        """Returns the means over the steps as metrics; empty where there is no penalty."""
-        if not self.steps:
-            return {}
-        report = {
-            "penalty": self.term / self.steps,
-            "penalty_active": self.active / self.steps,
-            "penalty_distance_mean": self.distance / self.steps,
-        }
-        if self.smallest != float("inf"):  # one head has no pairs
-            report["penalty_distance_min"] = self.smallest
-        return report
+def penalty_metrics(sums: Mapping[str, float], steps: float, closest: float) -> dict[str, float]:
+    """Returns the means over so many steps as metrics; empty where there is no penalty."""
+    if not steps:
+        return {}
+    report = {name: sums[name] / steps for name in ("penalty", "penalty_active")}
+    report["penalty_distance_mean"] = sums["penalty_distance"] / steps
+    return report | ({"penalty_distance_min": closest} if closest < math.inf else {})
 
 
 def inactive_warning(settings: PenaltySettings, mean_distance: float) -> str:
@@ -238,6 +212,22 @@ def heads_report(
         )
 
 
+def run_metrics(
+    settings: RunSettings, prepared: Prepared, extra_losses: Sequence[ExtraLoss]
+) -> dict[str, float]:
+    """Returns the distances on rows of dev and, with a penalty, its share of the gradient."""
+    train, dev, table = prepared.train, prepared.dev, prepared.table
+    penalty, seed = settings.penalty, settings.training.seed
+    batch = dev.batch(sample_rows(dev, seed), table)
+    metrics = heads_report(prepared.model, batch, penalty.threshold, penalty.average).metrics()
+    if penalty.is_enabled:
+        rows = sample_rows(train, seed)
+        batch, targets = train.batch(rows, table), torch.from_numpy(train.targets[rows])
+        share = penalty_gradient_share(prepared.model, batch, targets, extra_losses)
+        metrics |= {} if share is None else {"penalty_gradient_share": share}
+    return metrics
+
+
 def penalty_gradient_share(
     model: Classifier, batch: Batch, targets: Tensor, extra_losses: Sequence[ExtraLoss]
 ) -> float | None:
@@ -249,16 +239,17 @@ def penalty_gradient_share(
     pull in opposite directions; 0 where the penalty is inactive; None where no extra loss is one.
     """
     parameters = [weight for weight in model.encoder.pooling.parameters() if weight.requires_grad]
-    rows = np.arange(len(targets))
     with evaluation_mode(), torch.enable_grad():
         needs_weights = any(extra_loss.needs_weights for extra_loss in extra_losses)
         output: Classified = model(batch.to(model.device), weights=needs_weights)
-        share = BatchShare(rows, len(rows), len(rows), processes=1)
-        loss, _, terms = step_loss(model, output, targets.to(model.device), share, extra_losses)
+        targets, logits = targets.to(model.device), output.logits.float()
+        losses = functional.cross_entropy(logits, targets, reduction="none")  # (examples,)
+        terms = [term for extra in extra_losses for term in extra(model, output, losses, targets)]
         penalties = [term.value for term in terms if term.penalty is not None]
         if not penalties or not parameters:
             return None
         penalty_norm = _gradient_norm(torch.stack(penalties).sum(), parameters)
+        loss = losses.mean() + torch.stack([term.value for term in terms]).sum()
         loss_norm = _gradient_norm(loss, parameters)
     return penalty_norm / loss_norm if loss_norm else 0.0
 

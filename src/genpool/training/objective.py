@@ -1,4 +1,4 @@
-"""What a run learns, labels or scores, and the loss of a step.
+"""What a run learns, labels or scores, and the terms of its loss.
 
 A score is learned as a distribution over evenly spaced points of its range (Tai et al. 2015): the
 target has all its weight on the two points around the score, and the predicted score is the mean of
@@ -12,8 +12,9 @@ supervised contrastive loss, the term of an encoder whose choices have no gradie
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -32,8 +33,6 @@ from genpool.pooling.penalties import Penalty
 from genpool.training.dataset import Split
 
 Probabilities = NDArray[np.float32]
-#: (name of a split, label -> its id) -> the split
-ReadSplit = Callable[[str, Callable[[str | None], int]], Split]
 #: points of a range that is not one of a few whole numbers
 DEFAULT_POINTS = 6
 #: the widest range whose points are whole numbers
@@ -55,46 +54,31 @@ class LabelObjective:
         self.labels = tuple(labels)
 
     @classmethod
-    def read_train(cls, reader: Reader, read: ReadSplit, name: str) -> tuple[Split, Self]:
-        """Returns the training rows, all of which have a target, and what is learned from them."""
-        seen: dict[str, int] = {label: at for at, label in enumerate(reader.labels or ())}
-
-        def label_id(label: str | None) -> int:
-            if label is None:
-                problem = "a training row has no label; to learn a column of scores: --task score"
-                raise DataError(problem, reader.place)
-            return seen.setdefault(label, len(seen))
-
-        train = _require_rows(read(name, label_id), reader)
-        if reader.labels is not None:
-            return train, cls(reader.labels)
-        labels = sorted(seen)
+    def from_train(cls, train: Split, reader: Reader) -> Self:
+        """Returns what is learned from the training rows, all of which must have a target."""
+        if None in train.names:
+            problem = "a training row has no label; to learn a column of scores: --task score"
+            raise DataError(problem, reader.place)
+        labels = reader.labels or sorted(name for name in set(train.names) if name is not None)
         if len(labels) < 2:
             raise DataError(
                 f"all training rows have the label {labels[0]!r}; expected two labels or more",
                 reader.place,
             )
-        order = {seen[label]: at for at, label in enumerate(labels)}
-        train.labels = np.array([order[label] for label in train.labels], dtype=np.int64)
-        return train, cls(labels)
+        return cls(labels)
 
-    def read_scored(self, reader: Reader, read: ReadSplit, name: str) -> Split:
-        """Returns a split that is scored or predicted; the label of a row may be missing (-1)."""
-
-        def label_id(label: str | None) -> int:
-            if label is not None and label not in self.labels:
-                raise DataError(
-                    f"the label {label!r} appears in {name!r} but in no training row; "
-                    f"training has {', '.join(self.labels)}",
-                    reader.place,
-                )
-            return -1 if label is None else self.labels.index(label)
-
-        return read(name, label_id)
-
-    def targets(self, split: Split, rows: NDArray[np.int64]) -> Tensor:
-        """Returns what `cross_entropy` compares the logits of these rows with."""
-        return torch.from_numpy(split.labels[rows])  # (rows,)
+    def set_targets(self, split: Split, name: str = "", place: str | Path | None = None) -> None:
+        """Sets the label ids of a split, -1 for a row without a target, and its targets."""
+        ids: dict[str | None, int] = {label: at for at, label in enumerate(self.labels)}
+        ids[None] = -1
+        if unknown := [label for label in split.names if label not in ids]:
+            raise DataError(
+                f"the label {unknown[0]!r} appears in {name!r} but in no training row; "
+                f"training has {', '.join(self.labels)}",
+                place,
+            )
+        split.labels = np.array([ids[label] for label in split.names], dtype=np.int64)
+        split.targets = split.labels
 
     def dev_metrics(self, dev: Split, probabilities: Probabilities) -> dict[str, float]:
         """Returns the metrics of the dev set; probabilities are (rows, labels)."""
@@ -134,21 +118,16 @@ class ScoreObjective:
         self.labels = tuple(f"{point!r}".removesuffix(".0") for point in self.points.tolist())
 
     @classmethod
-    def read_train(cls, reader: Reader, read: ReadSplit, name: str) -> tuple[Split, Self]:
-        train = _require_rows(_read_scores(read, name), reader)
+    def from_train(cls, train: Split, reader: Reader) -> Self:
         if np.isnan(train.scores).any():
             problem = "a training row has no score; name the column: --score NAME"
             raise DataError(problem, reader.place)
-        objective = cls.from_scores(train.scores)
-        train.labels = objective.nearest(train.scores)
-        return train, objective
+        return cls.from_scores(train.scores)
 
-    def read_scored(self, reader: Reader, read: ReadSplit, name: str) -> Split:
-        split = _read_scores(read, name)
-        known = ~np.isnan(split.scores)  # (rows,)
-        split.labels = np.full(len(split), -1)
-        split.labels[known] = self.nearest(split.scores[known])
-        return split
+    def set_targets(self, split: Split, name: str = "", place: str | Path | None = None) -> None:
+        nearest = np.abs(split.scores[:, None] - self.points).argmin(axis=1)  # (rows,)
+        split.labels = np.where(np.isnan(split.scores), -1, nearest)
+        split.targets = self.distribution(split.scores)  # (rows, labels)
 
     @classmethod
     def from_scores(cls, scores: NDArray[np.float64]) -> Self:
@@ -162,11 +141,6 @@ class ScoreObjective:
             return cls(np.linspace(whole_low, whole_high, max(count, 3)).tolist())
         return cls(np.linspace(low, high, DEFAULT_POINTS).tolist())
 
-    def nearest(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Returns the index of the nearest point to each score."""
-        nearest: NDArray[np.int64] = np.abs(scores[:, None] - self.points).argmin(axis=1)
-        return nearest
-
     def distribution(self, scores: NDArray[np.float64]) -> NDArray[np.float32]:
         """Returns the distributions (rows, labels) whose means are the scores."""
         step = self.points[1] - self.points[0]
@@ -174,9 +148,6 @@ class ScoreObjective:
         distance = np.abs(place[:, None] - np.arange(len(self.points)))  # (rows, labels)
         weights: NDArray[np.float32] = np.maximum(0.0, 1 - distance).astype(np.float32)
         return weights
-
-    def targets(self, split: Split, rows: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(self.distribution(split.scores[rows]))  # (rows, labels)
 
     def dev_metrics(self, dev: Split, probabilities: Probabilities) -> dict[str, float]:
         report = self.report(dev, probabilities)
@@ -198,20 +169,7 @@ Objective = LabelObjective | ScoreObjective
 OBJECTIVES: dict[str, type[Objective]] = {"label": LabelObjective, "score": ScoreObjective}
 
 
-def _read_scores(read: ReadSplit, name: str) -> Split:
-    split = read(name, lambda label: 0)
-    if not len(split.scores):
-        split.scores = np.full(len(split), np.nan)
-    return split
-
-
-def _require_rows(train: Split, reader: Reader) -> Split:
-    if not len(train):
-        raise DataError("the training set is empty; expected at least one row", reader.place)
-    return train
-
-
-# --- The loss of a step --------------------------------------------------------------------------
+# --- Terms of the loss ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -296,43 +254,3 @@ def supervised_contrastive(vectors: Tensor, labels: Tensor, temperature: float) 
     counts = same.sum(dim=1)  # (rows,)
     means = (log_shares * same).sum(dim=1) / counts.clamp(min=1)  # (rows,)
     return -means.sum() / (counts > 0).sum().clamp(min=1)
-
-
-@dataclass(frozen=True)
-class BatchShare:
-    """The part of a batch that one of several processes computes at a time.
-
-    It is never empty: all processes have to meet at the gradients, so a process without rows
-    computes one and counts none.
-    """
-
-    rows: NDArray[np.int64]  # of the training set
-    count: int  # of the rows that count, 0 or all
-    batch_size: int  # of the whole batch
-    processes: int  # that share it
-    parts: int = 1  # that this process computes one after the other, whose gradients are added
-
-    def factor(self, term: LossTerm) -> float:
-        """The factor of a term, so that the sum over parts and the average over processes is the
-        mean over the whole batch."""
-        is_mean = term.per_example
-        return self.processes * self.count / self.batch_size if is_mean else 1.0 / self.parts
-
-
-def step_loss(
-    model: Classifier,
-    output: Classified,
-    targets: Tensor,
-    share: BatchShare,
-    extra_losses: Sequence[ExtraLoss],
-) -> tuple[Tensor, Tensor, list[LossTerm]]:
-    """Returns the loss whose gradient, averaged over the processes, is that of the whole batch.
-
-    With it come the cross-entropy, summed over the examples that count, and the unscaled terms.
-    """
-    logits = output.logits.float()  # (examples, labels)
-    losses = functional.cross_entropy(logits, targets, reduction="none")  # (examples,)
-    entropy = losses.sum() * min(share.count, 1)  # ()
-    terms = [term for extra in extra_losses for term in extra(model, output, losses, targets)]
-    added = sum((share.factor(term) * term.value for term in terms), entropy.new_zeros(()))
-    return share.processes / share.batch_size * entropy + added, entropy, terms

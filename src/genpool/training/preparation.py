@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,15 +18,10 @@ from genpool.encoder import ENCODERS
 from genpool.errors import DataError, counted
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTable, WordTokenizer
-from genpool.training.dataset import Split, WordIds, read_split
+from genpool.training.dataset import Split, WordIds, read_split, word_counts
 from genpool.training.objective import OBJECTIVES, Objective
 from genpool.training.settings import DataSettings, RunSettings, require_trainable
-from genpool.training.start_model import (
-    DataWords,
-    build_encoder,
-    freeze_encoder,
-    start_encoder,
-)
+from genpool.training.start_model import DataWords, build_encoder, start_encoder
 
 #: tokens that `text.sentence_ends` adds to a sentence
 END_TOKENS = 2
@@ -65,9 +59,9 @@ class Prepared:
         """Returns a checksum of the vocabulary, the training rows and the dev rows."""
         value = zlib.crc32("\n".join(self.model.text.vocabulary.words).encode())
         for split in (self.train, self.dev):
-            extra = [] if split.annotations is None else [split.annotations]
-            for values in (split.tokens, split.starts, split.labels, split.scores, *extra):
-                value = zlib.crc32(np.ascontiguousarray(values).tobytes(), value)
+            arrays = (split.tokens, split.starts, split.labels, split.scores, split.annotations)
+            for values in arrays:
+                value = zlib.crc32(b"" if values is None else values.tobytes(), value)
         return value
 
 
@@ -131,31 +125,44 @@ def prepare(
     tokenizer, limit = start.text.tokenizer if start else new, settings.text.max_length
     pipeline = TextPipeline(tokenizer, Vocabulary.build({}), Characters(""), max_length=limit)
 
-    def read(name: str, label_id: Callable[[str | None], int]) -> Split:
-        return read_split(reader.read(name), word_ids, pipeline.words, label_id)
+    train = read_split(reader.read(train_name), word_ids, pipeline.words)
+    if not len(train):
+        problem = "the training set is empty; expected at least one row"
+        raise DataError(problem, reader.place)
+    objective = OBJECTIVES[settings.data.task].from_train(train, reader)
+    objective.set_targets(train)
 
-    train, objective = OBJECTIVES[settings.data.task].read_train(reader, read, train_name)
-    labels = objective.labels
+    def read(name: str) -> Split:
+        split = read_split(reader.read(name), word_ids, pipeline.words)
+        objective.set_targets(split, name, reader.place)
+        return split
+
     train = _choose_rows(train, settings, notes)
     if not len(train):
         raise DataError("data.drop_length leaves no training row; give a larger one", reader.place)
     if dev_name is None:
-        names = [labels[label] for label in train.labels]
+        names = [objective.labels[label] for label in train.labels]
         held = stratified_share(names, dev_share, settings.training.seed)
         notes["dev set"] = f"{len(held):,} rows held out of the training set"
         train, dev = train.take(np.setdiff1d(np.arange(len(train)), held)), train.take(held)
     else:
-        dev = objective.read_scored(reader, read, dev_name)
-    tests = {name: objective.read_scored(reader, read, name) for name in test_names}
+        dev = read(dev_name)
+    tests = {name: read(name) for name in test_names}
     _check_scored(reader, train, {dev_name or "dev": dev, **tests})
-    notes |= data_notes(train, labels, start is None)
+    notes |= data_notes(train, objective.labels, start is None)
     if reader.skipped:
         notes["rows left out"] = ", ".join(f"{n:,} {why}" for why, n in reader.skipped.items())
     if pipeline.cut:
         notes["maximum length"] = str(pipeline.cut)
-    encoder, words = _make_encoder(settings, start, word_ids, train, notes)
+
+    counts, words = word_counts(word_ids, train.tokens), None
+    if start is None:
+        encoder = build_encoder(settings, counts, notes)
+    else:
+        encoder, words = start_encoder(start, settings, word_ids, counts, notes)
+        torch.manual_seed(settings.training.seed)  # of the classifier on top, which comes next
     cls: type[Classifier] = PairClassifier if reader.is_pair else TextClassifier
-    model = cls(encoder, labels, settings.classifier)
+    model = cls(encoder, objective.labels, settings.classifier)
     table = model.text.table()
     # In the order of the splits: the first to use a word adds it to the table.
     train, dev, *others = (
@@ -167,27 +174,6 @@ def prepare(
         model.text.annotator.counts.clear()
     columns = reader.columns(train_name)
     return Prepared(model, table, train, dev, tests, notes, objective, words, columns)
-
-
-def _make_encoder(
-    settings: RunSettings,
-    start: SentenceEncoder | None,
-    word_ids: WordIds,
-    train: Split,
-    notes: dict[str, str],
-) -> tuple[SentenceEncoder, DataWords | None]:
-    """Returns the encoder: new weights, or those of the start model with the words of the data."""
-    counts, seed = word_ids.counts(train.tokens), settings.training.seed
-    if start is None:
-        vocabulary, vectors = settings.vocabulary, settings.vectors
-        return build_encoder(settings.model, vocabulary, vectors, seed, counts, notes), None
-    freeze = settings.start.freeze
-    new_counts = counts if freeze == "nothing" else Counter[str]()
-    minimum = settings.vocabulary.minimum_count
-    encoder, words = start_encoder(start, settings.model, word_ids.ids, new_counts, minimum, notes)
-    freeze_encoder(encoder, freeze)
-    torch.manual_seed(seed)  # of the classifier on top, which comes next
-    return encoder, words
 
 
 def _choose_rows(train: Split, settings: RunSettings, notes: dict[str, str]) -> Split:

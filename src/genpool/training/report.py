@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from genpool.data import READERS
 from genpool.data.columns import COLUMNS_NOTE
+from genpool.disk.atomic import write_text_file
 from genpool.disk.files import markdown_table, percent
 from genpool.errors import counted
 from genpool.evaluation import AccuracyReport, Predictions, ScoreReport, write_predictions
@@ -66,9 +67,15 @@ class ScoredSplit:
 
 
 def finish(
-    settings: RunSettings, prepared: Prepared, folder: RunFolder, score_tests: bool
+    settings: RunSettings,
+    prepared: Prepared,
+    folder: RunFolder,
+    lines: Sequence[dict[str, Any]],
+    score_tests: bool,
 ) -> dict[str, ScoredSplit]:
     """Scores the model with the weights that it has now, and writes the files of a finished run.
+
+    `lines` are those of metrics.jsonl.
 
     Returns dev and, with `score_tests`, the test splits with predictions and scores, by name.
     """
@@ -76,7 +83,7 @@ def finish(
     scored = {name: _score(settings, prepared, split) for name, split in splits.items()}
     prepared.model.notes = _card_notes(settings, prepared, scored)
     if folder.is_saved:
-        _write_files(settings, prepared, folder, scored)
+        _write_files(settings, prepared, folder, lines, scored)
     return scored
 
 
@@ -142,7 +149,11 @@ def _card_notes(
 
 
 def _write_files(
-    settings: RunSettings, prepared: Prepared, folder: RunFolder, scored: dict[str, ScoredSplit]
+    settings: RunSettings,
+    prepared: Prepared,
+    folder: RunFolder,
+    lines: Sequence[dict[str, Any]],
+    scored: dict[str, ScoredSplit],
 ) -> None:
     write_submission = READERS[settings.reader.name].write_submission
     for name, split in scored.items():
@@ -152,10 +163,10 @@ def _write_files(
             answers = zip(predictions.ids, predictions.predicted, strict=True)
             write_submission(folder.predictions / f"{name}.submission.csv", answers)
     prepared.complete_model().save_pretrained(folder.best)
-    lines, objective = folder.metric_lines(), prepared.objective
+    objective = prepared.objective
     learning_curve_picture(lines, folder.learning_curve, objective.metric, objective.title)
     about = json.loads(folder.about.read_text(encoding="utf-8"))
-    folder.write(folder.report, run_report(settings, folder, scored, lines, prepared, about))
+    write_text_file(folder.report, run_report(settings, folder, scored, lines, prepared, about))
     counts = {True: 0, False: 0}  # of parameters that are trained, or not
     for parameter in prepared.model.parameters():
         counts[parameter.requires_grad] += parameter.numel()
@@ -172,7 +183,7 @@ def _write_files(
         "predictions": {name: f"predictions/{name}.tsv" for name in scored},
     }
     results = scores_by_split(scored) | {RUN_ENTRY: summary | about}
-    folder.write(folder.results, json.dumps(results, indent=2) + "\n")
+    write_text_file(folder.results, json.dumps(results, indent=2) + "\n")
     shutil.rmtree(folder.checkpoints, ignore_errors=True)
 
 

@@ -13,28 +13,29 @@ checkpoints/       for --resume; removed when the run is finished
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
 from genpool.config import to_dict
-from genpool.disk.atomic import atomic_file
-from genpool.disk.lock import (
-    HOLDER,
-    LOCK,
-    FolderInUse,
-    held_folder,
-    remove_lock,
-    require_unheld,
-)
-from genpool.errors import TrainingError, require_extra
+from genpool.disk.atomic import atomic_file, write_text_file
+from genpool.disk.lock import FolderInUse, held_folder, remove_lock, require_unheld
+from genpool.errors import DataError, TrainingError, require_extra
 
 #: differing settings that an error names
 MAX_DIFFERENCES = 5
+#: checkpoints that are kept, so that a damaged one is never the only one
+KEPT = 2
 
 
 def settings_toml(settings: Any) -> str:
@@ -65,13 +66,13 @@ def _dotted(text: str) -> dict[str, Any]:
 def run_lock(folder: Path) -> Iterator[None]:
     """Holds the lock of an existing folder; raises TrainingError where another process does."""
     with ExitStack() as held:
-        with _lock_errors(folder):
+        with _folder_errors(folder):
             held.enter_context(held_folder(folder))
         yield
 
 
 @contextmanager
-def _lock_errors(folder: Path) -> Iterator[None]:
+def _folder_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except FolderInUse as holder:
@@ -79,20 +80,17 @@ def _lock_errors(folder: Path) -> Iterator[None]:
             f"{folder} is in use: {holder} is writing a run there. Wait until it has ended, or "
             "give another folder: --out"
         ) from None
-    except OSError as error:
+    except OSError as error:  # such as a name that is too long, or a folder that is read-only
         raise TrainingError(
-            f"{folder} cannot be locked: {error.strerror or error}. Give another folder: --out"
+            f"{folder} cannot be used: {error.strerror or error}. Give another folder: --out"
         ) from error
 
 
 class RunFolder:
-    """Paths and files of one run."""
+    """Paths and files of one run; without a path, of a run that leaves no files."""
 
-    #: whether the run is written to disk
-    is_saved = True
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path | None) -> None:
+        self.is_saved, self.path = path is not None, Path(path or "unsaved")
         self.config = self.path / "config.toml"
         self.about = self.path / "run.json"
         self.metrics = self.path / "metrics.jsonl"
@@ -106,21 +104,19 @@ class RunFolder:
 
     def check(self, settings: Any, resume: bool) -> None:
         """Raises TrainingError unless the folder is free or holds the same run; writes nothing."""
-        try:
-            if not self.results.is_file():  # a finished run is refused without touching it
-                with _lock_errors(self.path):
+        if self.is_saved:
+            with _folder_errors(self.path):
+                if not self.results.is_file():  # a finished run is refused without touching it
                     require_unheld(self.path)
-            self._check_contents(settings, resume)
-        except OSError as error:  # a name that is too long, or a folder that may not be entered
-            raise TrainingError(
-                f"{self.path} cannot be used: {error.strerror or error}. Give another folder: --out"
-            ) from error
+                self._check_contents(settings, resume)
 
     def _check_contents(self, settings: Any, resume: bool) -> None:
         if self.path.is_file():
             raise TrainingError(f"{self.path} is a file. Give a folder: --out")
         if not self.config.is_file():
-            if self.path.is_dir() and not all(map(self._is_from_a_start, self.path.iterdir())):
+            # A run that was killed before it wrote config.toml leaves hidden files.
+            names = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else []
+            if not all(name.startswith(".") for name in names):
                 raise TrainingError(
                     f"{self.path} holds something that is not a run. Give another folder: --out"
                 )
@@ -136,12 +132,6 @@ class RunFolder:
                 f"{self.path} holds a run that is not finished. Continue it with --resume, or give "
                 "another folder: --out"
             )
-
-    def _is_from_a_start(self, entry: Path) -> bool:
-        """Whether this is of a run that was killed before it wrote config.toml."""
-        if entry == self.predictions:
-            return not any(entry.iterdir())
-        return entry == self.about or entry.name in (LOCK, HOLDER) or entry.suffix == ".tmp"
 
     def check_settings(self, settings: Any) -> None:
         """Raises TrainingError unless the run in this folder has these settings."""
@@ -173,88 +163,104 @@ class RunFolder:
         Raises TrainingError where another process holds it, or `check` refuses it: the folder may
         have changed while the data was read.
         """
-        try:
+        if not self.is_saved:
+            yield
+            return
+        with _folder_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TrainingError(
-                f"{self.path} cannot be created: {error.strerror or error}. Give another folder: "
-                "--out"
-            ) from error
         with run_lock(self.path):
             self._check_contents(settings, resume)
             # What a killed run left of the files that are written whole or not at all.
-            targets = (self.config, self.about, self.results, self.report, self.learning_curve)
-            own = tuple(f".{target.name}" for target in targets)
-            leftovers = [path for path in self.path.glob(".*.tmp") if path.name.startswith(own)]
+            targets = (self.config, self.about, self.metrics, self.results, self.report)
+            names = [target.name for target in (*targets, self.learning_curve)]
+            leftovers = [path for name in names for path in self.path.glob(f".{name}.*.tmp")]
             leftovers += [*self.predictions.glob(".*.tmp"), *self.checkpoints.glob(".*.tmp")]
             for path in leftovers:
                 with suppress(OSError):
                     path.unlink()
-            if not self.config.is_file():
-                self.begin(settings, about)
+            self.begin(settings, about)
             yield
         if self.results.is_file():
             remove_lock(self.path)
 
     def begin(self, settings: Any, about: dict[str, Any]) -> None:
-        """Writes the first files; config.toml is written last: with it, there is a run."""
-        self.predictions.mkdir(parents=True, exist_ok=True)
-        self.write(self.about, json.dumps(about, indent=2) + "\n")
-        self.write(self.config, settings_toml(settings))
+        """Writes the first files; with config.toml, there is a run."""
+        if not self.config.is_file():
+            write_text_file(self.config, settings_toml(settings))
+        if not self.about.is_file():
+            write_text_file(self.about, json.dumps(about, indent=2) + "\n")
+        self.predictions.mkdir(exist_ok=True)
 
-    def write(self, path: Path, text: str) -> None:
-        """Writes a text file of the run, whole or not at all."""
-        with atomic_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
-
-    def log(self, line: dict[str, Any]) -> int:
-        """Appends a line of metrics; returns the size of the file, which a checkpoint remembers."""
+    def log(self, line: dict[str, Any]) -> None:
+        """Appends a line of metrics."""
         try:
             with self.metrics.open("a", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps(line) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-                return file.tell()
         except OSError as error:
             raise TrainingError(
                 f"{self.metrics} cannot be written: {error.strerror or error}. The models of this "
                 "run are intact; free some space and use --resume."
             ) from error
 
-    def cut_metrics(self, length: int) -> None:
-        """Drops the lines written after a checkpoint: they will be written again."""
-        self.metrics.touch()
-        os.truncate(self.metrics, length)
 
-    def metric_lines(self) -> list[dict[str, Any]]:
-        """Returns the lines of metrics.jsonl; an empty list where there is none."""
-        if not self.metrics.is_file():
-            return []
-        return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]
+# --- Checkpoints ---------------------------------------------------------------------------------
 
 
-class UnsavedRun(RunFolder):
-    """Takes the place of the folder of a run that leaves no files: metrics are kept in memory."""
+def save_checkpoint(
+    folder: Path, step: int, state: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> None:
+    """Writes the checkpoint of a step, then removes all but the newest ones.
 
-    is_saved = False
+    It is a safetensors file with the state as metadata.
+    """
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(dict(state))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_file(folder / f"step-{step:09d}.safetensors") as temporary:
+            save_file(plain, temporary, {"state": text, "checksum": _checksum(text, plain)})
+    except (DataError, OSError, SafetensorError) as error:
+        raise TrainingError(
+            f"{folder}: the checkpoint of step {step} could not be written: {error}. The previous "
+            "one and the models of this run are intact; free some space and use --resume."
+        ) from error
+    for old in _newest_first(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
 
-    def __init__(self) -> None:
-        super().__init__(Path("unsaved"))
-        self.lines: list[dict[str, Any]] = []
 
-    def check(self, settings: Any, resume: bool) -> None:
-        """Does nothing: there is no folder that could hold another run."""
+def load_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor], list[str]] | None:
+    """Returns the state and the tensors of the newest intact checkpoint; None if there is none.
 
-    @contextmanager
-    def held(self, settings: Any, resume: bool, about: dict[str, Any]) -> Iterator[None]:
-        """Does nothing: no other process can write this run."""
-        yield
+    There is a warning for every newer one that could not be read.
+    """
+    warnings: list[str] = []
+    for path in _newest_first(folder):
+        try:
+            with safe_open(path, framework="pt") as file:
+                saved = file.metadata()
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _checksum(saved["state"], tensors) != saved["checksum"]:
+                raise ValueError("its checksum differs")
+            return json.loads(saved["state"]), tensors, warnings
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            warnings.append(f"{path.stem} cannot be used ({error}); using the previous one")
+    if warnings:
+        raise TrainingError(
+            f"{folder}: no checkpoint can be used: {'; '.join(warnings)}. Start the run again in "
+            "another folder: --out"
+        )
+    return None
 
-    def log(self, line: dict[str, Any]) -> int:
-        """Keeps a line of metrics."""
-        self.lines.append(line)
-        return 0
 
-    def metric_lines(self) -> list[dict[str, Any]]:
-        """Returns the lines of metrics."""
-        return self.lines
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*"), reverse=True)
+
+
+def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(state.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -33,7 +33,6 @@ SCRATCH = "scratch"
 EMBEDDED = "embedded"
 #: more are taken for a mistake of typing: 400 GB of weights, four times as much in training
 MAX_PARAMETERS = 10**11
-Freeze = Literal["nothing", "words", "encoder"]
 
 
 @dataclass(frozen=True)
@@ -80,13 +79,8 @@ class StartSettings:
     """
 
     model: str = SCRATCH
-    freeze: Freeze = "nothing"
+    freeze: Literal["nothing", "words", "encoder"] = "nothing"
     dropout: float | None = field(default=None, metadata={"minimum": 0.0, "below": 1.0})
-
-    @property
-    def is_scratch(self) -> bool:
-        """Whether training starts from new weights."""
-        return self.model == SCRATCH
 
 
 @dataclass(frozen=True)
@@ -293,7 +287,7 @@ def require_trainable(settings: RunSettings, data: str | Path | Reader | None) -
     A recipe alone may leave both open: the place of the data and that of the word vectors.
     """
     problems = []
-    if settings.start.is_scratch:
+    if settings.start.model == SCRATCH:
         problems += frozen_random_table(settings.embedding, settings.vectors)
     if data is None and READERS[settings.reader.name].needs_path:
         name = settings.reader.name

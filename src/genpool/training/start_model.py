@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from genpool.config import ModelSettings, ngrams_of
+from genpool.config import ngrams_of
 from genpool.embedding.token import ngram_vectors
 from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.model import Classifier, SentenceEncoder
@@ -32,13 +33,7 @@ from genpool.text import (
 )
 from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS, UNKNOWN
-from genpool.training.settings import (
-    EMBEDDED,
-    Freeze,
-    RunSettings,
-    VectorSettings,
-    VocabularySettings,
-)
+from genpool.training.settings import EMBEDDED, SCRATCH, RunSettings
 
 #: sections of the settings that the start model decides
 MODEL_SECTIONS = ("embedding", "encoder", "pooling", "projection")
@@ -46,28 +41,24 @@ _WORDS, _LETTERS = "embedding.words", "embedding.spelling.letters"
 
 
 def build_encoder(
-    settings: ModelSettings,
-    vocabulary_settings: VocabularySettings,
-    vector_settings: VectorSettings,
-    seed: int,
-    word_counts: Counter[str],
-    notes: dict[str, str],
+    settings: Any, word_counts: Counter[str], notes: dict[str, str]
 ) -> SentenceEncoder:
     """Returns an encoder with initial weights and, if there is a vector file, its word vectors.
 
-    `word_counts` says how often each word occurs in the training text; notes receive the size of
-    the vocabulary and the coverage of the vectors.
+    `settings` are those of a training run or of a distillation, `word_counts` say how often each
+    word occurs in the training text; notes receive the sizes and the coverage of the vectors.
     """
+    rules, vectors_file, vectors = settings.vocabulary, settings.vectors, None
+    seed, fallback = settings.training.seed, vectors_file.lower_case_fallback
     counts: Counter[str] = Counter()
     for word, count in word_counts.items():
         entry = canonical(word)
-        counts[entry.lower() if vocabulary_settings.lower_case else entry] += count
-    vectors = None
-    if vector_settings.path and vocabulary_settings.vector_words:
-        vectors = read_vectors(vector_settings.path)
+        counts[entry.lower() if rules.lower_case else entry] += count
+    if vectors_file.path and rules.vector_words:
+        vectors = read_vectors(vectors_file.path)
     vocabulary = Vocabulary.build(
         counts,
-        vocabulary_settings.minimum_count,
+        rules.minimum_count,
         vectors.rows if vectors else (),
         settings.text.lower_case_fallback,
         settings.text.folding,
@@ -83,7 +74,7 @@ def build_encoder(
     )
     torch.manual_seed(seed)
     try:
-        encoder = SentenceEncoder.from_settings(text, settings)
+        encoder = SentenceEncoder.from_settings(text, settings.model)
     except (RuntimeError, MemoryError) as error:
         if isinstance(error, RuntimeError) and "alloc" not in str(error):
             raise
@@ -91,18 +82,17 @@ def build_encoder(
             f"the model does not fit into memory ({str(error).splitlines()[0]}). Choose smaller "
             "sizes, or fewer words: --set vocabulary.minimum_count=2"
         ) from error
-    if vector_settings.path:
-        fallback = vector_settings.lower_case_fallback
+    if vectors_file.path:
         if vectors is None:
-            vectors = read_vectors(vector_settings.path, only=wanted_words(vocabulary, fallback))
+            vectors = read_vectors(vectors_file.path, only=wanted_words(vocabulary, fallback))
         dim = settings.embedding.word_dim
         if vectors.dim != dim:
             raise DataError(
                 f"the vectors have {vectors.dim} dimensions, but embedding.word_dim is {dim}: "
                 f"--set embedding.word_dim={vectors.dim}",
-                vector_settings.path,
+                vectors_file.path,
             )
-        std = vector_settings.std
+        std = vectors_file.std
         table, coverage = vector_table(vocabulary, vectors, counts, seed, std, fallback)
         with torch.no_grad():
             encoder.embedding.words.copy_(torch.from_numpy(table))  # (vocabulary, dim)
@@ -119,7 +109,7 @@ def start_settings(
     Raises ConfigError if the recipe or an override contradicts the model.
     """
     name = settings.start.model
-    if start is None and not settings.start.is_scratch:
+    if start is None and name != SCRATCH:
         start = SentenceEncoder.from_pretrained(None if name == EMBEDDED else name)
     if start is None:
         return settings, None
@@ -181,21 +171,22 @@ class DataWords:
 
 def start_encoder(
     start: SentenceEncoder,
-    settings: ModelSettings,
+    settings: RunSettings,
     data_words: Iterable[str],
-    new_counts: Counter[str],
-    minimum_count: int,
+    counts: Counter[str],
     notes: dict[str, str],
 ) -> tuple[SentenceEncoder, DataWords]:
     """Returns the start model with the words of the data, and how to get all words back.
 
     A new word starts from the vector that the model has given it so far: that of unknown words,
     which its characters tell apart from the first step on, or that of its n-grams. `data_words` are
-    those of all splits, `new_counts` how often each occurs in the training rows.
+    those of all splits, `counts` how often each occurs in the training rows.
     """
-    old, pipeline = start.text.vocabulary, start.text
+    old, pipeline, freeze = start.text.vocabulary, start.text, settings.start.freeze
     known = sorted({old.id(word) for word in data_words} - set(range(len(SPECIAL_WORDS))))
-    new = _new_words(old, new_counts, minimum_count)
+    new = []
+    if freeze == "nothing":
+        new = _new_words(old, counts, settings.vocabulary.minimum_count)
     characters = pipeline.characters.with_words(new)
     entries = [old.words[word_id] for word_id in known]
 
@@ -218,8 +209,11 @@ def start_encoder(
         extra = letters[UNKNOWN].expand(len(characters) - len(letters), -1)  # (new, dim)
         weights[_LETTERS] = torch.cat([letters, extra])
     with on_meta_device():
-        encoder = SentenceEncoder.from_settings(text_of([*SPECIAL_WORDS, *entries]), settings)
+        encoder = SentenceEncoder.from_settings(text_of([*SPECIAL_WORDS, *entries]), settings.model)
     encoder.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
+    for name, parameter in encoder.named_parameters():
+        frozen = freeze == "encoder" or (freeze == "words" and name == _WORDS)
+        parameter.requires_grad_(not frozen)
     notes["vocabulary"] = f"{len(old):,} words of the start model, {len(new):,} words added"
     return encoder, DataWords(text_of(old.words), table, ids)
 
@@ -233,13 +227,6 @@ def unknown_vectors(start: SentenceEncoder, words: list[str]) -> Tensor:
     counts = torch.tensor([len(word) for word in ids])  # (words,)
     flat = torch.tensor([ngram for word in ids for ngram in word])  # (n-grams,)
     return ngram_vectors(flat, counts, start.embedding.backing["table"]).detach()
-
-
-def freeze_encoder(encoder: SentenceEncoder, freeze: Freeze) -> None:
-    """Excludes a part of the encoder from training."""
-    for name, parameter in encoder.named_parameters():
-        frozen = freeze == "encoder" or (freeze == "words" and name == _WORDS)
-        parameter.requires_grad_(not frozen)
 
 
 def _new_words(old: Vocabulary, counts: Counter[str], minimum_count: int) -> list[str]:

@@ -1,33 +1,49 @@
-"""Where a run is: its schedule and sums, their checkpoints on disk, and a run that continues.
-
-A checkpoint is a safetensors file with the state as metadata, written whole or not at all. The two
-newest are kept, so that a damaged one is never the only one.
-"""
+"""Where a run is: its schedule, what it continues from, signals and several processes."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
+import signal
+import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
+from types import FrameType
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 import torch
 from rich.console import Console
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from genpool.disk.atomic import atomic_file
-from genpool.errors import DataError, Interrupted, TrainingError
-from genpool.training.heads import PenaltyMonitor
-from genpool.training.run_folder import RunFolder
+from genpool.disk.atomic import write_text_file
+from genpool.errors import Interrupted, TrainingError, require_extra
+from genpool.model import Classifier
+from genpool.training.run_folder import RunFolder, load_checkpoint, save_checkpoint
 from genpool.training.settings import TrainingSettings
 
-#: checkpoints that are kept
-KEPT = 2
+#: our names of precisions, and accelerate's
+PRECISIONS = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
+#: what ends a run that can be continued
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: totals over the steps since the last evaluation: of the cross-entropy, the rows that were right,
+#: all rows, tokens, computed positions (padding included), seconds, and of a penalty
+SUMS = (
+    *("loss", "correct", "examples", "tokens", "computed", "seconds"),
+    *("penalty_steps", "penalty", "penalty_active", "penalty_distance"),
+)
+
+
+@dataclass(kw_only=True)
+class SavedState:
+    """What every resumable run remembers; with the tensors, all that a checkpoint holds."""
+
+    data: int = 0  # a fingerprint, so that a run is not continued on other data
+    epoch: int = 0  # that comes next, or is under way
+    step: int = 0  # done so far
+    lines: list[dict[str, Any]] = field(default_factory=list)  # of metrics.jsonl so far
 
 
 class Decision(NamedTuple):
@@ -39,29 +55,26 @@ class Decision(NamedTuple):
 
 
 @dataclass
-class Schedule:
-    """When to lower the learning rate and when to stop.
+class RunState(SavedState):
+    """The state of a training run, and when to lower the learning rate and to stop.
 
     "restore-halve" is the rule of the released program: when dev accuracy is below the best so far,
     restore the best weights and halve the learning rate (Adam's moments are kept); stop at the last
     halving. A tie counts as an improvement. "constant" keeps the rate and may stop by patience.
-    "linear" does the same with a rate that depends on the step (`rate_at`), and takes scores within
-    a standard error of the best for a tie: on a small dev set the highest of many is a lucky one,
-    and later weights, at a lower rate, are better.
+    "linear" does the same with a rate that depends on the step (`rate_factors`), and takes scores
+    within a standard error of the best for a tie: on a small dev set the highest of many is a lucky
+    one, and later weights, at a lower rate, are better.
     """
 
     learning_rate: float
     best: float = -1.0
     halvings: int = 0
     worse_in_a_row: int = 0
-
-    def rate_at(self, step: int, steps: int, settings: TrainingSettings) -> float:
-        """Returns the learning rate of a step, from 0, of a run of so many steps."""
-        if settings.schedule != "linear":
-            return self.learning_rate
-        rising = max(1, round(settings.warmup * steps))
-        falling = max(steps - rising, 1)
-        return self.learning_rate * min((step + 1) / rising, max(steps - step, 1) / falling, 1.0)
+    stopped: bool = False  # by the schedule
+    step_in_epoch: int = 0  # that comes next
+    seconds: float = 0.0  # that steps and evaluations have taken so far
+    sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SUMS, 0.0))
+    closest: float = float("inf")  # the smallest distance of heads since an evaluation
 
     def after(
         self, score: float, settings: TrainingSettings, standard_error: float = 0.0
@@ -80,48 +93,13 @@ class Schedule:
         return Decision(False, restore=True, stop=self.halvings >= settings.halvings)
 
 
-@dataclass(kw_only=True)
-class SavedState:
-    """What every resumable run remembers; with the tensors, all that a checkpoint holds."""
-
-    data: int = 0  # a fingerprint, so that a run is not continued on other data
-    epoch: int = 0  # that comes next, or is under way
-    step: int = 0  # done so far
-    metrics_length: int = 0  # of metrics.jsonl in bytes; later lines are dropped on resuming
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """Returns the state that `dataclasses.asdict` turned into `saved`."""
-        return cls(**saved)
-
-
-@dataclass
-class Sums:
-    """Totals over the steps since the last evaluation."""
-
-    loss: float = 0.0
-    correct: float = 0.0
-    examples: float = 0.0
-    tokens: float = 0.0
-    computed: float = 0.0  # token positions that the layers computed, padding included
-    seconds: float = 0.0
-
-
-@dataclass
-class RunState(SavedState):
-    """The state of a training run; `sums` and `monitor` are of the steps since an evaluation."""
-
-    schedule: Schedule
-    step_in_epoch: int = 0  # that comes next
-    seconds: float = 0.0  # that steps and evaluations have taken so far
-    stopped: bool = False  # by the schedule
-    sums: Sums = field(default_factory=Sums)
-    monitor: PenaltyMonitor = field(default_factory=PenaltyMonitor)
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Self:
-        parts = {"schedule": Schedule, "sums": Sums, "monitor": PenaltyMonitor}
-        return cls(**{**saved, **{name: part(**saved[name]) for name, part in parts.items()}})
+def rate_factors(steps: int, settings: TrainingSettings) -> list[float]:
+    """Returns the factor of the learning rate at each step: it rises and falls, or is 1."""
+    if settings.schedule != "linear":
+        return [1.0] * steps
+    rising = max(1, round(settings.warmup * steps))
+    falling = max(steps - rising, 1)
+    return [min((step + 1) / rising, max(steps - step, 1) / falling, 1.0) for step in range(steps)]
 
 
 # --- Weights -------------------------------------------------------------------------------------
@@ -149,62 +127,22 @@ def restore_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
             parameters[name].copy_(weight)
 
 
-# --- Checkpoints ---------------------------------------------------------------------------------
+def parameter_groups(model: Classifier, settings: TrainingSettings) -> list[dict[str, Any]]:
+    """Returns the trained parameters with a factor of the learning rate, for the optimizer.
 
-
-def save_checkpoint(
-    folder: Path, step: int, state: Mapping[str, Any], tensors: Mapping[str, Tensor]
-) -> None:
-    """Writes the checkpoint of a step, then removes all but the newest ones."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    text = json.dumps(dict(state))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_file(folder / f"step-{step:09d}.safetensors") as temporary:
-            save_file(plain, temporary, {"state": text, "checksum": _checksum(text, plain)})
-    except (DataError, OSError, SafetensorError) as error:
-        raise TrainingError(
-            f"{folder}: the checkpoint of step {step} could not be written: {error}. The previous "
-            "one and the models of this run are intact; free some space and use --resume."
-        ) from error
-    for old in _newest_first(folder)[KEPT:]:
-        old.unlink(missing_ok=True)
-
-
-def load_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor], list[str]] | None:
-    """Returns the state and the tensors of the newest intact checkpoint; None if there is none.
-
-    There is a warning for every newer one that could not be read.
+    The word table has no weight decay: a word that does not occur in a batch would shrink.
     """
-    warnings: list[str] = []
-    for path in _newest_first(folder):
-        try:
-            with safe_open(path, framework="pt") as file:
-                saved = file.metadata()
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            if _checksum(saved["state"], tensors) != saved["checksum"]:
-                raise ValueError("its checksum differs")
-            return json.loads(saved["state"]), tensors, warnings
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            warnings.append(f"{path.stem} cannot be used ({error}); using the previous one")
-    if warnings:
-        raise TrainingError(
-            f"{folder}: no checkpoint can be used: {'; '.join(warnings)}. Start the run again in "
-            "another folder: --out"
-        )
-    return None
-
-
-def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*"), reverse=True)
-
-
-def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256(state.encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    words = model.encoder.embedding.words
+    encoder = {id(parameter) for parameter in model.encoder.parameters()}
+    for parameter in trainable_parameters(model):
+        rate = settings.encoder_rate if id(parameter) in encoder else 1.0
+        decay = 0.0 if parameter is words else settings.weight_decay
+        groups.setdefault((rate, decay), []).append(parameter)
+    return [
+        {"params": parameters, "rate": rate, "weight_decay": decay}
+        for (rate, decay), parameters in groups.items()
+    ]
 
 
 # --- A run that continues ------------------------------------------------------------------------
@@ -248,48 +186,47 @@ class ResumableRun(Generic[Model, State]):
             state, tensors, warnings = checkpoint
             for warning in warnings:
                 self.say(f"warning: {warning}")
-            self.state = self._checked(state)
-            self._load_tensors(tensors)
+            self._load(state, tensors)
             self.say(f"{self.folder.path}: continuing after step {self.state.step}")
-        if self.main:
-            self.folder.cut_metrics(self.state.metrics_length)
+        if self.main:  # without the lines after the checkpoint, which will be written again
+            lines = "".join(json.dumps(line) + "\n" for line in self.state.lines)
+            write_text_file(self.folder.metrics, lines)
 
-    def _checked(self, state: dict[str, Any]) -> State:
+    def _load(self, saved: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Loads what `save` wrote: the state, the weights, Adam's moments and the best weights."""
         try:
-            saved = self.state.from_dict(state)
-        except (KeyError, TypeError) as error:
+            state = type(self.state)(**saved)
+        except TypeError as error:
             raise TrainingError(
                 f"{self.folder.checkpoints}: the checkpoint is of another version of genpool "
                 f"({error}). Continue with that version, or give another folder: --out"
             ) from error
-        if saved.data != self.state.data:
+        if state.data != self.state.data:
             raise TrainingError(
                 f"{self.folder.path}: this is not the data that the run was trained on so far "
                 f"({self.folder.about} says where that was). Give the same --data, or another "
                 "folder: --out"
             )
-        return saved
-
-    def _load_tensors(self, tensors: dict[str, Tensor]) -> None:
-        """Loads what `save` wrote: the weights, Adam's moments and the best weights."""
+        self.state = state
         groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}}
         moments: dict[int, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
-            group, _, rest = name.partition(".")
+            group, rest = name.split(".", 1)
             if group == "adam":
-                number, _, key = rest.partition(".")
+                number, key = rest.split(".", 1)
                 moments.setdefault(int(number), {})[key] = tensor
             else:
                 groups[group][rest] = tensor
         self.model.load_state_dict(groups["model"])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
-        devices = {name: parameter.device for name, parameter in self.model.named_parameters()}
-        self.best = {name: tensor.to(devices[name]) for name, tensor in groups["best"].items()}
+        device = {name: parameter.device for name, parameter in self.model.named_parameters()}
+        self.best = {name: tensor.to(device[name]) for name, tensor in groups["best"].items()}
 
     def log(self, line: dict[str, Any]) -> None:
         """Appends a line to metrics.jsonl."""
-        if self.main:
-            self.state.metrics_length = self.folder.log(line)
+        self.state.lines.append(line)
+        if self.main and self.folder.is_saved:
+            self.folder.log(line)
 
     def save(self) -> None:
         """Writes a checkpoint."""
@@ -302,12 +239,87 @@ class ResumableRun(Generic[Model, State]):
             save_checkpoint(self.folder.checkpoints, self.state.step, state, tensors)
         self.saved_at = time.monotonic()
 
-    def save_if_due(self, minutes: float) -> None:
-        """Writes a checkpoint if the last one is older than that."""
-        if time.monotonic() - self.saved_at > 60 * minutes:
-            self.save()
-
     def interrupt(self) -> NoReturn:
         """Saves, and ends the run with `Interrupted`."""
         self.save()
         raise Interrupted(self.folder.path, self.state.step)
+
+
+# --- Signals -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def catch_interrupts(signals: Sequence[signal.Signals] = STOP_SIGNALS) -> Iterator[list[int]]:
+    """Yields the signals that have arrived, a list that is empty until then.
+
+    The second signal is handled as before, so that a second Ctrl-C ends the program at once.
+    """
+    arrived: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield arrived  # only the main thread may set handlers
+        return
+    previous = {number: signal.getsignal(number) for number in signals}
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        signal.signal(number, previous[signal.Signals(number)] or signal.SIG_DFL)
+
+    for number in previous:
+        signal.signal(number, notice)
+    try:
+        yield arrived
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+# --- Several processes under torchrun, or one ----------------------------------------------------
+
+
+def make_accelerator(precision: str) -> Any:
+    """Returns accelerate's `Accelerator` of this process, which torchrun may have started."""
+    with require_extra("training", "train"):
+        from accelerate import Accelerator
+    # accelerate joins several processes on the CPU only if it is asked for the CPU.
+    kind = torch.accelerator.current_accelerator(check_available=True)
+    shared = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    cpu = kind is None or (shared and kind.type == "mps")
+    try:
+        return Accelerator(mixed_precision=PRECISIONS[precision], cpu=cpu)
+    except ValueError as error:  # its state is shared by all accelerators of a Python process
+        raise TrainingError(
+            f"training.precision is {precision!r}, but this Python process has trained in another "
+            "precision before; start a new one."
+        ) from error
+
+
+@contextmanager
+def report_lost_process(accelerator: Any) -> Iterator[None]:
+    """Raises TrainingError if another process ended, without which this one cannot continue."""
+    try:
+        yield
+    except RuntimeError as error:
+        # gloo raises bare RuntimeError, whose text begins with its source file.
+        is_lost = isinstance(error, torch.distributed.DistError) or "gloo" in str(error)
+        if accelerator.num_processes == 1 or not is_lost:
+            raise
+        raise TrainingError(
+            f"another of the {accelerator.num_processes} processes of this run ended (was it "
+            "killed, or out of memory?), and this one cannot continue alone. The last checkpoint "
+            "is intact: continue with the same command and --resume."
+        ) from error
+
+
+def end_process_group() -> None:
+    """Ends this process, if it is one of several under torchrun; called when all is done.
+
+    The interpreter is not finalized. DistributedDataParallel keeps gloo's threads alive after the
+    process group is destroyed; one that still holds a tensor then aborts the process, now and then,
+    and torchrun reports a finished run as failed.
+    """
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return
+    torch.distributed.destroy_process_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -185,7 +185,7 @@ def test_chosen_rows_keep_their_own_parses(make_encoder) -> None:
         Example("x", "a b c", annotations=(trees[1],)),
     ]
     word_ids, text = WordIds(), make_encoder("last", "spinn").text
-    split = read_split(examples, word_ids, lambda text, _: text.split(), lambda label: 0)
+    split = read_split(examples, word_ids, lambda text, _: text.split())
     taken = split.take([1]).with_table(text.table(), word_ids, text)
     assert taken.annotations is not None and taken.annotations[:, 0].tolist() == [0, 0, 2]
     without = make_encoder("last", "lstm").text
