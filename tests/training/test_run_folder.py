@@ -21,11 +21,14 @@ from tests.helpers.training_runs import SMALL_RULES, outcome, run, sets, setting
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
 
+ABOUT = {"versions": {}, "processes": 1, "device": "cpu", "threads": 1}
+
+
 def begun(path: Path) -> RunFolder:
     """The folder of a run that was killed at once."""
     path.mkdir()
     folder = RunFolder(path)
-    folder.begin(settings(), {"data": "tables"})
+    folder.begin(settings(), {"data": "tables", **ABOUT})
     return folder
 
 
