@@ -7,10 +7,10 @@ import platform
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -48,8 +48,7 @@ HEAD_MEASURES = {
 }
 
 
-@dataclass(frozen=True)
-class ScoredSplit:
+class ScoredSplit(NamedTuple):
     """A split with the model's predictions; no report where the split has no gold labels."""
 
     predictions: Predictions
@@ -75,16 +74,66 @@ def finish(
 ) -> dict[str, ScoredSplit]:
     """Scores the model with the weights that it has now, and writes the files of a finished run.
 
-    `lines` are those of metrics.jsonl.
-
-    Returns dev and, with `score_tests`, the test splits with predictions and scores, by name.
+    Returns dev and, with `score_tests`, the test splits, by name; `lines` are those of
+    metrics.jsonl.
     """
     splits = {"dev": prepared.dev, **(prepared.tests if score_tests else {})}
     scored = {name: _score(settings, prepared, split) for name, split in splits.items()}
-    prepared.model.notes = _card_notes(settings, prepared, scored)
-    if folder.is_saved:
-        _write_files(settings, prepared, folder, lines, scored)
+    model, objective = prepared.model, prepared.objective
+    model.notes = {
+        "trained on": f"{len(prepared.train):,} examples, labels {', '.join(model.labels)}",
+        **{
+            f"{objective.title} on {name}": one.summary
+            for name, one in scored.items()
+            if one.report
+        },
+        "seed": settings.training.seed,
+        **prepared.notes,
+        **({TASK_NOTE: SCORE_TASK} if settings.data.task == SCORE_TASK else {}),
+        **({COLUMNS_NOTE: prepared.columns} if prepared.columns else {}),
+    }
+    if not folder.is_saved:
+        return scored
+    write_submission = READERS[settings.reader.name].write_submission
+    for name, (predictions, report) in scored.items():
+        write_predictions(folder.predictions / f"{name}.tsv", predictions)
+        if report is None and write_submission is not None:  # the file of a competition
+            answers = zip(predictions.ids, predictions.predicted, strict=True)
+            write_submission(folder.predictions / f"{name}.submission.csv", answers)
+    prepared.complete_model().save_pretrained(folder.best)
+    learning_curve_picture(lines, folder.learning_curve, objective.metric, objective.title)
+    about = json.loads(folder.about.read_text(encoding="utf-8"))
+    write_text_file(folder.report, run_report(settings, folder, scored, lines, prepared, about))
+    counts = {True: 0, False: 0}  # of parameters that are trained, or not
+    for parameter in model.parameters():
+        counts[parameter.requires_grad] += parameter.numel()
+    # What a table of results needs to know about the run, besides its scores.
+    summary = {
+        "seed": settings.training.seed,
+        "steps": lines[-1]["step"],
+        "epochs": lines[-1]["epoch"],
+        "seconds": lines[-1]["seconds"],
+        "train_examples": len(prepared.train),
+        "trained_parameters": counts[True],
+        "frozen_parameters": counts[False],
+        "tests_scored": score_tests or not prepared.tests,
+        "predictions": {name: f"predictions/{name}.tsv" for name in scored},
+    }
+    results = scores_by_split(scored) | {RUN_ENTRY: summary | about}
+    write_text_file(folder.results, json.dumps(results, indent=2) + "\n")
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)
     return scored
+
+
+def _score(settings: RunSettings, prepared: Prepared, split: Split) -> ScoredSplit:
+    labels, batch_size = prepared.model.labels, settings.training.batch_size
+    scores = probabilities(prepared.model, split, prepared.table, batch_size)  # (rows, labels)
+    predicted = tuple(labels[label] for label in scores.argmax(axis=1))
+    gold = tuple(labels[label] if label >= 0 else None for label in split.labels)
+    rows = tuple(map(tuple, scores.tolist()))
+    predictions = Predictions(tuple(split.ids), gold, predicted, labels, rows)
+    has_gold = bool(gold) and None not in gold
+    return ScoredSplit(predictions, prepared.objective.report(split, scores) if has_gold else None)
 
 
 def probabilities(
@@ -102,23 +151,9 @@ def probabilities(
     return scores
 
 
-def _score(settings: RunSettings, prepared: Prepared, split: Split) -> ScoredSplit:
-    labels, batch_size = prepared.model.labels, settings.training.batch_size
-    scores = probabilities(prepared.model, split, prepared.table, batch_size)  # (rows, labels)
-    predicted = tuple(labels[label] for label in scores.argmax(axis=1))
-    gold = tuple(labels[label] if label >= 0 else None for label in split.labels)
-    rows = tuple(tuple(float(value) for value in row) for row in scores)
-    predictions = Predictions(tuple(split.ids), gold, predicted, labels, rows)
-    if not gold or None in gold:
-        return ScoredSplit(predictions, None)
-    return ScoredSplit(predictions, prepared.objective.report(split, scores))
-
-
 def scores_by_split(scored: Mapping[str, ScoredSplit]) -> dict[str, Any]:
     """Returns the scores of the splits that have gold labels, ready for JSON."""
-    return {
-        name: split.report.to_dict() for name, split in scored.items() if split.report is not None
-    }
+    return {name: report.to_dict() for name, (_, report) in scored.items() if report is not None}
 
 
 def score_text(score: Mapping[str, Any]) -> str:
@@ -128,65 +163,6 @@ def score_text(score: Mapping[str, Any]) -> str:
     return f"Pearson: {score['pearson']:.4f}, Spearman: {score['spearman']:.4f}"
 
 
-def _card_notes(
-    settings: RunSettings, prepared: Prepared, scored: dict[str, ScoredSplit]
-) -> dict[str, Any]:
-    """Returns what the model card says of the run."""
-    labels, title = ", ".join(prepared.model.labels), prepared.objective.title
-    scores = {
-        f"{title} on {name}": split.summary
-        for name, split in scored.items()
-        if split.report is not None
-    }
-    return {
-        "trained on": f"{len(prepared.train):,} examples, labels {labels}",
-        **scores,
-        "seed": settings.training.seed,
-        **prepared.notes,
-        **({TASK_NOTE: SCORE_TASK} if settings.data.task == SCORE_TASK else {}),
-        **({COLUMNS_NOTE: prepared.columns} if prepared.columns else {}),
-    }
-
-
-def _write_files(
-    settings: RunSettings,
-    prepared: Prepared,
-    folder: RunFolder,
-    lines: Sequence[dict[str, Any]],
-    scored: dict[str, ScoredSplit],
-) -> None:
-    write_submission = READERS[settings.reader.name].write_submission
-    for name, split in scored.items():
-        predictions = split.predictions
-        write_predictions(folder.predictions / f"{name}.tsv", predictions)
-        if split.report is None and write_submission is not None:  # the file of a competition
-            answers = zip(predictions.ids, predictions.predicted, strict=True)
-            write_submission(folder.predictions / f"{name}.submission.csv", answers)
-    prepared.complete_model().save_pretrained(folder.best)
-    objective = prepared.objective
-    learning_curve_picture(lines, folder.learning_curve, objective.metric, objective.title)
-    about = json.loads(folder.about.read_text(encoding="utf-8"))
-    write_text_file(folder.report, run_report(settings, folder, scored, lines, prepared, about))
-    counts = {True: 0, False: 0}  # of parameters that are trained, or not
-    for parameter in prepared.model.parameters():
-        counts[parameter.requires_grad] += parameter.numel()
-    # What a table of results needs to know about the run, besides its scores.
-    summary = {
-        "seed": settings.training.seed,
-        "steps": lines[-1]["step"],
-        "epochs": lines[-1]["epoch"],
-        "seconds": lines[-1]["seconds"],
-        "train_examples": len(prepared.train),
-        "trained_parameters": counts[True],
-        "frozen_parameters": counts[False],
-        "tests_scored": bool(set(scored) & set(prepared.tests)) or not prepared.tests,
-        "predictions": {name: f"predictions/{name}.tsv" for name in scored},
-    }
-    results = scores_by_split(scored) | {RUN_ENTRY: summary | about}
-    write_text_file(folder.results, json.dumps(results, indent=2) + "\n")
-    shutil.rmtree(folder.checkpoints, ignore_errors=True)
-
-
 # --- What is recorded about every run ------------------------------------------------------------
 
 
@@ -194,10 +170,8 @@ def versions() -> dict[str, str]:
     """Returns the versions of Python and of the installed packages that decide a result."""
     installed = {"python": platform.python_version()}
     for name in PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             installed[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return installed
 
 
@@ -271,16 +245,12 @@ def run_report(
 def heads_section(lines: Sequence[dict[str, Any]], penalty: PenaltySettings) -> list[str]:
     """Returns the paragraphs about heads at the best evaluation; none for a single head."""
     best = [line for line in lines if line["is_best"]][-1]
-    rows = [
-        (
-            title,
-            f"{best[f'heads_{name}_distance_mean']:.4g}",
-            f"{best[f'heads_{name}_distance_min']:.4g}",
-            percent(best[f"heads_{name}_active"]),
-        )
-        for name, title in HEAD_MEASURES.items()
-        if f"heads_{name}_active" in best
-    ]
+    rows = []
+    for name, title in HEAD_MEASURES.items():
+        if f"heads_{name}_active" in best:
+            mean, closest = (best[f"heads_{name}_distance_{value}"] for value in ("mean", "min"))
+            active = percent(best[f"heads_{name}_active"])
+            rows.append((title, f"{mean:.4g}", f"{closest:.4g}", active))
     if not rows:
         return []
     header = ("heads", "mean distance", "closest pair", "active hinges")

@@ -30,11 +30,9 @@ from genpool.training.start_model import start_settings
 
 #: settings that change nothing where there is no penalty
 PENALTY_ONLY = ("penalty.weight", "penalty.threshold")
-#: what may be in a folder's name on every system; upper case may not, because on some systems two
-#: names that differ in case alone are the same
-_SIMPLE = re.compile(r"[a-z0-9_+-](?:[a-z0-9._+-]*[a-z0-9_+-])?")
-_UNSAFE = re.compile(r"[^a-z0-9_+-]+")
-MAX_VALUE_CHARACTERS = 40
+#: what may not be in a value within a folder's name on every system; nor may upper case, because
+#: on some systems two names that differ in case alone are the same
+_UNSAFE = re.compile(r"[^a-z0-9._+-]+|[.]+$")
 MAX_NAME_CHARACTERS = 150
 
 
@@ -163,24 +161,15 @@ def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
 def folder_name(values: Mapping[str, str]) -> str:
     """Returns a folder's name for a combination of values, different for every combination.
 
-    "penalty.weight=0.1,pooling.heads=5" for simple values. Where a value holds characters that some
-    system does not allow, a hash of it takes their place.
+    "penalty.weight=0.1,pooling.heads=5" for simple values. Where they hold characters that some
+    system does not allow, a hash of them is added.
     """
-    name = ",".join(f"{key}={_safe(value)}" for key, value in values.items())
-    if len(name) <= MAX_NAME_CHARACTERS:
+    safe = {key: _UNSAFE.sub("-", value.lower()) for key, value in values.items()}
+    name = ",".join(f"{key}={value}" for key, value in safe.items())
+    if safe == values and len(name) <= MAX_NAME_CHARACTERS:
         return name
-    return f"{name[:MAX_NAME_CHARACTERS].rstrip('.')}-{_hash(name)}"
-
-
-def _safe(value: str) -> str:
-    if len(value) <= MAX_VALUE_CHARACTERS and _SIMPLE.fullmatch(value):
-        return value
-    slug = _UNSAFE.sub("-", value.lower())[-MAX_VALUE_CHARACTERS:].strip("-")
-    return f"{slug}-{_hash(value)}".lstrip("-")
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(repr(list(values.items())).encode()).hexdigest()
+    return f"{name[:MAX_NAME_CHARACTERS]}-{digest[:8]}"
 
 
 def _candidates(
@@ -254,26 +243,15 @@ def _report(
 ) -> str:
     """Returns the text of selection.md: every combination with its dev score, and the choice."""
     dev = [None if candidate.not_run else candidate.dev_score() for candidate in candidates]
-    cells = ["-" if score is None else percent(score) for score in dev]
     best, table = chosen.dev_score(), []
-    for candidate, score, cell in zip(candidates, dev, cells, strict=True):
+    for candidate, score in zip(candidates, dev, strict=True):
+        cell = "-" if score is None else percent(score)
         note = "level with the chosen one" if score == best else candidate.not_run
         is_chosen = candidate.values == chosen.values
         table.append([*candidate.values.values(), cell, "chosen" if is_chosen else note])
     title = "accuracy" if "accuracy" in scores["dev"] else "Spearman"
     parts = [f"# Choice of {' and '.join(axes)} by dev {title}"]
     parts.append(markdown_table([*axes, f"dev {title}", "note"], table))
-    if len(axes) == 2:  # the first setting down, the second across
-        (down, first), (across, second) = axes.items()
-        grid = {
-            (candidate.values[down], candidate.values[across]): f"**{cell}**"
-            if candidate.values == chosen.values
-            else cell
-            for candidate, cell in zip(candidates, cells, strict=True)
-        }
-        header = [down, *(f"{across} = {value}" for value in second)]
-        rows = [[value, *(grid[value, other] for other in second)] for value in first]
-        parts += ["## The same as a grid", markdown_table(header, rows)]
     parts.append(f"The model: `{chosen.folder.best}`")
     tests = [
         f"- {name}: {score_text(score).removeprefix('accuracy: ')}"
