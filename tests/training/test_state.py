@@ -16,13 +16,9 @@ from genpool.errors import TrainingError
 from genpool.training import run_folder
 from genpool.training.run_folder import load_checkpoint, save_checkpoint
 from genpool.training.settings import TrainingSettings
-from genpool.training.state import SUMS, Decision, RunState, rate_factors
+from genpool.training.state import SUMS, RunState, rate_factors
 
-BEST = Decision(is_best=True)
-HALVE = Decision(is_best=False, restore=True)
-LAST = Decision(is_best=False, restore=True, stop=True)
-WORSE = Decision(is_best=False)
-STOP = Decision(is_best=False, stop=True)
+BEST, HALVE, WORSE = "best", "restore", "worse"
 
 
 def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement() -> None:
@@ -53,17 +49,20 @@ def test_it_stops_at_the_eighth_halving_whatever_lies_between() -> None:
     for halving in range(1, 8):
         assert schedule.after(0.6, settings) == HALVE, halving
         assert schedule.after(0.7, settings) == BEST, halving
-    assert schedule.after(0.6, settings) == LAST
+        assert not schedule.stopped
+    assert schedule.after(0.6, settings) == HALVE
+    assert schedule.stopped
     assert schedule.learning_rate == pytest.approx(4e-4 / 2**8, rel=1e-12)
 
 
 def test_patience_counts_evaluations_in_a_row() -> None:
     settings = TrainingSettings(schedule="constant", patience=2)
     schedule = RunState(learning_rate=0.3)
-    story = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, STOP)]
-    assert [schedule.after(accuracy, settings) for accuracy, _ in story] == [
-        decision for _, decision in story
-    ]
+    story = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, WORSE)]
+    for accuracy, decision in story:
+        assert not schedule.stopped
+        assert schedule.after(accuracy, settings) == decision
+    assert schedule.stopped
 
 
 def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:

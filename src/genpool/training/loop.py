@@ -219,26 +219,25 @@ class Run(ResumableRun[Classifier, RunState]):
         score = scores[self.objective.metric]
         error = self.objective.standard_error(score, len(self.prepared.dev))
         decision = state.after(score, self.settings.training, error)
-        line["is_best"] = decision.is_best
+        line["is_best"] = decision == "best"
         self.log(line)
-        if decision.is_best:
+        if decision == "best":
             self.best = trained_weights(self.model)
             # With few rows, writing the model would take longer than training it.
             self._best_is_written = False
             if time.monotonic() - self._best_written_at >= BEST_MODEL_SECONDS:
                 self._write_best()
-        elif decision.restore:
+        elif decision == "restore":
             restore_weights(self.model, self.best)
         if line.get("penalty_active") == 0:
             distance = line["penalty_distance_mean"]
             self.say(f"warning: {heads.inactive_warning(self.settings.penalty, distance)}")
         if self.shown:
-            mark = " (best)" if decision.is_best else ", halved" if decision.restore else ""
+            mark = {"best": " (best)", "restore": ", halved", "worse": ""}[decision]
             self.say(
                 f"step {line['step']}: train loss {line['train_loss']:.4f}, "
                 f"dev {self.objective.title} {self.objective.format(score)}{mark}"
             )
-        state.stopped = decision.stop
         state.sums, state.closest = dict.fromkeys(SUMS, 0.0), math.inf
 
     def _write_best(self) -> None:

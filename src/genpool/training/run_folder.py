@@ -204,6 +204,11 @@ class RunFolder:
                 "run are intact; free some space and use --resume."
             ) from error
 
+    def metric_lines(self) -> list[dict[str, Any]]:
+        """Returns the lines of metrics.jsonl."""
+        text = self.metrics.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
 
 # --- Checkpoints ---------------------------------------------------------------------------------
 

@@ -63,11 +63,6 @@ class Candidate:
         results = json.loads(self.folder.results.read_text(encoding="utf-8"))
         return {name: score for name, score in results.items() if name != RUN_ENTRY}
 
-    def lines(self) -> list[dict[str, Any]]:
-        """Returns the lines of metrics.jsonl of the finished run."""
-        text = self.folder.metrics.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
-
     def dev_score(self) -> float:
         """Returns the score on dev that the best candidate has the highest of."""
         score = self.scores()["dev"]
@@ -129,7 +124,9 @@ def select(
         settings, start = start_settings(best.settings)
         prepared = prepare(settings, data, start)
         prepared.load_weights(load_file(best.folder.best / storage.WEIGHTS))
-        scores = scores_by_split(finish(settings, prepared, best.folder, best.lines(), True))
+        scores = scores_by_split(
+            finish(settings, prepared, best.folder, best.folder.metric_lines(), True)
+        )
     page = _report(axes, candidates, best, scores, score_tests)
     write_text_file(Path(out) / "selection.md", page)
     return Selected(best.values, best.folder.best, scores)
@@ -225,7 +222,7 @@ def _repeats(settings: RunSettings, other: Candidate) -> str | None:
     # A weight of 0 leaves the term out: that is another computation, if only in its rounding.
     if not all(0 < penalty.weight < math.inf for penalty in (there, here)):
         return None
-    lines = other.lines()
+    lines = other.folder.metric_lines()
     if not lines or any(line.get("penalty_active") != 0 for line in lines):
         return None
     closest = min(line.get("penalty_distance_min", -math.inf) for line in lines)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from types import FrameType
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import torch
 from rich.console import Console
@@ -46,14 +46,6 @@ class SavedState:
     lines: list[dict[str, Any]] = field(default_factory=list)  # of metrics.jsonl so far
 
 
-class Decision(NamedTuple):
-    """What follows from an evaluation."""
-
-    is_best: bool  # the model is at least as good as the best so far
-    restore: bool = False  # go back to the best weights
-    stop: bool = False  # end the training
-
-
 @dataclass
 class RunState(SavedState):
     """The state of a training run, and when to lower the learning rate and to stop.
@@ -76,21 +68,23 @@ class RunState(SavedState):
     sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SUMS, 0.0))
     closest: float = float("inf")  # the smallest distance of heads since an evaluation
 
-    def after(
-        self, score: float, settings: TrainingSettings, standard_error: float = 0.0
-    ) -> Decision:
-        """Returns the decision after an evaluation, and updates the schedule; more is better."""
+    def after(self, score: float, settings: TrainingSettings, standard_error: float = 0.0) -> str:
+        """Returns what follows from a dev score, of which more is better, and updates the schedule.
+
+        The model is the "best" so far, "worse", or the best weights and half the rate "restore" it.
+        """
         tolerance = standard_error if settings.schedule == "linear" else 0.0
         if score >= self.best - tolerance:
             self.best, self.worse_in_a_row = max(self.best, score), 0
-            return Decision(is_best=True)
+            return "best"
         self.worse_in_a_row += 1
         if settings.schedule != "restore-halve":
-            patience = settings.patience
-            return Decision(False, stop=patience is not None and self.worse_in_a_row >= patience)
+            self.stopped = self.worse_in_a_row == settings.patience
+            return "worse"
         self.halvings += 1
         self.learning_rate /= 2
-        return Decision(False, restore=True, stop=self.halvings >= settings.halvings)
+        self.stopped = self.halvings >= settings.halvings
+        return "restore"
 
 
 def rate_factors(steps: int, settings: TrainingSettings) -> list[float]:
