@@ -311,8 +311,7 @@ class Run(ResumableRun[Classifier, RunState]):
             if self.folder.is_saved:
                 self.prepared.complete_model().save_pretrained(self.folder.last)
             restore_weights(self.model, self.best)
-            lines = self.state.lines
-            self.scored = finish(self.settings, self.prepared, self.folder, lines, score_tests)
+            self.scored = finish(self.settings, self.prepared, self.folder, score_tests)
         self.accelerator.wait_for_everyone()
 
     def any_process(self, noticed: bool) -> bool:

@@ -66,16 +66,11 @@ class ScoredSplit(NamedTuple):
 
 
 def finish(
-    settings: RunSettings,
-    prepared: Prepared,
-    folder: RunFolder,
-    lines: Sequence[dict[str, Any]],
-    score_tests: bool,
+    settings: RunSettings, prepared: Prepared, folder: RunFolder, score_tests: bool
 ) -> dict[str, ScoredSplit]:
     """Scores the model with the weights that it has now, and writes the files of a finished run.
 
-    Returns dev and, with `score_tests`, the test splits, by name; `lines` are those of
-    metrics.jsonl.
+    Returns dev and, with `score_tests`, the test splits with predictions and scores, by name.
     """
     splits = {"dev": prepared.dev, **(prepared.tests if score_tests else {})}
     scored = {name: _score(settings, prepared, split) for name, split in splits.items()}
@@ -101,6 +96,7 @@ def finish(
             answers = zip(predictions.ids, predictions.predicted, strict=True)
             write_submission(folder.predictions / f"{name}.submission.csv", answers)
     prepared.complete_model().save_pretrained(folder.best)
+    lines = folder.metric_lines()
     learning_curve_picture(lines, folder.learning_curve, objective.metric, objective.title)
     about = json.loads(folder.about.read_text(encoding="utf-8"))
     write_text_file(folder.report, run_report(settings, folder, scored, lines, prepared, about))

@@ -124,9 +124,7 @@ def select(
         settings, start = start_settings(best.settings)
         prepared = prepare(settings, data, start)
         prepared.load_weights(load_file(best.folder.best / storage.WEIGHTS))
-        scores = scores_by_split(
-            finish(settings, prepared, best.folder, best.folder.metric_lines(), True)
-        )
+        scores = scores_by_split(finish(settings, prepared, best.folder, score_tests=True))
     page = _report(axes, candidates, best, scores, score_tests)
     write_text_file(Path(out) / "selection.md", page)
     return Selected(best.values, best.folder.best, scores)
