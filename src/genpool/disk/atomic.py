@@ -180,7 +180,7 @@ def read_consistently(path: str | Path, read: Callable[[], Content]) -> Content:
             if folder_identity(folder) == before:
                 return content
     target = resolve_links(folder)
-    # Where there is no folder, no lock file is left behind; on a read-only disk, nobody replaces it.
+    # Where no folder is, no lock file is left; on a read-only disk, nobody replaces one.
     if any(place.exists() for place in (target, previous_path(target), lock_path(target))):
         with suppress(OSError), exclusive(target):  # writers wait for this second reading
             _restore(target)
