@@ -168,10 +168,8 @@ DEEP = 5000
     ids=["lists", "a dotted key"],
 )
 def test_a_value_that_is_nested_too_deeply_is_refused_in_words(value: str) -> None:
-    assert problems(RECIPE, f"reader.labels={value}", "training.epochs=0") == [
-        "reader.labels is nested too deeply; expected a value, or a list of values.",
-        "training.epochs is 0; expected 1 or more.",
-    ]
+    problem = " ".join(problems(RECIPE, f"reader.labels={value}", "training.clip=x"))
+    assert "nested too deeply; expected a value, or a list of values." in problem
     (problem,) = problems(f"[training]\nseed = {value}\n")
     assert "is nested too deeply" in problem
     assert "pooling is [[[" in problems(f"pooling = {'[' * 300}{']' * 300}")[0]
@@ -180,13 +178,9 @@ def test_a_value_that_is_nested_too_deeply_is_refused_in_words(value: str) -> No
 @pytest.mark.parametrize("name", ["training.seed", "reader.seed", "embedding.word_dim"])
 def test_an_integer_of_more_than_64_bits_is_refused_in_words(name: str) -> None:
     rules = "plugins = ['genpool.reproduction']\n[reader]\nname = 'rules'\n"
-    assert problems(rules, f"{name}={10**30}") == [
-        f"{name} is {10**30}; expected a whole number of 64 bits (below 2**63)."
-    ]
-    (problem,) = problems(rules, f"{name}=0x{'f' * DEEP}")  # of more digits than Python prints
-    assert problem == f"{name} is too large; expected a whole number of 64 bits (below 2**63)."
-    (problem,) = problems(rules, f"{name}={2**63}")
-    assert "below 2**63" in problem
+    for large in (2**63, 10**30, f"0x{'f' * DEEP}"):  # the last has more digits than Python prints
+        expected = f"{name} is too large; expected a whole number of 64 bits (below 2**63)."
+        assert problems(rules, f"{name}={large}") == [expected]
     largest = 2**63 - 1
     assert read_settings(RECIPE, [f"training.seed={largest}"]).training.seed == largest
     torch.manual_seed(largest)

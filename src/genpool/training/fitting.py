@@ -244,25 +244,15 @@ class MemoryReader(Reader):
 
 @dataclass(frozen=True)
 class FitReport:
-    """The course and the scores of a fitted model; a notebook shows it as tables.
-
-    Args:
-        train_rows: rows that were trained on.
-        dev: the scores on the dev rows; the best model was chosen on them.
-        evaluations: step, training loss and dev score of each evaluation.
-        metric: the name of the dev score in `evaluations`.
-        seconds: duration of the training.
-        notes: what is to be known about the data.
-        is_partial: whether the training was stopped by Ctrl-C.
-    """
+    """The course and the scores of a fitted model; a notebook shows it as tables."""
 
     train_rows: int
-    dev: AccuracyReport | ScoreReport
-    evaluations: tuple[dict[str, Any], ...]
-    metric: str
+    dev: AccuracyReport | ScoreReport  # of the rows that the best model was chosen on
+    evaluations: tuple[dict[str, Any], ...]  # step, training loss and dev score of each
+    metric: str  # the name of the dev score in them
     seconds: float
-    notes: dict[str, str]
-    is_partial: bool = False
+    notes: dict[str, str]  # what is to be known about the data
+    is_partial: bool = False  # stopped by Ctrl-C
 
     @classmethod
     def from_run(cls, run: Run) -> FitReport:

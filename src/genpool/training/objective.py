@@ -176,37 +176,29 @@ OBJECTIVES: dict[str, type[Objective]] = {"label": LabelObjective, "score": Scor
 class LossTerm:
     """One term that is added to the cross-entropy.
 
-    Attributes:
-        value: scalar tensor, its weight included.
-        per_example: True (default) for a mean over the examples of the batch, of which every
-            process of a distributed run computes its share; False for a term on parameters, which
-            is the same in all processes.
-        penalty: the distances and active hinges behind a penalty, for its monitor; None for others.
+    A mean over the examples of the batch is `per_example`, of which every process of a distributed
+    run computes its share; a term on parameters is the same in all processes.
     """
 
-    value: Tensor
+    value: Tensor  # scalar, its weight included
     per_example: bool = True
-    penalty: Penalty | None = None
+    penalty: Penalty | None = None  # the distances and active hinges behind it, if it is one
 
 
 class ExtraLoss(Protocol):
-    """Computes extra terms of the loss from the output of a training step."""
+    """Computes extra terms of the loss from the output of a training step.
+
+    `losses` are the cross-entropies (examples,), `targets` label ids (examples,) or distributions
+    (examples, labels). `needs_weights` says whether `output.pooled.weights` is read, which costs a
+    padded tensor.
+    """
 
     @property
-    def needs_weights(self) -> bool:
-        """Whether `output.pooled.weights` is needed, which costs a padded tensor."""
+    def needs_weights(self) -> bool: ...
 
     def __call__(
         self, model: Classifier, output: Classified, losses: Tensor, targets: Tensor
-    ) -> Sequence[LossTerm]:
-        """Returns the terms; an empty sequence adds nothing.
-
-        Args:
-            model: the classifier in training.
-            output: what it returned for the batch.
-            losses: (examples,), the cross-entropy of each example.
-            targets: (examples,), label ids; or (examples, labels), distributions.
-        """
+    ) -> Sequence[LossTerm]: ...
 
 
 class EncoderLoss:

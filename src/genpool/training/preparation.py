@@ -76,9 +76,9 @@ def choose_splits(
     # A single table is the training set, of which a share can be the dev set.
     train = "all" if names == ["all"] else "train"
     if train not in names:
+        found = ", ".join(names)
         raise DataError(
-            f"no training set: expected a split named 'train', found {', '.join(names)}",
-            reader.place,
+            f"no training set: expected a split named 'train', found {found}", reader.place
         )
     reader.columns(train)  # a wrong column is told before anything else
     dev = settings.dev or next((name for name in ("dev", "dev_matched") if name in names), None)
@@ -96,8 +96,7 @@ def choose_splits(
     for name in [dev, *settings.test] if dev else settings.test:
         if name not in names:
             raise DataError(f"no split named {name!r}; found {', '.join(names)}", reader.place)
-    others = [name for name in names if name not in (train, dev)]
-    tests = list(settings.test) or others
+    tests = list(settings.test) or [name for name in names if name not in (train, dev)]
     if RUN_ENTRY in tests:
         raise DataError(f"no split to score may be named {RUN_ENTRY!r}; rename it", reader.place)
     for name in [dev, *tests] if dev else tests:
@@ -178,18 +177,15 @@ def prepare(
 
 def _choose_rows(train: Split, settings: RunSettings, notes: dict[str, str]) -> Split:
     """Returns the training rows that `data.train_rows` and `data.drop_length` leave."""
-    kept, wanted = list(range(len(train))), settings.data.train_rows
+    kept, wanted = np.arange(len(train)), settings.data.train_rows
     if wanted is not None and wanted < len(train):
-        kept = sorted(seeded_order(len(train), settings.training.seed)[:wanted].tolist())
+        kept = np.sort(seeded_order(len(train), settings.training.seed)[:wanted])
         notes["training rows"] = f"{len(kept):,} of {len(train):,}, chosen by seed"
     if (limit := settings.data.drop_length) is not None:
         ends = END_TOKENS if settings.data.drop_counts_ends else 0
-        longest = train.lengths.max(axis=1) + ends  # (rows,)
-        short = [row for row in kept if longest[row] < limit]
-        counting = ", begin and end counted" if ends else ""
-        notes["long training rows"] = (
-            f"{len(kept) - len(short):,} left out ({limit} tokens or more{counting})"
-        )
+        short = kept[train.lengths.max(axis=1)[kept] + ends < limit]
+        rule = f"{limit} tokens or more{', begin and end counted' if ends else ''}"
+        notes["long training rows"] = f"{len(kept) - len(short):,} left out ({rule})"
         kept = short
     return train if len(kept) == len(train) else train.take(kept)
 

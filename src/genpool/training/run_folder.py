@@ -42,15 +42,12 @@ def settings_toml(settings: Any) -> str:
     """Returns settings as TOML, without those that are None: TOML has no word for it."""
     with require_extra("training", "train"):
         import tomli_w
-    return tomli_w.dumps(_without_none(to_dict(settings)))
 
+    def known(table: dict[str, Any]) -> dict[str, Any]:
+        pairs = ((key, known(v) if isinstance(v, dict) else v) for key, v in table.items())
+        return {key: value for key, value in pairs if value is not None}
 
-def _without_none(table: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: _without_none(value) if isinstance(value, dict) else value
-        for key, value in table.items()
-        if value is not None
-    }
+    return tomli_w.dumps(known(to_dict(settings)))
 
 
 def _dotted(text: str) -> dict[str, Any]:
