@@ -74,24 +74,17 @@ def test_streaming_into_arrays_keeps_every_word_in_its_place(sentences: list[lis
     assert split.tokens.dtype == np.int32
 
 
-def test_ids_and_genres_are_kept_and_words_are_counted() -> None:
-    split, _ = split_of([Example("yes", "a", id="x"), Example("no", "dog", genre="news")])
-    assert split.ids == ["x", "1"]
-    assert split.genres == [None, "news"]
+def test_ids_genres_and_tokens_are_kept_and_words_are_counted() -> None:
+    words, word_ids = [Example("yes", "a b", id="x", tokenized=True)], WordIds()
+    words.append(Example("no", "a b", genre="news"))
+    split = read_split(
+        words, word_ids, lambda text, tokenized: text.split() if tokenized else [text]
+    )
+    assert words_of(split, word_ids) == [["a", "b"], ["a b"]]
+    assert (split.ids, split.genres) == (["x", "1"], [None, "news"])
     split, word_ids = split_of([Example("yes", "a dog a"), Example("no", "dog runs")])
     assert word_counts(word_ids, split.tokens) == Counter(a=2, dog=2, runs=1)
     assert word_counts(word_ids, split.take([1]).tokens) == Counter(dog=1, runs=1)
-
-
-def test_whether_text_is_tokenised_decides_how_it_is_split() -> None:
-    word_ids = WordIds()
-    examples = [Example("yes", "a b", tokenized=True), Example("yes", "a b")]
-
-    def words(text: str, tokenized: bool) -> list[str]:
-        return text.split() if tokenized else [text]
-
-    split = read_split(examples, word_ids, words)
-    assert words_of(split, word_ids) == [["a", "b"], ["a b"]]
 
 
 @given(st.lists(st.tuples(sentence, sentence), min_size=1, max_size=6), st.data())

@@ -183,17 +183,6 @@ def test_shares_of_two_processes_average_to_the_loss_of_one(
     assert sum(parts) / 2 == pytest.approx(whole, rel=1e-5)
 
 
-def test_a_process_without_rows_adds_nothing(text_classifier: Any) -> None:
-    output = text_classifier(text_classifier.text.batch(SENTENCES[:1]))
-    nothing = share(0, rows=1, processes=2, batch=1)
-    extra, label = [LogitNorm(0.5)], torch.tensor([0])
-    total, entropy, _ = step_loss(text_classifier, output, label, nothing, extra)
-    assert float(total.detach()) == float(entropy.detach()) == 0
-    total.backward()  # its gradients exist, and are zero
-    for parameter in text_classifier.mlp.parameters():
-        assert parameter.grad.abs().max() == 0
-
-
 def test_a_run_takes_extra_losses_beside_its_penalty(
     tables: Path, tmp_path: Path, no_pictures: None
 ) -> None:

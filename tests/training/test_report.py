@@ -172,27 +172,20 @@ def multinli(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "run"
 
 
-def test_the_in_domain_dev_set_decides_and_the_other_is_scored(multinli: Path) -> None:
+def test_the_in_domain_dev_set_decides_and_unlabelled_test_sets_give_submissions(
+    multinli: Path,
+) -> None:
     assert PairClassifier.from_pretrained(multinli / "best").labels == NLI
-    results = scores(multinli)
+    results, inside, outside = scores(multinli), ["fiction", "slate"], ["letters", "verbatim"]
     assert results.keys() == {"dev", "dev_mismatched"}
-    genres = {
-        name: [score["genre"] for score in result["genres"]] for name, result in results.items()
-    }
-    assert genres == {"dev": ["fiction", "slate"], "dev_mismatched": ["letters", "verbatim"]}
-    for result in results.values():
+    for name, genres in (("dev", inside), ("dev_mismatched", outside)):
+        result = results[name]
+        assert [score["genre"] for score in result["genres"]] == genres
         assert sum(score["total"] for score in result["genres"]) == result["total"] == 12
         assert sum(score["correct"] for score in result["genres"]) == result["correct"]
-    assert "| letters |" in (multinli / "report.md").read_text()
-
-
-def test_unlabelled_test_sets_give_submission_files(multinli: Path) -> None:
-    for name, genres in (
-        ("test_matched", ("fiction", "slate")),
-        ("test_mismatched", ("letters", "verbatim")),
-    ):
-        path = multinli / "predictions" / f"{name}.submission.csv"
-        with path.open(newline="") as file:
+    assert "| letters |" in report_of(multinli)
+    for name, genres in (("test_matched", inside), ("test_mismatched", outside)):
+        with (multinli / "predictions" / f"{name}.submission.csv").open(newline="") as file:
             header, *rows = csv.reader(file)
         assert header == ["pairID", "gold_label"]
         assert [pair for pair, _ in rows] == [f"{genres[at % 2]}-{at}" for at in range(12)]
