@@ -26,8 +26,8 @@ from genpool.reproduction.definitions import (
     EXPERIMENTS,
     FAMILIES,
     NONE,
+    PAPER,
     PENALTIES,
-    SENTENCE,
     SYSTEMS,
     TUNED_ON,
     Column,
@@ -65,7 +65,7 @@ def write_report(reproduction: Reproduction, sentence: str | None = None) -> Pat
 
     Returns the path of the Markdown page. The sentence is that of figure 3; None: the paper's.
     """
-    plan, sentence = reproduction.plan, sentence or SENTENCE
+    plan, sentence = reproduction.plan, sentence or PAPER["figure3"]["sentence"]
     figures = reproduction.out / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
     draw_figure2(plan, figures / "figure2.png")

@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Collection, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,11 @@ from genpool.disk.files import is_file
 from genpool.disk.folder_format import read_json
 from genpool.disk.lock import remove_lock
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
+from genpool.reproduction.data_sets import PREPARE
 from genpool.reproduction.definitions import EXPERIMENTS, SCALES, Experiment
 from genpool.reproduction.ledger import FAILED, Cell, Ledger, Record
 from genpool.reproduction.plan import Plan
-from genpool.reproduction.workers import INTERRUPTED, Worker
+from genpool.reproduction.workers import INTERRUPTED, Workers
 from genpool.training.run_folder import run_lock
 
 ALL = "all"
@@ -89,40 +90,23 @@ class Reproduction:
 
     def train(self, experiments: Sequence[Experiment], only: str | None, jobs: int) -> None:
         """Trains cells until none is pending; KeyboardInterrupt passes on to the workers."""
-        idle: list[Worker] = []
-        running: dict[Future[dict[str, Any]], tuple[Cell, Worker, float]] = {}
-        with ThreadPoolExecutor(jobs) as pool:  # a thread waits for each worker
-            try:
-                while pending := self.plan.pending(experiments, only):
-                    busy = {cell.key for cell, _, _ in running.values()}
-                    for cell in (cell for cell in pending if cell.key not in busy):
-                        if len(running) == jobs:
-                            break
-                        job = self.make_job(cell)
-                        if isinstance(job, str):
-                            self._fail(cell, job)
-                            continue
-                        self.say(f"started   {cell}")
-                        worker = idle.pop() if idle else Worker(self.out / "workers.log")
-                        running[pool.submit(worker.train, job)] = cell, worker, time.time()
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        cell, worker, start = running.pop(future)
-                        if worker.is_alive:
-                            idle.append(worker)
-                        else:
-                            worker.end()
-                        self._enter(cell, future.result(), start)
-            finally:
-                workers = [worker for _, worker, _ in running.values()]
-                try:
-                    for worker in workers:
-                        worker.interrupt()
-                    wait(running)  # a run that is interrupted saves its state first
-                finally:
-                    for worker in (*idle, *workers):
-                        worker.end()
+        running: dict[Future[dict[str, Any]], tuple[Cell, float]] = {}
+        with Workers(jobs, self.out / "workers.log") as workers:
+            while pending := self.plan.pending(experiments, only):
+                busy = {cell.key for cell, _ in running.values()}
+                for cell in (cell for cell in pending if cell.key not in busy):
+                    if len(running) == jobs:
+                        break
+                    job = self.make_job(cell)
+                    if isinstance(job, str):
+                        self._fail(cell, job)
+                        continue
+                    self.say(f"started   {cell}")
+                    running[workers.submit(job)] = cell, time.time()
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    self._enter(*running.pop(future), future.result())
 
-    def _enter(self, cell: Cell, answer: dict[str, Any], start: float) -> None:
+    def _enter(self, cell: Cell, start: float, answer: dict[str, Any]) -> None:
         """Enters the answer of a worker, which has trained since `start`, into the ledger."""
         if answer["status"] == INTERRUPTED:
             raise KeyboardInterrupt
@@ -161,11 +145,11 @@ class Reproduction:
         if missing:
             return f"missing data: {', '.join(str(base / name) for name in missing)}"
         data = str(base / task.needs[0]) if task.needs else None
-        if task.prepare is not None:
-            folder = self.out / "data" / cell.task
+        if task.prepare:
+            folder, arguments = self.out / "data" / cell.task, dict(task.prepare)
             if not (folder / TOKENIZED).is_file():
                 try:
-                    task.prepare(base, folder)
+                    PREPARE[arguments.pop("function")](base, folder, **arguments)
                     (folder / TOKENIZED).touch()
                 except (GenpoolError, OSError) as error:
                     return f"the data could not be made: {error}"
