@@ -36,9 +36,7 @@ def mixed_nli(data: Path, folder: Path) -> None:
     _write(folder / "cross.tsv", header, _pairs(data / "mnli" / "dev_mismatched.tsv.xz"))
 
 
-def tokenized_texts(
-    data: Path, folder: Path, source: str, train_rows: int | None = None
-) -> None:
+def tokenized_texts(data: Path, folder: Path, source: str, train_rows: int | None = None) -> None:
     """Writes train, dev and test of single texts; of train, a number of rows drawn by a seed."""
     reader = TableReader(data / source)
     for split in ("train", "dev", "test"):
