@@ -22,28 +22,25 @@ from genpool.errors import FolderError
 from genpool.evaluation.accuracy import accuracy_interval
 from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture, new_figure, save_figure
 from genpool.model import SentenceEncoder
+from genpool.reproduction import definitions
 from genpool.reproduction.claims import BEYOND, CLAIMS, MISSING, Claim, row_difference
 from genpool.reproduction.definitions import (
     BEST,
     EXPERIMENTS,
-    FAMILIES,
     NONE,
-    PAPER,
     PENALTIES,
-    SYSTEMS,
-    TUNED_ON,
     Column,
     Experiment,
     Row,
 )
-from genpool.reproduction.ledger import Record, parse_overrides
+from genpool.reproduction.ledger import DONE, FAILED, Record, parse_overrides
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.reproduction import Reproduction
 
 TEMPLATES = Path(__file__).parent / "templates"
 FIGURES = "figures"
 GRADIENT_SHARE = "penalty_gradient_share"
-NOTES = tomllib.loads((TEMPLATES / "notes.toml").read_text(encoding="utf-8"))
+NOTES: dict[str, str] = tomllib.loads((TEMPLATES / "notes.toml").read_text(encoding="utf-8"))
 COLOURS = {"scalar": "#2e7d32", "vector": "#1f5f8b"}
 #: styles and opacities of the curves, from few heads to many
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -52,11 +49,8 @@ LINE: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.6}
 
 
 def write_report(reproduction: Reproduction, sentence: str | None = None) -> Path:
-    """Writes report.md and report.html from the ledger, with what is there so far.
-
-    Returns the path of the Markdown page. The sentence is that of figure 3; None: the paper's.
-    """
-    plan, sentence = reproduction.plan, sentence or PAPER["figure3"]["sentence"]
+    """Writes report.md, whose path is returned, and report.html from what the ledger has so far."""
+    plan, sentence = reproduction.plan, sentence or definitions.PAPER["figure3"]["sentence"]
     figures = reproduction.out / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
     draw_figure2(plan, figures / "figure2.png")
@@ -123,9 +117,9 @@ def _learning_rate(plan: Plan) -> str:
     rate = plan.learning_rate()
     if not rate:
         return ""
-    is_trained = plan.ledger.done(plan.cell("snli", TUNED_ON[0], rate, 0)) is not None
+    is_trained = plan.ledger.done(plan.cell("snli", definitions.TUNED_ON[0], rate, 0)) is not None
     text = NOTES["learning_rate" if is_trained else "no_learning_rate"]
-    rates, tuned = ", ".join(plan.scale.learning_rates), " and ".join(TUNED_ON)
+    rates, tuned = ", ".join(plan.scale.learning_rates), " and ".join(definitions.TUNED_ON)
     return text.format(rates=rates, tuned=tuned, chosen=rate[0].partition("=")[2])
 
 
@@ -228,7 +222,7 @@ def trees_note(experiment: Experiment, plan: Plan) -> str:
     """Returns where the trees of the systems that read parses came from; empty without any."""
     lines = []
     for row, _, record in _finished(experiment, plan):
-        if SYSTEMS[row.system].reads_parses:
+        if definitions.SYSTEMS[row.system].reads_parses:
             kind = "real parses"
             if "balanced" in record.trees:
                 mixed = "from the data" in record.trees or "parsed" in record.trees
@@ -265,7 +259,7 @@ def _heads_table(experiment: Experiment, plan: Plan) -> str:
 
 
 def _failures(plan: Plan) -> str:
-    failed = plan.ledger.failed()
+    failed = plan.ledger.with_status(FAILED)
     rows = [[f"{record.cell['task']}: {record.cell['system']}", record.reason] for record in failed]
     table = markdown_table(["cell", "reason"], rows, text=2)
     return f"## Cells that failed\n\n{table}" if failed else ""
@@ -274,7 +268,7 @@ def _failures(plan: Plan) -> str:
 def _choices(plan: Plan) -> str:
     """Returns the dev accuracy of every cell by which something was chosen on a dev set."""
     rows = []
-    for record in plan.ledger.finished():
+    for record in plan.ledger.with_status(DONE):
         cell, settings = record.cell, record.settings
         heads = settings.get("pooling", {}).get("heads", "")
         penalty = str(cell["penalty"]) + (" (inactive)" if record.inactive else "")
@@ -302,7 +296,7 @@ def draw_figure2(plan: Plan, path: Path) -> None:
     figure = new_figure(7.5, 4.6)
     axes = figure.subplots()
     longest = 0.0
-    for family, system in FAMILIES.items():
+    for family, system in definitions.FAMILIES.items():
         rows = [row for row in experiment.rows if row.system == system]
         records = [(row, plan.record(row, experiment.columns[0])) for row in rows]
         drawn = [(row, record) for row, record in records if record is not None]

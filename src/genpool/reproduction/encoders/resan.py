@@ -193,7 +193,7 @@ class ReSANEncoder(PackedEncoder):
         chosen = self._choose(log_odds, packing)  # (rows, 2)
 
         def context(part: DirectionalAttention, hidden: Tensor) -> Tensor:
-            pairs = directed_pairs(packing, part.reverse, *chosen.unbind(dim=1))
+            pairs = directed_pairs(packing, part.reverse, chosen)
             seen = part.context_of_pairs(hidden, pairs)  # (rows, hidden)
             mean, count = sentence_means(hidden, packing), packing.lengths()
             others = mean_of_others(hidden, mean[packing.sentence], count[packing.sentence])

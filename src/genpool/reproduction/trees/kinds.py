@@ -105,15 +105,6 @@ class DependencyTrees(TreeAnnotator):
         return np.concatenate([[begin], shifted, [end]]).astype(np.int32)
 
     @staticmethod
-    def last_descendants(heads: list[int]) -> list[int]:
-        """Returns the last token of the subtree of every token."""
-        last = list(range(len(heads)))
-        for token in range(len(heads)):
-            for above in _ancestors(heads, token) or ():
-                last[above] = max(last[above], token)
-        return last
-
-    @staticmethod
     def projective(heads: list[int]) -> list[int]:
         """Returns heads without crossing arcs: the shortest crossing arc moves up to the next head.
 
@@ -239,7 +230,10 @@ class BinaryTrees(TreeAnnotator):
     def from_dependencies(heads: Tree) -> Tree:
         """Returns words joined with their right dependents, the nearest first, then the left."""
         head_of = DependencyTrees.projective(heads[:, 0].tolist())
-        last = DependencyTrees.last_descendants(head_of)
+        last = list(range(len(head_of)))  # the last token below every token
+        for token in range(len(head_of)):
+            for above in _ancestors(head_of, token) or ():
+                last[above] = max(last[above], token)
         tree = np.zeros((len(head_of), 1), dtype=np.int32)
         for token, head in enumerate(head_of):
             if head >= 0:
