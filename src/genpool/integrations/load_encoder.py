@@ -17,9 +17,10 @@ from genpool.inference.explanation import Explanation, PairExplanation, explain_
 from genpool.inference.sentence_vectors import SentenceVectors, map_by_length
 from genpool.model import PairClassifier, SentenceEncoder, TextClassifier, load_model
 from genpool.pooling import Pooled
+from genpool.probing.token_states import CHARACTERS_PER_TOKEN, MODULES, word_pieces
 from genpool.saving.saved_model import SavedModel
 from genpool.saving.storage import MODEL
-from genpool.text import TextPipeline, Token, TruncationReport
+from genpool.text import TruncationReport
 from genpool.text.validation import require_text
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
 
     from genpool.integrations.onnx import Export
     from genpool.integrations.sentence_transformers import PoolingModule
-
-#: the file that says that a folder is of sentence-transformers
-MODULES = "modules.json"
-#: characters of a token, to guess the length of a text before it is split
-CHARACTERS_PER_TOKEN = 4
 
 
 def load_encoder(path: str | Path | None = None) -> SentenceEncoder | SentenceTransformerEncoder:
@@ -84,10 +80,9 @@ class SentenceTransformerEncoder(SentenceVectors):
     def __init__(self, model: SentenceTransformer) -> None:
         self.model = model.eval()
         # What the commands report of a text pipeline; the library does not count what it cuts.
-        limits = SimpleNamespace(
+        self.text: Any = SimpleNamespace(
             max_length=model.max_seq_length, cut=TruncationReport(), annotator=None
         )
-        self.text = cast(TextPipeline, limits)
 
     @property
     def output_dim(self) -> int:
@@ -141,26 +136,12 @@ class SentenceTransformerEncoder(SentenceVectors):
                 result = module(result)
             return pooled._replace(vector=result["sentence_embedding"])
 
-        tokens = self._tokens(sentence, features["input_ids"][0][mask[0]].tolist())
+        tokens = word_pieces(self.model.tokenizer, sentence, self.text.max_length)
         return explain_states(sentence, tokens, states[0][mask[0]], pooling.pooling, project)
 
     def explain_pair(self, first: str, second: str) -> PairExplanation:
         """Returns which words two sentences are alike by."""
         return PairExplanation(self.explain(first), self.explain(second))
-
-    def _tokens(self, sentence: str, ids: list[int]) -> list[Token]:
-        """The word pieces with their offsets; special tokens have offsets (-1, -1)."""
-        tokenizer: Any = self.model.tokenizer
-        names = tokenizer.convert_ids_to_tokens(ids)
-        offsets = [(0, 0)] * len(ids)
-        if tokenizer.is_fast:
-            limit = self.text.max_length
-            options = {"truncation": limit is not None, "max_length": limit}
-            offsets = tokenizer(sentence, return_offsets_mapping=True, **options)["offset_mapping"]
-        return [
-            Token(name, start, end) if end > start else Token(name, -1, -1)
-            for name, (start, end) in zip(names, offsets, strict=True)
-        ]
 
     def export_onnx(self, folder: str | Path, int8: bool = False) -> Export:
         """Writes transformer, pooling and later modules as one ONNX graph, and the tokenizer."""
@@ -192,11 +173,8 @@ class SentenceTransformerEncoder(SentenceVectors):
 
 
 class FolderBytes:
-    """A model as the bytes of its saved folder, for pickles and other processes.
-
-    The weights travel as safetensors and JSON, and are checked when they are read, as in every
-    folder.
-    """
+    """A model as the bytes of its saved folder, for pickles and other processes; they are checked
+    when they are read, as in every folder."""
 
     def __init__(self, model: SavedModel) -> None:
         with tempfile.TemporaryDirectory() as temporary:
