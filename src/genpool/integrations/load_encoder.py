@@ -17,7 +17,6 @@ from genpool.inference.explanation import Explanation, PairExplanation, explain_
 from genpool.inference.sentence_vectors import SentenceVectors, map_by_length
 from genpool.model import PairClassifier, SentenceEncoder, TextClassifier, load_model
 from genpool.pooling import Pooled
-from genpool.probing.token_states import CHARACTERS_PER_TOKEN, MODULES, word_pieces
 from genpool.saving.saved_model import SavedModel
 from genpool.saving.storage import MODEL
 from genpool.text import TruncationReport
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
     from genpool.integrations.onnx import Export
     from genpool.integrations.sentence_transformers import PoolingModule
+
+#: the file that says that a folder is of sentence-transformers
+MODULES = "modules.json"
 
 
 def load_encoder(path: str | Path | None = None) -> SentenceEncoder | SentenceTransformerEncoder:
@@ -107,7 +109,7 @@ class SentenceTransformerEncoder(SentenceVectors):
         self, texts: Iterator[str], batch_size: int, done: Callable[[int], object]
     ) -> Iterator[Tensor]:
         def length(text: str) -> int:
-            return len(text) // CHARACTERS_PER_TOKEN
+            return len(text) // 4  # characters of a token, or so
 
         return map_by_length(texts, length, self._encode_batch, batch_size, done)
 
@@ -119,6 +121,7 @@ class SentenceTransformerEncoder(SentenceVectors):
     def explain(self, sentence: str) -> Explanation:
         """Returns the weights of each head of genpool's pooling, per token and dimension."""
         from genpool.integrations.sentence_transformers.modules import states_and_mask
+        from genpool.probing.token_states import word_pieces
 
         before, pooling, later = self._around_pooling()
         features: dict[str, Any] = {
