@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -46,68 +47,8 @@ TOKEN_TYPES = "token_type_ids"
 #: tokens of the longest sentence of the check, where the model allows as many
 LONGEST_TRIAL_TOKENS = 40
 
-#: the row of every input on the page
-INPUT_ROWS = {
-    "word_ids": "| `word_ids` | int64 (batch, time) | id of each token in `tokenizer.json`: of the "
-    "token {form}, else 1; with `sentence_ends` in `config.json`, 2 before and 3 after each "
-    "sentence |",
-    "letters": "| `letters` | int64 (batch, time, longest word) | {letters} |",
-    "mask": "| `mask` | bool (batch, time) | true at real tokens; padding may be anywhere |",
-    "input_ids": "| `input_ids` | int64 (batch, time) | ids of the tokens |",
-    "attention_mask": "| `attention_mask` | int64 (batch, time) | 1 at real tokens, 0 at padding |",
-    "token_type_ids": "| `token_type_ids` | int64 (batch, time) | 0 for single sentences |",
-}
-#: the content of the input `letters`
-CHARACTERS = (
-    "ids of the characters of each token: the position in `characters` of `config.json` plus 4, 1 "
-    "for any other character, 0 for none; the begin and end tokens have the characters 2 and 3"
-)
-NGRAMS = (
-    "for a token without an entry, ids of its n-grams: 4 + CRC-32 (of UTF-8) modulo "
-    "`ngram_buckets`, of `<word>` (the first 40 characters of the folded form) and of all its "
-    "parts of `ngram_sizes` characters, each once; 0 for none, and for tokens with an entry. Both "
-    "settings are in `config.json`"
-)
-#: how a token is looked up
-FOLDED = (
-    "in its folded form: without characters of no width, curly quotes and dashes as in ASCII, "
-    "NFKC, then NFKD without combining marks, lower case (`folded` of `genpool.text.tokenizer`)"
-)
-AS_WRITTEN, LOWER_CASE = "as written", "as written, else of its lower-case form"
-USE = """
-## Use
-
-```python
-from genpool.integrations.onnx import OnnxEncoder
-
-model = OnnxEncoder.from_pretrained("path/to/this/folder")
-vectors = model.encode(["A man sleeps.", "A person rests."])
-```
-
-`OnnxEncoder` makes the inputs of the graph from sentences. The tokenizer of `tokenizer.json` only
-splits them: the ids are looked up as the table below says.
-"""
-PAGE = """---
-library_name: genpool
-tags: [sentence-embedding, onnx]
----
-# {title}, as ONNX
-
-The model as one ONNX graph, exported by genpool: token ids in, sentence vectors out.
-{use}
-## The graph
-
-`model.onnx`, for onnxruntime or another runtime for ONNX.
-
-| input | type and shape | content |
-|---|---|---|
-{inputs}
-
-Output: `sentence_embedding`, float32 (batch, {output_dim}). A sentence without tokens has a vector
-of zeros. Batch size and length are dynamic, from 1 upwards.
-
-Compared with PyTorch at the export: {checked}.
-"""
+#: the README.md of an exported folder
+PAGE = tomllib.loads((Path(__file__).parent / "page.toml").read_text(encoding="utf-8"))
 
 
 def export(
@@ -147,12 +88,12 @@ def export(
     traced = TracedSentenceEncoder(plain, int8)
     trials = list(_sentence_trials(plain, traced.reads_characters))
     title = f"{settings.encoder.name}, {settings.pooling.name} pooling"
-    form = LOWER_CASE if vocabulary.lower_case_fallback else AS_WRITTEN
+    form = "lower_case" if vocabulary.lower_case_fallback else "as_written"
     page = {
         "title": model.notes.get("title") or title,
-        "use": USE,
-        "form": FOLDED if vocabulary.folding else form,
-        "letters": CHARACTERS if text.characters.spells_known else NGRAMS,
+        "use": "\n" + PAGE["use"],
+        "form": PAGE["form"]["folded" if vocabulary.folding else form],
+        "letters": PAGE["letters"]["characters" if text.characters.spells_known else "ngrams"],
     }
     config = {
         "kind": KIND,
@@ -183,16 +124,16 @@ def _write(
 ) -> Export:
     """Writes an export; the graph is traced with the inputs of the first trial."""
     inputs, int8 = trials[0].inputs, config["int8"]
-    rows = "\n".join(INPUT_ROWS[name] for name in inputs).format(**page)
+    rows = "\n".join(PAGE["inputs"][name] for name in inputs).format(**page)
     with EXPORT.replace(folder, "the export") as fresh:
-        difference = write_checked_graph(module, inputs, fresh, int8, trials)
+        difference = write_checked_graph(module, fresh, int8, trials)
         if save_tokenizer is not None:
             save_tokenizer(fresh)
         checked = f"the largest difference was {difference:.1e}"
         if int8:
             checked = f"8-bit weights, the smallest cosine was {1 - difference:.5f}"
         described = page | {"inputs": rows, "checked": checked, "output_dim": config["output_dim"]}
-        write_text(fresh / CARD, PAGE.format(**described))
+        write_text(fresh / CARD, PAGE["page"].format(**described))
         # Other libraries show the model type of a kind unknown to them.
         model_type = f"ONNX graph of a {config['kind']}, exported by genpool"
         EXPORT.write(fresh, {"model_type": model_type, **config}, checksums(fresh))

@@ -12,7 +12,7 @@ import io
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass
@@ -123,20 +123,16 @@ class OnnxSession:
 
 
 def write_checked_graph(
-    module: nn.Module, inputs: Inputs, folder: Path, int8: bool, trials: Iterable[Trial]
+    module: nn.Module, folder: Path, int8: bool, trials: Sequence[Trial]
 ) -> float:
     """Writes the graph into a folder and returns its largest difference from PyTorch.
 
-    `inputs` are those of the module to trace it with, two or more in every dimension.
+    It is traced with the inputs of the first trial, two or more in every dimension.
     """
     path = folder / ONNX_FILE
+    write_graph(module, trials[0].inputs, path)
     if int8:
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            exact = Path(scratch) / ONNX_FILE
-            write_graph(module, inputs, exact)
-            quantize_graph(exact, path)
-    else:
-        write_graph(module, inputs, path)
+        quantize_graph(path)
     return check_graph(OnnxSession(path), trials, int8)
 
 
@@ -243,16 +239,17 @@ def _one_minus_cosine(vectors: NDArray[np.float64], expected: NDArray[np.float64
 # --- 8 bits
 
 
-def quantize_graph(source: Path, target: Path) -> None:
-    """Writes the graph of `source` with 8-bit weights; inputs are quantized as they come."""
+def quantize_graph(path: Path) -> None:
+    """Replaces a graph by one with 8-bit weights; inputs are quantized as they come."""
     with require_extra("quantizing an ONNX graph", "onnx"):
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
-    is_large = source.with_name(ONNX_DATA).exists()
-    graph, signed = onnx.load(source), source.with_name("signed.onnx")
+    data = path.with_name(ONNX_DATA)
+    is_large, graph = data.exists(), onnx.load(path)
     # Some matrices are transposed on the way, and recorded shapes would contradict them.
     del graph.graph.value_info[:]
-    with quiet():
+    with tempfile.TemporaryDirectory() as scratch, quiet():
+        signed = Path(scratch) / ONNX_FILE
         quantize_dynamic(
             graph,
             signed,
@@ -261,9 +258,10 @@ def quantize_graph(source: Path, target: Path) -> None:
             weight_type=QuantType.QInt8,
             use_external_data_format=is_large,
         )
-    quantized = onnx.load(signed)
+        quantized = onnx.load(signed)
     make_weights_unsigned(quantized)
-    onnx.save(quantized, target, save_as_external_data=is_large, location=ONNX_DATA)
+    data.unlink(missing_ok=True)  # it would be extended
+    onnx.save(quantized, path, save_as_external_data=is_large, location=ONNX_DATA)
 
 
 def make_weights_unsigned(model: onnx.ModelProto) -> None:
