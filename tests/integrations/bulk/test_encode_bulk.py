@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from genpool import SentenceEncoder
 from genpool.config import Part
 from genpool.errors import DataError, FolderError, InputError
 from genpool.integrations.bulk import BulkOptions, encode_bulk
-from genpool.integrations.bulk.engines import LocalEngine
+from genpool.integrations.bulk.engines import encode_locally
 from genpool.integrations.bulk.manifest import MANIFEST
 from tests.helpers.bulk_runs import manifest_shards, problems, sentence, shard_bytes, write_texts
 
@@ -26,7 +27,7 @@ ROWS = [sentence(number) for number in range(37)]
 def run(sentence_encoder: SentenceEncoder, tmp_path: Path):
     """run("out") encodes the folder `in`, run("out", "a.txt", normalize=True) this file."""
 
-    def encode(out, source="in", encoder=sentence_encoder, engine=None, **options):
+    def encode(out, source="in", encoder=sentence_encoder, engine=encode_locally, **options):
         sources = [tmp_path / name for name in source.split()]
         chosen = BulkOptions(**{"shard_rows": 10, "batch_size": 4, **options})
         return encode_bulk(encoder, sources, tmp_path / out, chosen, engine, show_progress=False)
@@ -116,7 +117,7 @@ def test_smaller_types_take_less_room(run, make_encoder, tmp_path: Path) -> None
 def test_worker_processes_write_the_bytes_of_one(run, tmp_path: Path) -> None:
     ids = write_texts(tmp_path / "in", files=3, rows=25)
     run("one")
-    run("two", engine=LocalEngine(2))
+    run("two", engine=partial(encode_locally, workers=2))
     assert len(shard_bytes(tmp_path / "one")) == 9
     assert problems(tmp_path / "two", ids, shard_bytes(tmp_path / "one")) == []
 
