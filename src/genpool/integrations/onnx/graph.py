@@ -1,9 +1,8 @@
 """ONNX graphs: traced from a module, compared with PyTorch, quantized to 8 bits, and run.
 
-onnxruntime multiplies unsigned inputs by weights of either sign. On x86 CPUs without VNNI, signed
-8-bit weights go through an instruction that adds two products in 16 bits, which saturates: results
-are then wrong, not only rounded. Unsigned weights are multiplied exactly on every CPU, so the
-signed weights that the quantizer writes are shifted by 128, together with their zero points.
+On x86 CPUs without VNNI, onnxruntime multiplies signed 8-bit weights by an instruction that adds
+two products in 16 bits, which saturates: results are then wrong, not only rounded. The weights that
+the quantizer writes are made unsigned, which are multiplied exactly on every CPU.
 """
 
 from __future__ import annotations

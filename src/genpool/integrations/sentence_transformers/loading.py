@@ -1,8 +1,7 @@
 """Loading folders into sentence-transformers: its own with genpool's modules, and genpool's.
 
 sentence-transformers asks for trust_remote_code=True where a folder names a module of another
-package, and would then run any other code that the folder asks for. Here the names are compared
-with a list instead, and no trust is needed: nothing in the folder is run as code.
+package. Here the names are compared with a list instead, and nothing in a folder is run as code.
 """
 
 from __future__ import annotations
@@ -10,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.base.model import BaseModel
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.util import import_from_string
 from torch import nn
+from typing_extensions import TypeVar
 
 from genpool.embedded import embedded_folder
 from genpool.errors import FolderError, GenpoolError, InputError
@@ -57,20 +57,14 @@ Setting = tuple[str, Any]
 #: options that are passed on to transformers
 OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseModel, default=SentenceTransformer)
 
 
-@overload
-def load(path: str | Path | None, model_class: type[Model], **options: Any) -> Model: ...
-@overload
-def load(path: None = None, *, model_class: type[Model], **options: Any) -> Model: ...
-@overload
-def load(path: str | Path | None = None, **options: Any) -> SentenceTransformer: ...
 def load(
     path: str | Path | None = None,
-    model_class: type[BaseModel] = SentenceTransformer,
+    model_class: type[Model] = SentenceTransformer,  # type: ignore[assignment]
     **options: Any,
-) -> BaseModel:
+) -> Model:
     """Loads a model with genpool's modules into sentence-transformers, without trusting its folder.
 
     Args:
@@ -103,7 +97,7 @@ def load(
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
     if (folder / MODULES).is_file():
-        model: BaseModel = _load_saved(folder, model_class, options)
+        model = _load_saved(folder, model_class, options)
     elif (folder / storage.CONFIG).is_file():
         encoder = SentenceEncoder.from_pretrained(folder)
         modules: list[nn.Module] = [SentenceEncoderModule(encoder)]
