@@ -85,7 +85,8 @@ def encode_bulk(
             ) from None
         finally:
             _remove_temporary(folder)
-        summary.add(manifest.shards.values())
+        for finished in manifest.shards.values():
+            summary.add(finished)
     summary.seconds = time.monotonic() - began
     return summary
 

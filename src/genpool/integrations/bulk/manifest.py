@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,12 +132,13 @@ def _require_same(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) ->
 
 
 def _difference(name: str, earlier: object, now: object) -> str:
-    if not isinstance(earlier, list) or not isinstance(now, list):
-        return f"{name} was {earlier}, now {now}"
-    before, after = set(map(str, earlier)), set(map(str, now))
-    changes = [f"{entry} no longer there" for entry in sorted(before - after)]
-    changes += [f"{entry} new" for entry in sorted(after - before)]
-    return f"{name}: {', '.join(changes[:MAX_DIFFERENCES]) or 'another order'}"
+    changes = []
+    if isinstance(earlier, list) and isinstance(now, list):
+        before, after = set(map(str, earlier)), set(map(str, now))
+        changes = [f"{entry} no longer there" for entry in sorted(before - after)]
+        changes += [f"{entry} new" for entry in sorted(after - before)]
+    shown = f": {', '.join(changes[:MAX_DIFFERENCES])}" if changes else f" was {earlier}, now {now}"
+    return name + shown
 
 
 @dataclass
@@ -157,13 +157,12 @@ class BulkSummary:
     unread_rows: int = 0  # of these files, as far as known
     seconds: float = 0.0  # that this run took
 
-    def add(self, results: Iterable[ShardResult]) -> None:
-        """Adds finished shards."""
-        for result in results:
-            self.shards += 1
-            for name in ("rows", "tokens", "cut_sentences", "cut_tokens", "bytes"):
-                setattr(self, name, getattr(self, name) + getattr(result, name))
-            self.skipped.update(result.skipped)
+    def add(self, result: ShardResult) -> None:
+        """Adds a finished shard."""
+        self.shards += 1
+        for name in ("rows", "tokens", "cut_sentences", "cut_tokens", "bytes"):
+            setattr(self, name, getattr(self, name) + getattr(result, name))
+        self.skipped.update(result.skipped)
 
     def lines(self) -> list[str]:
         """Returns the summary for people."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,6 @@ from genpool.integrations.onnx.graph import (
     OUTPUT,
     Export,
     Trial,
-    inference_copy,
     write_checked_graph,
 )
 from genpool.integrations.onnx.onnx_encoder import (
@@ -34,7 +34,6 @@ from genpool.integrations.transformers import core_pooling
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooling
 from genpool.saving.storage import CARD, TOKENIZER
-from genpool.text import TextPipeline
 from genpool.text.vocabulary import SPECIAL_WORDS
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def export(
     if not isinstance(model, SentenceEncoder):
         return model.export_onnx(folder, int8)
     text, settings, vocabulary = model.text, model.settings, model.text.vocabulary
-    plain = inference_copy(model)
+    plain = copy.deepcopy(model).cpu().float().eval().requires_grad_(False)
     traced = TracedSentenceEncoder(plain, int8)
     trials = list(_sentence_trials(plain, traced.reads_characters))
     title = f"{settings.encoder.name}, {settings.pooling.name} pooling"
@@ -140,15 +139,15 @@ def _write(
     return Export(Path(folder), difference)
 
 
-def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:
-    """Returns batches of tokenized sentences by description; always the same for one model."""
-    known = text.vocabulary.words[len(SPECIAL_WORDS) :] or (UNKNOWN_WORD,)
+def _sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator[Trial]:
+    """Yields batches, always the same for one model, with padding on all sides and without."""
+    known = model.text.vocabulary.words[len(SPECIAL_WORDS) :] or (UNKNOWN_WORD,)
     random = np.random.default_rng(0)
 
     def sentence(length: int) -> list[str]:
         return [known[word_id] for word_id in random.integers(len(known), size=length)]
 
-    return {
+    batches: dict[str, list[list[str]]] = {
         "sentences of several lengths": [sentence(length) for length in (5, 1, 12, 3)],
         "one word": [sentence(1)],
         "one sentence": [sentence(7)],
@@ -158,11 +157,7 @@ def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:
         "long sentences": [sentence(length) for length in (60, 41, 2, 59, 60, 17, 8)],
         "a very long word": [[UNKNOWN_WORD * 5], sentence(3)],
     }
-
-
-def _sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator[Trial]:
-    """Yields every batch with padding on all sides, and once more as it is."""
-    for name, words in sample_sentences(model.text).items():
+    for name, words in batches.items():
         batch = model.text.batch(words)
         expected, inputs = model(batch).vector, padded_inputs(batch, reads_characters)
         # Two columns of padding before the sentences and one behind; two more characters per word.
@@ -254,7 +249,8 @@ def export_transformer(
             f"the states of {model_name} have width {width}, the pooling was made with "
             f"input_dim={pooling.input_dim}."
         )
-    module = inference_copy(TracedTransformer(transformer, pooling, later))
+    module = copy.deepcopy(TracedTransformer(transformer, pooling, later))
+    module.cpu().float().eval().requires_grad_(False)
     trials = list(_transformer_trials(module))
     config = {
         "kind": "transformer",
@@ -268,7 +264,7 @@ def export_transformer(
 
 
 def _transformer_trials(module: TracedTransformer) -> Iterator[Trial]:
-    """Random tokens: several sentences, one, one token, a long batch, one without tokens."""
+    """Yields batches of random tokens."""
     config: Any = module.transformer.config
     allowed = getattr(config, "max_position_embeddings", None)
     longest = min(LONGEST_TRIAL_TOKENS, allowed or LONGEST_TRIAL_TOKENS)

@@ -13,10 +13,9 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -49,7 +48,6 @@ _LOG_FATAL = 4
 
 #: tensors by the names of the graph's inputs
 Inputs = Mapping[str, Tensor]
-AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 class ExportError(FolderError):
@@ -165,11 +163,6 @@ def write_graph(module: nn.Module, inputs: Inputs, path: Path) -> None:
         limit = 1 << 62
         optimizer.optimize_ir(program.model, input_size_limit=limit, output_size_limit=limit)
         program.save(path)
-
-
-def inference_copy(module: AnyModule) -> AnyModule:
-    """Returns a copy in eval mode, in single precision, on the CPU, without gradients."""
-    return deepcopy(module).cpu().float().eval().requires_grad_(False)
 
 
 @contextmanager

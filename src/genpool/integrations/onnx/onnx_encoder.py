@@ -61,6 +61,8 @@ class OnnxEncoder(SentenceVectors):
         >>> vectors = model.encode(["A man sleeps.", "A person rests."])   # (2, output_dim)
     """
 
+    device, dtype = torch.device("cpu"), torch.float32
+
     def __init__(self, text: TextPipeline, session: OnnxSession, output_dim: int) -> None:
         self.text, self.session = text, session
         self.reads_characters = CHARACTER_IDS in session.input_names
@@ -115,16 +117,6 @@ class OnnxEncoder(SentenceVectors):
     def output_dim(self) -> int:
         """The dimension of a sentence vector."""
         return self._output_dim
-
-    @property
-    def device(self) -> torch.device:
-        """Always the CPU."""
-        return torch.device("cpu")
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Always float32."""
-        return torch.float32
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch."""

@@ -7,7 +7,6 @@ package. Here the names are compared with a list instead, and nothing in a folde
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,6 @@ GENPOOL_MODULES: dict[str, type[Module]] = {
     for cls in (PoolingModule, HeadVectors, SentenceEncoderModule)
 }
 
-#: the name and the value of a setting
-Setting = tuple[str, Any]
 #: options that are passed on to transformers
 OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 
@@ -120,7 +117,7 @@ def load(
 def _load_saved(folder: Path, model_class: type[Model], options: dict[str, Any]) -> Model:
     """Loads a folder that sentence-transformers saved."""
     _check_folder(folder)
-    config = _read_json(folder / MODEL_CONFIG) if (folder / MODEL_CONFIG).is_file() else {}
+    config = _read_json(folder / MODEL_CONFIG)[0] if (folder / MODEL_CONFIG).is_file() else {}
     kind = config.get("model_type", "SentenceTransformer") if isinstance(config, dict) else None
     if kind != model_class.model_type:  # it would be converted, without its last modules
         raise FolderError(
@@ -143,12 +140,13 @@ def _load_saved(folder: Path, model_class: type[Model], options: dict[str, Any])
 
 def _check_folder(folder: Path) -> None:
     """Raises FolderError for foreign modules, settings that lead to code, and pickles."""
-    for subfolder, module_type, source in _named_modules(folder):
-        if not (folder / subfolder).resolve().is_relative_to(folder.resolve()):
-            raise FolderError(
-                f"{source} names the folder {subfolder!r}, which is outside of {folder}."
-            )
-        _check_type(module_type, source)
+    for source in (folder / MODULES, *sorted(folder.rglob(ROUTER))):
+        for subfolder, module_type in _named_modules(source):
+            if not (source.parent / subfolder).resolve().is_relative_to(folder.resolve()):
+                raise FolderError(
+                    f"{source} names the folder {subfolder!r}, which is outside of {folder}."
+                )
+            _check_type(module_type, source)
     _check_settings(folder)
     for path in sorted(folder.rglob("*_model*.bin")):
         # Where both exist, the safetensors are read; another name beside it could be a decoy.
@@ -160,32 +158,37 @@ def _check_folder(folder: Path) -> None:
             )
 
 
-def _read_json(path: Path, hook: Callable[[list[Setting]], Any] | None = None) -> Any:
-    """Returns the content of a JSON file; raises FolderError where it cannot be read."""
+def _read_json(path: Path) -> tuple[Any, list[tuple[str, Any]]]:
+    """Returns the content of a JSON file, and the settings of all objects in it."""
+    settings: list[tuple[str, Any]] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        settings.extend(pairs)
+        return dict(pairs)
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=hook)
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=collect), settings
     except (OSError, ValueError, RecursionError) as error:
         raise FolderError(f"{path} cannot be read as JSON: {error}") from None
 
 
-def _named_modules(folder: Path) -> Iterator[tuple[str, str, Path]]:
-    """Yields folder, type, and the file that names them, of every module; those of routers too."""
-    for source in (folder / MODULES, *sorted(folder.rglob(ROUTER))):
-        content = _read_json(source)
-        try:
-            if source.name == MODULES:
-                named = [(entry["path"], entry["type"]) for entry in content]
-            else:
-                named = list(content["types"].items())
-        except (KeyError, TypeError, AttributeError):
-            named = []
-        if not named or not all(isinstance(text, str) for pair in named for text in pair):
-            raise FolderError(
-                f"{source} is damaged: expected the path and the type of each module, as strings."
-            )
-        parent = source.parent.relative_to(folder)
-        for subfolder, module_type in named:
-            yield str(parent / subfolder), module_type, source
+def _named_modules(source: Path) -> list[tuple[str, str]]:
+    """Returns folder and type of every module that modules.json or a router names."""
+    content, _ = _read_json(source)
+    try:
+        is_router = source.name == ROUTER
+        named = (
+            list(content["types"].items())
+            if is_router
+            else [(entry["path"], entry["type"]) for entry in content]
+        )
+    except (KeyError, TypeError, AttributeError):
+        named = []
+    if not named or not all(isinstance(text, str) for pair in named for text in pair):
+        raise FolderError(
+            f"{source} is damaged: expected the path and the type of each module, as strings."
+        )
+    return named
 
 
 def _check_type(module_type: str, source: Path) -> None:
@@ -211,21 +214,14 @@ def _check_type(module_type: str, source: Path) -> None:
 def _check_settings(folder: Path) -> None:
     """Refuses settings that make transformers import code or load kernels, however deep."""
     for path in sorted(folder.rglob("*config*.json")):
-        settings: list[Setting] = []  # of all objects in the file
-
-        def collect(pairs: list[Setting], settings: list[Setting] = settings) -> dict[str, Any]:
-            settings += pairs
-            return dict(pairs)
-
-        _read_json(path, collect)
-        for name, value in settings:
+        for name, value in _read_json(path)[1]:
             if value and name in DANGEROUS and value not in DANGEROUS[name]:
                 raise FolderError(
                     f'{path} has "{name}" ({str(value)[:80]}), which asks for code that is not '
                     "part of the libraries; expected a model that transformers knows itself."
                 )
     for path in sorted(folder.rglob(TRANSFORMER_CONFIG)):
-        config = _read_json(path)
+        config, _ = _read_json(path)
         unknown = set(config if isinstance(config, dict) else ()) - TRANSFORMER_SETTINGS
         if unknown:
             raise FolderError(
