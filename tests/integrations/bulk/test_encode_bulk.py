@@ -60,10 +60,10 @@ def test_every_row_has_its_id_its_columns_and_its_vector(
 ) -> None:
     write_input(tmp_path, name)
     is_text, out = name == "a.txt", tmp_path / "out"
-    options = {"columns": ("text",)} if is_text else {"column": "body", "columns": ("n", "body")}
-    summary = run("out", name, **options)
+    columns = {"column": "body", "columns": ("n", "body"), "id": "key"}
+    summary = run("out", name, **({"columns": ("text",)} if is_text else columns))
     table = parquet.read_table(out).to_pydict()
-    assert table["id"] == [f"{name}:{row}" for row in range(1, 38)]
+    assert table["id"] == [f"{name}:{n + 1}" if is_text else f"k{n}" for n in range(37)]
     assert table["text" if is_text else "body"] == ROWS
     if not is_text:
         numbers = range(37) if name == "a.parquet" else map(str, range(37))
@@ -74,14 +74,6 @@ def test_every_row_has_its_id_its_columns_and_its_vector(
     tokens = sum(len(text.split()) for text in ROWS)
     assert (summary.rows, summary.tokens, summary.shards) == (37, tokens, 4)
     assert summary.bytes == sum(path.stat().st_size for path in out.glob("*.parquet"))
-
-
-def test_ids_can_be_a_column(run, tmp_path: Path) -> None:
-    for name in ("a.csv", "b.parquet"):
-        write_input(tmp_path, name)
-        run(f"out-{name}", name, column="body", id="key")
-        ids = parquet.read_table(tmp_path / f"out-{name}")["id"].to_pylist()
-        assert ids == [f"k{n}" for n in range(37)]
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -177,28 +169,20 @@ def test_a_foreign_file_under_the_name_of_a_shard_is_not_taken_for_it(run, tmp_p
     assert problems(out, ids, shard_bytes(tmp_path / "calm")) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"shard_rows": 7}, "shard_rows was 10, now 7"),
-        ({"normalize": True, "vectors": "int8"}, "normalize was False, now True"),
-        ({"truncate_dim": 3}, "truncate_dim was None, now 3"),
-    ],
-)
-def test_other_options_are_refused_in_words(run, tmp_path: Path, change, message: str) -> None:
-    write_texts(tmp_path / "in", files=1, rows=12)
-    run("out")
-    before = shard_bytes(tmp_path / "out")
-    with pytest.raises(FolderError, match=message):
-        run("out", **change)
-    assert shard_bytes(tmp_path / "out") == before
-
-
-def test_another_model_and_other_inputs_are_refused_in_words(
+def test_another_model_other_options_and_other_inputs_are_refused_in_words(
     run, make_encoder, tmp_path: Path
 ) -> None:
     write_texts(tmp_path / "in", files=2, rows=12)
     run("out")
+    before = shard_bytes(tmp_path / "out")
+    for changed, message in (
+        ({"shard_rows": 7}, "shard_rows was 10, now 7"),
+        ({"normalize": True, "vectors": "int8"}, "normalize was False, now True"),
+        ({"truncate_dim": 3}, "truncate_dim was None, now 3"),
+    ):
+        with pytest.raises(FolderError, match=message):
+            run("out", **changed)
+    assert shard_bytes(tmp_path / "out") == before
     with pytest.raises(FolderError, match=r"model was sha256:.*, now sha256:"):
         run("out", encoder=make_encoder(seed=5))
     (tmp_path / "in" / "000.txt").write_text("another text\n" * 12)
