@@ -52,12 +52,14 @@ def test_a_sentence_is_explained_however_it_is_given(open_page: OpenPage, explai
     page.fill("#first", "A cat sleeps.")
     page.click("#run")  # without waiting
     wait_for_words(page, "A", "cat", "sleeps", ".")
+    page = open_page(LINK)
     page.click("#examples button >> nth=1")
     sentence = "The price of oil fell sharply after the announcement."
     assert page.input_value("#first") == sentence
     wait_for_words(page, *sentence.rstrip(".").split(), ".")
     page.go_back()
-    wait_for_words(page, "A", "cat", "sleeps", ".")
+    wait_for_words(page, "A", "dog", "runs", ".")
+    assert page.input_value("#first") == DOG
     page.fill("#first", '<script>alert(1)</script> <img src=x onerror="alert(2)"> dog')
     page.locator("#words .word", has_text="onerror").first.wait_for()
     assert page.locator("main script, main img").count() == 0  # markup is shown as text
