@@ -56,7 +56,7 @@ def directed_pairs(
     """
     batch, longest = packing.shape[0], len(packing.sizes)
     device = packing.index.device
-    place = packing.aligned_index()  # (rows,)
+    place = packing.aligned().index  # (rows,)
     row_at = place.new_zeros(batch * longest).index_copy(
         0, place, torch.arange(len(place), device=device)
     )  # (batch * longest,)

@@ -54,8 +54,9 @@ class NSEEncoder(PackedEncoder):
         queries = self.read(words, packing.sizes)  # (rows, hidden): o
         # Sentences by rank, so that those that have a token at a step are the first of them.
         order = packing.sentence[: packing.sizes[0]]  # (sentences with a token,)
-        memory = packing.align(words).index_select(0, order)  # (sentences, longest, hidden)
-        empty = ~packing.aligned_mask().index_select(0, order)  # (sentences, longest)
+        aligned = packing.aligned()
+        memory = aligned.unpack(words).index_select(0, order)  # (sentences, longest, hidden)
+        empty = ~aligned.mask().index_select(0, order)  # (sentences, longest)
         return self._write_states(queries, memory, empty, packing.sizes)
 
     def _write_states(

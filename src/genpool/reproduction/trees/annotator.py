@@ -146,7 +146,8 @@ class TreeAnnotator(Annotator):
         self, sentences: Sentences, max_length: int | None = None, sentence_ends: bool = False
     ) -> list[Tree]:
         trees: list[Tree | None] = [
-            self._fitting(self.known(words), len(words), max_length) for words in sentences
+            self._fitting(self.known.get(tuple(words)), len(words), max_length)
+            for words in sentences
         ]
         missing = [place for place, tree in enumerate(trees) if tree is None]
         self.counts["from the data"] += len(trees) - len(missing)
@@ -200,7 +201,7 @@ def tree_rows(packing: Packing, kind: type[TreeAnnotator]) -> Tensor:
         lengths = packing.lengths().tolist()
         balanced = pad_annotations([*map(kind.balanced, lengths)], len(packing.sizes))
         flat = torch.from_numpy(balanced).flatten(0, 1).to(packing.index.device)
-        return flat.index_select(0, packing.aligned_index())  # from (batch * longest, columns)
+        return flat.index_select(0, packing.aligned().index)  # from (batch * longest, columns)
     if rows.shape[1] != kind.columns or rows.is_floating_point():
         raise InputError(
             f"annotations have {rows.shape[1]} columns of {rows.dtype}; {kind.__name__} are "
