@@ -104,10 +104,10 @@ def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
     byte, which no row has, is a sign of damage; an odd row ends with a half of 8.
     """
     largest = values.abs().amax(dim=-1, keepdim=True).clamp(min=_SMALLEST)  # (rows, 1)
-    clipped = largest * torch.tensor(_CLIPS, device=values.device) / MAX_INT4  # (rows, clips)
-    errors = [
-        (_int4(values, step) * step - values).square().sum(-1) for step in clipped.split(1, 1)
-    ]
+    clips = torch.tensor(_CLIPS, dtype=torch.float64) / MAX_INT4
+    clipped = largest * clips.to(values)  # (rows, clips): the scales that are tried
+    steps = torch.split(clipped, 1, dim=1)  # clips x (rows, 1)
+    errors = [(_int4(values, step) * step - values).square().sum(-1) for step in steps]
     best = torch.stack(errors, dim=1).argmin(dim=1, keepdim=True)  # (rows, 1)
     scales = clipped.gather(1, best)  # (rows, 1)
     halves = _int4(values, scales).to(torch.int16) + 8  # (rows, dim)
