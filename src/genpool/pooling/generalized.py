@@ -166,7 +166,7 @@ def add_soft_maximum(w1: Tensor, b1: Tensor, w2: Tensor) -> None:
 
 # --- the same vectors over packed rows
 #
-# The sentences that continue at a step are the first ones (`genpool.tensors.packing`), so that a sum
+# Sentences that continue at a step are the first ones (`genpool.tensors.packing`), so that a sum
 # over the tokens of every sentence is one operation a step, on contiguous rows of all heads.
 
 
