@@ -66,7 +66,7 @@ def test_unpack_undoes_pack_and_leaves_zeros_at_padding(mask: Tensor) -> None:
 def test_align_moves_every_sentence_to_the_start(mask: Tensor) -> None:
     packing, padded = Packing.from_mask(mask), numbered(mask)
     rows = packing.pack(padded)
-    aligned = packing.aligned().unpack(rows)
+    aligned = packing.align(rows)
     tokens = real_tokens(mask)
     expected = torch.zeros(len(tokens), max(map(len, tokens), default=0), 2)
     for row, positions in enumerate(tokens):
@@ -94,7 +94,7 @@ def test_nothing_real_gives_no_rows_and_zeros_back(shape: tuple[int, int]) -> No
     rows = packing.pack(torch.full((*shape, 2), float("nan")))
     assert rows.shape == (0, 2) and packing.sizes == ()
     assert torch.equal(packing.unpack(rows), torch.zeros(*shape, 2))
-    assert packing.aligned().unpack(rows).shape == (shape[0], 0, 2)
+    assert packing.align(rows).shape == (shape[0], 0, 2)
 
 
 def test_padding_gets_no_gradient_and_real_tokens_get_theirs() -> None:

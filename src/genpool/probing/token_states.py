@@ -103,7 +103,7 @@ class GenpoolTokenEncoder(TokenEncoder):
         with evaluation_mode():
             rows = model.embedding.rows(batch, packing)  # (rows, embedding)
             states, _ = model.encoder.encode_rows(rows, packing, False)  # (rows, dim)
-            padded = packing.aligned().unpack(states)  # (batch, longest, dim)
+            padded = packing.align(states)  # (batch, longest, dim)
             aligned = padded.float().cpu().numpy()
         lengths = batch.mask.sum(dim=1).tolist()
         return [

@@ -67,6 +67,10 @@ class Packing:
         flat = rows.new_zeros(batch * time, dim).index_copy(0, self.index, rows)
         return flat.view(batch, time, dim)
 
+    def align(self, rows: Tensor) -> Tensor:
+        """Returns rows (rows, dim) as (batch, longest, dim): sentences start at 0, zeros follow."""
+        return self.aligned().unpack(rows)
+
     def lengths(self) -> Tensor:
         """Returns the number of tokens of every sentence, (batch,)."""
         return torch.bincount(self.sentence, minlength=self.shape[0])

@@ -61,7 +61,7 @@ def test_sampled_choices_lead_to_the_states_of_the_equations(
 
     def recording(log_odds: Tensor, packing: Packing) -> Tensor:
         chosen = choose(log_odds, packing)
-        sampled.append(packing.aligned().unpack(chosen))  # (batch, longest, 2)
+        sampled.append(packing.align(chosen))  # (batch, longest, 2)
         return chosen
 
     monkeypatch.setattr(encoder, "_choose", recording)
