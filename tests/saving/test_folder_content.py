@@ -1,4 +1,7 @@
-"""The saved folder: what is in it, its model card, and the golden folders that load for ever."""
+"""The saved folder: what is in it, its model card, and the golden folders that load for ever.
+
+The first golden folders were made by `tests/golden/make.py` of the commit that added them.
+"""
 
 from __future__ import annotations
 

@@ -410,22 +410,6 @@ def test_a_damaged_tokenizer_is_refused(folder: Path, content: bytes) -> None:
     assert message.startswith(f"{folder / 'tokenizer.json'} cannot be used: ")
 
 
-@pytest.mark.parametrize(
-    ("rules", "shown"),
-    [
-        (None, "None"),
-        (
-            {"type": "Split", "pattern": {"String": "-"}, "behavior": "Removed", "invert": False},
-            "'Split'",
-        ),
-    ],
-)
-def test_a_tokenizer_with_other_rules_is_refused(folder: Path, rules: Any, shown: str) -> None:
-    change_json(folder / "tokenizer.json", "pre_tokenizer", rules)
-    expected = f"pre_tokenizer is {shown}; expected that of the rules penn, parts, whitespace"
-    assert expected in refusal(folder)
-
-
 def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
     change_json(folder / "tokenizer.json", "model.vocab", {"[UNK]": 0, "dog": 1})
     assert "a vocabulary starts with ('<pad>', '<unk>', '<s>', '</s>')" in refusal(folder)
