@@ -102,15 +102,6 @@ def test_gradients_are_those_of_finite_differences(
     )
 
 
-def test_no_pairs_give_zeros_and_zero_gradients() -> None:
-    none = Pairs(torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long))
-    values = tensors()
-    seen = attend_pairs(*values, none)
-    assert torch.equal(seen, torch.zeros(ROWS, DIM, dtype=torch.float64))
-    seen.sum().backward()
-    assert all(value.grad is not None and not value.grad.any() for value in values)
-
-
 def test_half_precision_is_summed_in_single_precision() -> None:
     """400 equal pairs: a sum in 8 bits stops growing at 256."""
     sources = torch.ones(400, 1).bfloat16()
