@@ -1,9 +1,7 @@
 """Text files of a data set: found, decoded, and read as rows of TSV, CSV or JSON Lines.
 
-Each of `text_records` and `json_records` streams one file and calls `choose(names, path, line)`
-once, as soon as it knows the names of the columns: it returns those that will be used, or raises
-DataError for one that is missing. A row that cannot be read becomes a record that holds a BadRow,
-and reading goes on. The argument `lines` has the lines to read; None, the default, is all of them.
+`text_records` and `json_records` call `choose(names, path, line)` once, when they know the names of
+the columns: it returns those that will be used, or raises DataError for one that is missing.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from genpool.disk.files import COMPRESSED, SAVE_AS_UTF8, RawLine, open_bytes, ra
 from genpool.errors import ConfigError, DataError
 
 Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
+#: the lines of a file to read; None: all
 Lines = Iterable[RawLine] | None
 
 #: names of a folder that a message lists
@@ -39,11 +39,8 @@ JSON_HEADER_LINES = 100
 DELIMITERS = ",;\t|"
 
 
-# --- Finding files -------------------------------------------------------------------------------
-
-
 def list_names(folder: Path) -> str:
-    """Returns the names in a folder for an error message, only some of them if there are many."""
+    """Returns the names in a folder for an error message, only some of many."""
     names = sorted(entry.name for entry in folder.iterdir())
     rest = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return (", ".join(names[:_MAX_NAMES]) or "nothing") + rest
@@ -64,8 +61,7 @@ def require_existing(path: str | Path) -> Path:
 def find_split_files(path: str | Path, names: Mapping[str, Sequence[str]]) -> dict[str, Path]:
     """Returns the file of each split that is present in a folder, or that the path itself is.
 
-    `names` has the file names of each split, the preferred one first. A file may be compressed;
-    the plain file is preferred. Raises DataError if none of the files is there.
+    `names` has the file names of each split, the preferred one first; plain before compressed.
     """
     path = require_existing(path)
     folder, file = (path, None) if path.is_dir() else (path.parent, path)
@@ -82,15 +78,8 @@ def find_split_files(path: str | Path, names: Mapping[str, Sequence[str]]) -> di
     return files
 
 
-# --- Encodings -----------------------------------------------------------------------------------
-
-
 class TextEncoding:
-    """How the bytes of a file become lines of text.
-
-    `name` is a text encoding of Python, such as "cp1252" or "utf-16". None is UTF-8, and lines that
-    are something else are reported with a guess of what they are.
-    """
+    """A text encoding of Python, such as "cp1252"; None is UTF-8, with a guess where it is not."""
 
     def __init__(self, name: str | None = None) -> None:
         try:
@@ -135,27 +124,19 @@ UTF8_TEXT = TextEncoding()
 
 
 def guess_encoding(data: bytes) -> str:
-    """Returns the most likely encoding of text that is not UTF-8, from a few of its words.
-
-    Western text has single accented characters, or words that are mostly ASCII. Other alphabets
-    have runs of bytes above 127, and their encodings are told apart by what decodes.
-    """
-
-    def decoded(encoding: str) -> str | None:
-        try:
-            return data.decode(encoding)
-        except UnicodeDecodeError:
-            return None
-
+    """Returns the most likely encoding of a few words that are not UTF-8."""
     runs = re.findall(rb"[\x80-\xff]+", data)
     words = re.findall(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*", data)
     high, letters = sum(map(len, runs)), sum(map(len, words))
-    if high < 2 * len(runs) or letters > 2 * high:
-        return "cp1252" if decoded("cp1252") else "latin-1"
-    japanese = decoded("shift_jis")
-    if japanese is not None and not _HALF_WIDTH.search(japanese):
-        return "shift_jis"
-    return "gb18030" if decoded("gb18030") else "cp1251"
+    # Western text has single accented characters, or words that are mostly ASCII; other alphabets
+    # have runs of bytes above 127, and their encodings are told apart by what decodes.
+    is_western = high < 2 * len(runs) or letters > 2 * high
+    for encoding in ("cp1252",) if is_western else ("shift_jis", "gb18030"):
+        with suppress(UnicodeDecodeError):
+            text = data.decode(encoding)
+            if encoding != "shift_jis" or not _HALF_WIDTH.search(text):
+                return encoding
+    return "latin-1" if is_western else "cp1251"
 
 
 def _how_to_read(encoding: str) -> str:
@@ -179,9 +160,6 @@ def _recoded_lines(path: Path, encoding: str) -> Iterator[RawLine]:
             raise DataError(problem, path, number + 1) from None
 
 
-# --- Rows of TSV and CSV -------------------------------------------------------------------------
-
-
 def text_records(
     path: Path,
     choose: Choose,
@@ -193,19 +171,13 @@ def text_records(
 ) -> Iterator[Record]:
     """Yields rows with the names of the header, which is the first line that is not empty.
 
-    With `quotes`, fields may be quoted as in RFC 4180 and then hold delimiters and line breaks, the
-    line of a record is the one it begins on, and a delimiter of None is the one that the header has
-    most often. Without, a quote is a character like any other. With `short_rows`, empty fields at
-    the end of a row may be left out with their delimiters, as long as the columns that are used are
-    there. Empty lines are skipped, except between the rows of a table with one column, where they
-    are empty cells.
+    With `short_rows`, the fields after the columns that are used may be left out. Empty lines are
+    skipped, except between the rows of a table with one column, where they are empty cells.
     """
-    source = iter(lines or encoding.lines(path))
-    rows = (_csv_rows if quotes else _plain_rows)(source, encoding, delimiter)
     header: list[str] = []
     empty_lines: list[RawLine] = []
     min_fields = 0
-    for line, fields in rows:
+    for line, fields in _text_rows(iter(lines or encoding.lines(path)), encoding, delimiter, quotes):
         if not fields:
             empty_lines.append(line)
             continue
@@ -233,26 +205,37 @@ def text_records(
         raise DataError("is empty; expected a header line with the names of the columns", path)
 
 
-#: of each row the line that it begins on, and its fields; an empty line has none
-_Rows = Iterator[tuple[RawLine, list[str] | BadRow]]
+def _text_rows(
+    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None, quotes: bool
+) -> Iterator[tuple[RawLine, list[str] | BadRow]]:
+    """Yields the line that a row begins on, and its fields; an empty line has none.
 
-
-def _plain_rows(lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None) -> _Rows:
-    """Yields the fields of each line without quoting."""
+    With `quotes`, fields may be quoted as in RFC 4180 and then hold delimiters and line breaks. A
+    delimiter of None is the one that the header has most often.
+    """
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of the process; 131,072 unless it is set
     for line in lines:
-        text = encoding.decode(line)
-        fields = text if isinstance(text, BadRow) else text.split(delimiter) if text else []
-        yield line, fields
+        if not line.data:
+            yield line, []
+        elif quotes:
+            if delimiter is None:
+                # Spreadsheet programs write semicolons where the decimal mark is the comma.
+                unquoted = re.sub(r'"[^"]*"', "", str(encoding.decode(line)))
+                delimiter = max(DELIMITERS, key=unquoted.count)  # of equal counts the comma
+            yield line, _csv_fields(chain([line], lines), encoding, delimiter)
+        else:
+            text = encoding.decode(line)
+            yield line, text if isinstance(text, BadRow) else text.split(delimiter)
 
 
-def _csv_rows(lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None) -> _Rows:
-    """Yields the fields of each row, which may be quoted."""
+def _csv_fields(
+    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str
+) -> list[str] | BadRow:
+    """Returns the fields of one row, and takes its lines."""
     damage: list[BadRow] = []
-    taken: list[RawLine] = []  # the lines of the row that is parsed
 
-    def text_lines(source: Iterable[RawLine]) -> Iterator[str]:
-        for line in source:
-            taken.append(line)
+    def texts() -> Iterator[str]:
+        for line in lines:
             text = encoding.decode(line)
             if isinstance(text, BadRow):
                 # The parser still needs the line, to know where its record ends.
@@ -260,36 +243,18 @@ def _csv_rows(lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str |
                 text = line.data.decode("utf-8", "replace")
             yield text + "\n"
 
-    first_lines: list[RawLine] = []  # up to the header
-    for line in lines:
-        first_lines.append(line)
-        if line.data:
-            break
-    if delimiter is None:
-        # Spreadsheet programs write semicolons in countries whose decimal mark is the comma.
-        unquoted = re.sub(r'"[^"]*"', "", "".join(text_lines(first_lines)))
-        delimiter = max(DELIMITERS, key=unquoted.count)  # of equal counts the first, the comma
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of the process; 131,072 unless it is set
-    rows = csv.reader(text_lines(chain(first_lines, lines)), delimiter=delimiter, strict=True)
-    while True:
-        taken.clear()
-        damage.clear()
-        fields: list[str] | BadRow | None
-        try:
-            fields = next(rows, None)
-        except csv.Error as error:
-            if "field limit" in str(error):
-                problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
-                fields = BadRow("field too long", f"{problem}; is a quote never closed?")
-            else:
-                problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
-                fields = BadRow("bad quoting", problem)
-        if fields is None:
-            return
-        yield taken[0], damage[0] if damage else fields
-
-
-# --- Rows of JSON Lines --------------------------------------------------------------------------
+    fields: list[str] | BadRow
+    try:
+        fields = next(csv.reader(texts(), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        reason = "bad quoting"
+        problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
+        if "field limit" in str(error):
+            reason = "field too long"
+            problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
+            problem += "; is a quote never closed?"
+        fields = BadRow(reason, problem)
+    return damage[0] if damage else fields
 
 
 def json_records(
