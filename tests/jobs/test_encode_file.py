@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from genpool import SentenceEncoder
-from genpool.data import Example
+from genpool.data import Example, LinesReader
 from genpool.data.sentences import column_reader, read_sentences
 from genpool.errors import DataError, InputError
 from genpool.inference.quick import QuickEncoder
@@ -94,7 +94,7 @@ def test_the_stream_is_never_in_memory_as_a_whole(
 ) -> None:
     read = written = ahead = 0
 
-    def sentences(source: Path) -> Iterator[Example]:
+    def sentences(reader: LinesReader) -> Iterator[Example]:
         nonlocal read, ahead
         for _ in range(5 * WINDOW_BATCHES):
             read += 1
@@ -109,7 +109,7 @@ def test_the_stream_is_never_in_memory_as_a_whole(
     monkeypatch.setattr("genpool.jobs.encode_file.read_rows", sentences)
     monkeypatch.setattr("genpool.jobs.encode_file.json.dumps", written_row)
     out = tmp_path / "vectors.jsonl"
-    assert encode_file(sentence_encoder, "x", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
+    assert encode_file(sentence_encoder, "-", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
     assert written == 5 * WINDOW_BATCHES
     assert ahead <= WINDOW_BATCHES + 1
 

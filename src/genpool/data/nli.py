@@ -9,17 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from genpool.data.columns import require_columns
-from genpool.data.reader import (
-    BadRow,
-    DroppedRow,
-    Example,
-    Reader,
-    Record,
-    parse_label,
-    parse_text,
-    require_choice,
-    to_text,
-)
+from genpool.data import reader as rows
+from genpool.data.reader import BadRow, DroppedRow, Example, Reader, Record
 from genpool.data.text_files import find_split_files, json_records, text_records
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import uncompressed_name
@@ -59,7 +50,7 @@ class NliReader(Reader):
         self, path: str | Path, *, tokens: str = "parse", labelled: bool = True, **options: Any
     ) -> None:
         super().__init__(path, **options)
-        self._tokenized = require_choice("tokens", tokens, _COLUMNS) == "parse"
+        self._tokenized = rows.require_choice("tokens", tokens, _COLUMNS) == "parse"
         self._sides = _COLUMNS[tokens]
         self._labelled = labelled
         self._files = find_split_files(path, self.file_names)
@@ -91,7 +82,7 @@ class NliReader(Reader):
     def example(self, values: Mapping[str, object], split: str) -> Example:
         label = None
         if split not in self.unlabelled and values.get("gold_label") != _NO_GOLD_LABEL:
-            label = parse_label(values, "gold_label", LABELS)
+            label = rows.parse_label(values, "gold_label", LABELS)
         elif split not in self.unlabelled and self._labelled:
             # Before the sentences: a pair that is dropped anyway may be damaged.
             raise DroppedRow("no gold label", "the annotators did not agree")
@@ -100,20 +91,18 @@ class NliReader(Reader):
             label=label,
             first=first,
             second=second,
-            genre=to_text(values.get("genre")),
-            id=to_text(values.get("pairID")),
+            genre=rows.to_text(values.get("genre")),
+            id=rows.to_text(values.get("pairID")),
             tokenized=self._tokenized,
             annotations=self._annotations(_COLUMNS["raw"], values),
         )
 
     def _sentence(self, values: Mapping[str, object], column: str) -> str:
-        text = parse_text(values, column)
-        if not self._tokenized:
-            return text
-        tokens = leaves(text)
-        if not tokens:
+        text = rows.parse_text(values, column)
+        sentence = " ".join(leaves(text)) if self._tokenized else text
+        if not sentence:
             raise BadRow("empty side", f"column {column!r} has no words; it holds {text!r}")
-        return " ".join(tokens)
+        return sentence
 
 
 def leaves(parse: str) -> list[str]:
@@ -143,8 +132,8 @@ def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]
     """
     seen: set[str] = set()
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(("pairID", "gold_label"))
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("pairID", "gold_label"))
         for pair, label in answers:
             if not pair or pair in seen:
                 problem = "has no pairID" if not pair else f"repeats the pairID {pair!r}"
@@ -152,7 +141,7 @@ def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]
             if label not in LABELS:
                 raise InputError(f"pair {pair!r}: {unknown_name('label', label, LABELS)}")
             seen.add(pair)
-            rows.writerow((pair, label))
+            writer.writerow((pair, label))
     return len(seen)
 
 

@@ -100,28 +100,30 @@ class ColumnReader(Reader):
         columns = find_columns(self._wanted, self._preferred, names, path, line, self._labelled)
         self._columns[split] = columns
         require_columns(self.kept, names, path, line)
-        extra = self._annotation_columns((columns["first"], columns.get("second")), names)
-        return [*dict.fromkeys([*columns.values(), *filter(None, extra), *self.kept])]
+        texts = [columns[use] for use in ("first", "second") if use in columns]
+        extra = filter(None, self._annotation_columns(texts, names))
+        return [*dict.fromkeys([*columns.values(), *extra, *self.kept])]
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
         columns = self._columns[split]
-        first, second = columns["first"], columns.get("second")
         label, score = columns.get("label"), columns.get("score")
-        genre, id_ = columns.get("genre"), columns.get("id")
         if not self._labelled:  # then a label may be empty
             label = label if label and to_text(values.get(label)) else None
             score = score if score and to_text(values.get(score)) else None
         gold = None if label is None else parse_label(values, label, self.labels)
         points = None if score is None else parse_score(values, score)
+        texts = [columns[use] for use in ("first", "second") if use in columns]
+        genre, id_ = (
+            to_text(values.get(columns[use])) if use in columns else None for use in ("genre", "id")
+        )
         return Example(
-            label=gold,
-            first=parse_text(values, first, self._empty_texts),
-            second=None if second is None else parse_text(values, second, self._empty_texts),
-            genre=None if genre is None else to_text(values.get(genre)),
-            id=None if id_ is None else to_text(values.get(id_)),
+            gold,
+            *(parse_text(values, column, self._empty_texts) for column in texts),
+            genre=genre,
+            id=id_,
             score=points,
             tokenized=self._tokenized,
-            annotations=self._annotations((first, second), values),
+            annotations=self._annotations(texts, values),
             # A line of JSON may lack a field: its value is empty.
             kept=tuple(map(values.get, self.kept)) if self.kept else (),
         )

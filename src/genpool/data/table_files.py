@@ -1,9 +1,4 @@
-"""Which files are tables, by their names, and the rows of any of them: text, Parquet or Excel.
-
-A `RowFile` reads any part of a file, without what is before it where that is possible: lines of a
-plain file and rows of Parquet are found at once, by a first pass that notes where every so many
-rows begin; a compressed file, UTF-16 text and Excel are read from their start.
-"""
+"""Which files are tables, by their names, and the rows of any of them: text, Parquet or Excel."""
 
 from __future__ import annotations
 
@@ -92,15 +87,15 @@ def table_records(
     sheet: str | None = None,
     lines: Lines = None,
 ) -> Iterator[Record]:
-    """Yields the rows of a table, as its name says how, or else the lines of a text file.
-
-    `quotes`, `delimiter` and `sheet` are options of `TableReader`. `lines` are the lines of a text
-    file to read; None, the default, is all of them.
-    """
+    """Yields the rows of a table, as its name says how, or else the lines of a text file."""
     kind = table_format(path)
     match kind:
         case None:
-            return _line_records(path, choose, encoding, lines)
+            choose([LINE_COLUMN], path, None)
+            return (
+                Record(path, line.number, _line_values(encoding.decode(line)), line.offset)
+                for line in lines or encoding.lines(path)
+            )
         case ".parquet":
             return parquet_records(path, choose)
         case ".xlsx" | ".xlsm":
@@ -113,17 +108,8 @@ def table_records(
     return text_records(path, choose, encoding, delimiter, quotes, lines=lines)
 
 
-def _line_records(
-    path: Path, choose: Choose, encoding: TextEncoding, lines: Lines
-) -> Iterator[Record]:
-    choose([LINE_COLUMN], path, None)
-    for line in lines or encoding.lines(path):
-        text = encoding.decode(line)
-        values = text if isinstance(text, BadRow) else {LINE_COLUMN: text}
-        yield Record(path, line.number, values, line.offset)
-
-
-# --- Parquet and Excel ---------------------------------------------------------------------------
+def _line_values(text: str | BadRow) -> dict[str, object] | BadRow:
+    return text if isinstance(text, BadRow) else {LINE_COLUMN: text}
 
 
 @contextmanager
@@ -141,9 +127,9 @@ def open_seekable(path: Path) -> Iterator[IO[bytes]]:
 
 
 def parquet_records(path: Path, choose: Choose, skip: int = 0) -> Iterator[Record]:
-    """Yields the chosen columns of rows, with a batch in memory; the line is the row, from 1.
+    """Yields the chosen columns of the rows after `skip`, a batch at a time; the line is the row.
 
-    The first `skip` rows are left out; row groups that hold no others are not read.
+    Row groups before these rows are not read.
     """
     with require_extra("reading Parquet", "parquet"):
         import pyarrow
@@ -153,13 +139,10 @@ def parquet_records(path: Path, choose: Choose, skip: int = 0) -> Iterator[Recor
         try:
             file = parquet.ParquetFile(stream)
             columns = list(choose(file.schema_arrow.names, path, None))
-            row = group = 0
-            while group < file.num_row_groups:
-                rows = file.metadata.row_group(group).num_rows
-                if row + rows > skip:
-                    break
-                row, group = row + rows, group + 1
-            groups = list(range(group, file.num_row_groups))
+            row, groups = 0, list(range(file.num_row_groups))
+            while groups and row + (rows := file.metadata.row_group(groups[0]).num_rows) <= skip:
+                row += rows
+                del groups[0]
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns):
                 skipped = max(skip - row, 0)
                 for at, values in enumerate(_parquet_rows(batch.slice(skipped)), start=1):
@@ -188,11 +171,7 @@ def count_parquet_rows(path: Path) -> int:
 
 
 def excel_records(path: Path, choose: Choose, sheet: str | None = None) -> Iterator[Record]:
-    """Yields the rows of a sheet, the first unless another is named; its first row is the header.
-
-    The line of a record is its row in the sheet. Empty rows at the end are left out; others are
-    rows with empty cells.
-    """
+    """Yields the rows of a sheet, the first unless another is named; the line is its row in it."""
     with require_extra(f"reading Excel files (or {_SAVE_AS})", "excel"):
         import openpyxl
 
@@ -215,24 +194,20 @@ def excel_records(path: Path, choose: Choose, sheet: str | None = None) -> Itera
 
 def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
     header: list[str] = []
-    empty_rows: list[Record] = []
+    waiting: list[Record] = []  # empty rows are rows too, except before the header and at the end
     for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
         is_empty = all(cell is None for cell in cells)
-        if not header:
+        if header:
+            # Rows may end early: cells that were never filled are not in the file.
+            waiting.append(Record(path, number, dict(zip_longest(header, cells[: len(header)]))))
             if not is_empty:
-                header = ["" if cell is None else str(cell).strip() for cell in cells]
-                choose([name for name in header if name], path, number)
-            continue
-        # Rows may end early: cells that were never filled are not in the file.
-        empty_rows.append(Record(path, number, dict(zip_longest(header, cells[: len(header)]))))
-        if not is_empty:
-            yield from empty_rows
-            empty_rows.clear()
+                yield from waiting
+                waiting.clear()
+        elif not is_empty:
+            header = ["" if cell is None else str(cell).strip() for cell in cells]
+            choose([name for name in header if name], path, number)
     if not header:
         raise DataError("is empty; expected a first row with the names of the columns", path)
-
-
-# --- Parts of a file -----------------------------------------------------------------------------
 
 
 class Start(NamedTuple):
@@ -252,7 +227,11 @@ class RowScan(NamedTuple):
 
 
 class RowFile:
-    """A file of rows: a table by its name, or else one text per line, in the column "text"."""
+    """A file of rows, of which any part is read: a table, or else lines in the column "text".
+
+    A first pass notes where every so many rows begin. Lines of a plain file and rows of Parquet are
+    then found at once; a compressed file, UTF-16 text and Excel are read from their start.
+    """
 
     def __init__(
         self, path: str | Path, columns: Sequence[str], encoding: str | None = None

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from numpy.typing import NDArray
 
+from genpool import evaluation
 from genpool.data import Example
 from genpool.data.reader import SCORED_SPLITS, Reader
 from genpool.errors import DataError
-from genpool.evaluation import (
-    LabelledVectors,
-    ProbeReport,
-    RelatednessReport,
-    ScoredPairs,
-    SimilarityReport,
-    labelled_vectors,
-    probe,
-    probe_cross_validated,
-    relatedness_report,
-    scored_pairs,
-    similarity_report,
-)
 from genpool.evaluation.probes import FOLDS
 from genpool.evaluation.vectors import Encode
 from genpool.inference.sentence_vectors import map_by_length
 from genpool.jobs.tables import NAME_LABEL, open_data
 from genpool.model import SentenceEncoder
 
+T = TypeVar("T")
+
 
 def evaluate_similarity(
-    encoder: SentenceEncoder,
-    data: str | Path | Reader,
-    split: str | None = None,
-    **options: Any,
-) -> tuple[SimilarityReport, RelatednessReport | None]:
+    encoder: SentenceEncoder, data: str | Path | Reader, split: str | None = None, **options: Any
+) -> tuple[evaluation.SimilarityReport, evaluation.RelatednessReport | None]:
     """Correlates the cosine of sentence pairs with their gold scores.
 
     The second report, if there is a training split, says how well a regression on the frozen
@@ -46,10 +34,10 @@ def evaluate_similarity(
     reader = open_data(data, **options)
     scored = reader.choose_split(split, SCORED_SPLITS)
     test = _scored(encoder, reader, scored)
-    report = similarity_report(test.scores, test.a, test.b)
+    report = evaluation.similarity_report(test.scores, test.a, test.b)
     if "train" not in reader.splits() or scored == "train":
         return report, None
-    return report, relatedness_report(_scored(encoder, reader, "train"), test)
+    return report, evaluation.relatedness_report(_scored(encoder, reader, "train"), test)
 
 
 def evaluate_probe(
@@ -58,7 +46,7 @@ def evaluate_probe(
     folds: int = FOLDS,
     split: str | None = None,
     **options: Any,
-) -> ProbeReport:
+) -> evaluation.ProbeReport:
     """Fits a logistic regression on the frozen sentence vectors and scores it.
 
     With a training split, the probe is fitted on it and scored on another one; otherwise it is
@@ -68,37 +56,35 @@ def evaluate_probe(
     splits = reader.splits()
     scored = reader.choose_split(split, SCORED_SPLITS)
     if "train" not in splits or scored == "train":
-        return probe_cross_validated(_labelled(encoder, reader, scored), folds=folds)
+        return evaluation.probe_cross_validated(_labelled(encoder, reader, scored), folds=folds)
     has_dev = "dev" in splits and scored != "dev"
     dev = _labelled(encoder, reader, "dev") if has_dev else None
     train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, scored)
-    return probe(train, test, dev)
+    return evaluation.probe(train, test, dev)
 
 
-def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> ScoredPairs:
-    examples = list(reader.read(split))
-    scores = [example.score for example in examples if example.score is not None]
-    seconds = [example.second for example in examples if example.second is not None]
-    if len(scores) < len(examples) or len(seconds) < len(examples):
-        raise DataError(
-            f"{split!r} has rows without a score or a second sentence; name the columns: "
-            "score, first, second",
-            reader.place,
-        )
-    return scored_pairs(
-        _encode(encoder, examples), scores, [example.first for example in examples], seconds
-    )
+def _known(values: Iterable[T | None]) -> list[T]:
+    return [value for value in values if value is not None]
 
 
-def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> LabelledVectors:
-    examples = list(reader.read(split))
-    labels = [example.label for example in examples if example.label is not None]
-    seconds = [example.second for example in examples if example.second is not None]
-    if len(labels) < len(examples):
+def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.ScoredPairs:
+    rows = list(reader.read(split))
+    scores, seconds = _known(row.score for row in rows), _known(row.second for row in rows)
+    if min(len(scores), len(seconds)) < len(rows):
+        problem = f"{split!r} has rows without a score or a second sentence; name the columns"
+        raise DataError(f"{problem}: score, first, second", reader.place)
+    encode = _encode(encoder, rows)
+    return evaluation.scored_pairs(encode, scores, [row.first for row in rows], seconds)
+
+
+def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.LabelledVectors:
+    rows = list(reader.read(split))
+    labels, seconds = _known(row.label for row in rows), _known(row.second for row in rows)
+    if len(labels) < len(rows):
         problem = f"{split!r} has rows without a label; expected one in every row"
         raise DataError(f"{problem}. {NAME_LABEL}", reader.place)
-    firsts = [example.first for example in examples]
-    return labelled_vectors(_encode(encoder, examples), labels, firsts, seconds or None)
+    firsts = [row.first for row in rows]
+    return evaluation.labelled_vectors(_encode(encoder, rows), labels, firsts, seconds or None)
 
 
 def _encode(encoder: SentenceEncoder, examples: list[Example]) -> Encode:
