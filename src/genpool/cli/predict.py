@@ -147,10 +147,7 @@ def _print_labels(model: str | None, sentences: Sequence[str]) -> None:
 def _write(output: Path | None, table: TablePredictions, data: Reader) -> None:
     predictions = table.predictions
     if output is None:
-        from genpool.evaluation.predictions import prediction_lines
-
-        for line in prediction_lines(predictions, table.further_columns):
-            typer.echo(line, nl=False)
+        typer.echo(table.tsv(), nl=False)
         return
     if output.suffix.lower() == SUBMISSION and data.write_submission is not None:
         data.write_submission(output, zip(predictions.ids, predictions.predicted, strict=True))

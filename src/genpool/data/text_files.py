@@ -177,7 +177,9 @@ def text_records(
     header: list[str] = []
     empty_lines: list[RawLine] = []
     min_fields = 0
-    for line, fields in _text_rows(iter(lines or encoding.lines(path)), encoding, delimiter, quotes):
+    for line, fields in _text_rows(
+        iter(lines or encoding.lines(path)), encoding, delimiter, quotes
+    ):
         if not fields:
             empty_lines.append(line)
             continue

@@ -1,15 +1,11 @@
-"""Classifiers on data sets: a prediction for every row, scored and written (`genpool predict`).
-
-A table of predictions is .tsv, .csv, .jsonl or .parquet. The columns are those of a prediction file
-(see `genpool.evaluation.predictions`), with the score, of a model of scores, and the texts after
-`predicted`: text, or first and second. They are the same in every format.
-"""
+"""Classifiers on data sets: a prediction for every row, scored and written (`genpool predict`)."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,26 +19,24 @@ from genpool.data.reader import Reader
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, FolderError, InputError, counted, require_extra
 from genpool.evaluation import AccuracyReport, Predictions, accuracy_report
-from genpool.evaluation.predictions import (
-    HEADER,
-    PROBABILITY,
-    SCORE_COLUMN,
-    FurtherColumns,
-    prediction_lines,
-)
+from genpool.evaluation import predictions as prediction_file
 from genpool.evaluation.similarity import ScoreReport
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier, load_model
 
 #: options of a table that is predicted: labels are not needed, and no row is left out for its text
 PREDICTION_OPTIONS = {"labelled": False, "empty_texts": True}
 NAME_LABEL = "Name the column of labels: label= (command line: --label)"
-
-Columns = Mapping[str, Sequence[object]]
+#: suffixes of the files that predictions are written to
+FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True)
 class TablePredictions:
-    """Predictions for the rows of a table or split."""
+    """Predictions for the rows of a table or split.
+
+    Their file has the columns of a prediction file (`genpool.evaluation.predictions`), with the
+    score, of a model of scores, and the texts after `predicted`. All formats have the same columns.
+    """
 
     predictions: Predictions
     genres: list[str | None]
@@ -68,35 +62,52 @@ class TablePredictions:
         """Says how many rows lack a text."""
         return f"rows without text, labelled by a blind guess: {self.without_text:,}"
 
-    @property
-    def further_columns(self) -> FurtherColumns:
-        """The columns of a prediction file after the labels: the scores, if any, and the texts."""
-        return self.texts if self.scores is None else {SCORE_COLUMN: self.scores, **self.texts}
+    def tsv(self) -> bytes:
+        """Returns the content of a prediction file; tabs and line breaks of a text are spaces."""
+        return b"".join(prediction_file.prediction_lines(self.predictions, self._further))
 
     def write(self, path: str | Path) -> None:
-        """Writes the predictions with their texts and probabilities, a row for every row.
-
-        The name ends in .tsv, .csv, .jsonl or .parquet; an earlier file is replaced when the new
-        one is complete. In .tsv, tabs and line breaks of a text become spaces.
-        """
+        """Writes a row for every row as .tsv, .csv, .jsonl or .parquet, all or nothing."""
         suffix = require_prediction_suffix(path)
         try:
             with atomic_file(path) as temporary:
-                if suffix == ".tsv":
-                    lines = prediction_lines(self.predictions, self.further_columns)
-                    temporary.write_bytes(b"".join(lines))
+                if suffix == ".parquet":
+                    _write_parquet(temporary, self._columns())
                 else:
-                    _WRITERS[suffix](temporary, self._columns())
+                    temporary.write_bytes(self.tsv() if suffix == ".tsv" else self._text(suffix))
         except UnicodeEncodeError as error:  # half a character, which JSON can spell
             raise InputError(f"{path}: {error.object!r} cannot be written as UTF-8") from None
 
-    def _columns(self) -> Columns:
-        rows, columns = self.predictions, dict[str, Sequence[object]]()
-        columns |= zip(HEADER, (rows.ids, rows.gold, rows.predicted), strict=True)
-        columns |= self.further_columns
-        for place, label in enumerate(rows.labels):
-            columns[PROBABILITY + label] = [row[place] for row in rows.probabilities]
-        return columns
+    @property
+    def _further(self) -> prediction_file.FurtherColumns:
+        scores = {} if self.scores is None else {prediction_file.SCORE_COLUMN: self.scores}
+        return {**scores, **self.texts}
+
+    def _columns(self) -> dict[str, Sequence[object]]:
+        rows = self.predictions
+        names = [prediction_file.PROBABILITY + label for label in rows.labels]
+        probabilities = [[row[place] for row in rows.probabilities] for place in range(len(names))]
+        return {
+            **dict(zip(prediction_file.HEADER, (rows.ids, rows.gold, rows.predicted), strict=True)),
+            **self._further,
+            **dict(zip(names, probabilities, strict=True)),
+        }
+
+    def _text(self, suffix: str) -> bytes:
+        """Returns the content of a .csv or .jsonl file."""
+        columns, text = self._columns(), io.StringIO(newline="")
+        # Nine digits reproduce a 32-bit number.
+        rows = [
+            [float(f"{value:.9g}") if isinstance(value, float) else value for value in row]
+            for row in zip(*columns.values(), strict=True)
+        ]
+        if suffix == ".csv":
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerows([columns, *rows])  # None is an empty cell
+        for row in rows if suffix == ".jsonl" else []:
+            values = dict(zip(columns, row, strict=True))
+            text.write(json.dumps(values, ensure_ascii=False) + "\n")
+        return text.getvalue().encode()
 
     def report(self) -> AccuracyReport:
         """Returns accuracy and calibration over the rows that have a gold label."""
@@ -155,14 +166,8 @@ def predict_table(
 
     Columns that are not named are those that the model was trained on, where the table has them,
     or else found by their usual names. A row without text stays in its place; its label is the
-    model's guess for a sentence without words.
-
-    Args:
-        model: the classifier.
-        file: the path of a table, or a reader, whose `skipped` then counts the rows left out.
-        batch_size: examples per batch. Default 64.
-        split: the split to predict. None (default): the only one.
-        **options: for a path, those of `TableReader`, such as first="body" or tokenized=True.
+    model's guess for a sentence without words. `options` of a path are those of `TableReader`; of a
+    reader, `skipped` counts the rows left out. Without `split`: the only one.
 
     Example:
         >>> predict_table(model, "pairs.tsv").predictions.predicted
@@ -185,14 +190,20 @@ def predict_table(
         [model.text.words(side, example.tokenized) for side in texts]
         for texts, example in zip(sides, examples, strict=True)
     ]
-    with _annotations_of(model, examples, tokenized):
+    known: AbstractContextManager[None] = nullcontext()
+    if model.text.annotator is not None:
+        annotations = [annotation for row in examples for annotation in row.annotations]
+        both = zip(tokenized, examples, strict=True)
+        words = [words for row, example in both for words in row[: len(example.annotations)]]
+        known = model.text.annotator.knowing(words, annotations)
+    with known:
         probabilities = model.predict_tokenized(tokenized, batch_size)  # (rows, labels)
     gold_scores, scores = [example.score for example in examples], None
     gold = [example.label for example in examples]
     if model.predicts_scores:
         scores = model.scores_of(probabilities).tolist()
         gold = [None if score is None else f"{score:g}" for score in gold_scores]
-    predictions = Predictions(
+    rows = Predictions(
         tuple(ids),
         tuple(gold),
         tuple(model.labels[index] for index in probabilities.argmax(axis=1)),
@@ -200,25 +211,9 @@ def predict_table(
         tuple(tuple(float(value) for value in row) for row in probabilities),
     )
     names = ("text",) if model.sentences_per_example == 1 else ("first", "second")
-    columns = {name: [texts[at] for texts in sides] for at, name in enumerate(names)}
+    texts = {name: [texts[at] for texts in sides] for at, name in enumerate(names)}
     genres = [example.genre for example in examples]
-    return TablePredictions(predictions, genres, reader.place, columns, scores, gold_scores)
-
-
-def _annotations_of(
-    model: PairClassifier | TextClassifier,
-    examples: list[Example],
-    tokenized: list[list[list[str]]],
-) -> AbstractContextManager[None]:
-    """Returns a block in which a model that reads annotations uses those of the data."""
-    if model.text.annotator is None:
-        return nullcontext()
-    pairs = [
-        pair
-        for example, sides in zip(examples, tokenized, strict=True)
-        for pair in zip(sides, example.annotations, strict=False)
-    ]
-    return model.text.annotator.knowing(*zip(*pairs, strict=True) if pairs else ((), ()))
+    return TablePredictions(rows, genres, reader.place, texts, scores, gold_scores)
 
 
 def _require_suitable(
@@ -232,11 +227,9 @@ def _require_suitable(
             f"{model.sentences_per_example}. Name the columns: first, second",
             reader.place,
         )
-    if model.predicts_scores:  # a table of scores may have labels of another kind too
-        return
-    unknown = {example.label for example in examples if example.label is not None}
-    unknown -= set(model.labels)
-    if unknown:
+    # A table of scores may have labels of another kind too.
+    labels = {} if model.predicts_scores else {example.label for example in examples}
+    if unknown := {label for label in labels if label is not None} - set(model.labels):
         raise DataError(
             f"the labels {', '.join(sorted(unknown))} are not among the model's: "
             f"{', '.join(model.labels)}. For the official files of a data set, name its reader "
@@ -256,47 +249,21 @@ def open_data(data: str | Path | Reader, labelled: bool = True, **options: Any) 
 
 def require_prediction_suffix(path: str | Path) -> str:
     """Returns the suffix of a file of predictions; raises InputError if it is none."""
-    suffix, allowed = Path(path).suffix.lower(), (".tsv", *_WRITERS)
-    if suffix not in allowed:
-        raise InputError(
-            f"{path} ends in {suffix!r}; predictions are written as {', '.join(allowed)}."
-        )
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        allowed = ", ".join(FORMATS)
+        raise InputError(f"{path} ends in {suffix!r}; predictions are written as {allowed}.")
     return suffix
 
 
-def _rows(columns: Columns) -> Iterator[list[object]]:
-    """Yields the rows, their numbers with nine digits: they reproduce a 32-bit probability."""
-    for row in zip(*columns.values(), strict=True):
-        yield [float(f"{value:.9g}") if isinstance(value, float) else value for value in row]
-
-
-def _write_csv(path: Path, columns: Columns) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(_rows(columns))  # None is an empty cell
-
-
-def _write_json_lines(path: Path, columns: Columns) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in _rows(columns):
-            values = dict(zip(columns, row, strict=True))
-            file.write(json.dumps(values, ensure_ascii=False) + "\n")
-
-
-def _write_parquet(path: Path, columns: Columns) -> None:
+def _write_parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
     with require_extra("writing Parquet", "parquet"):
         import pyarrow
         from pyarrow import parquet
     arrays = {}
     for name, values in columns.items():
-        is_number = name == SCORE_COLUMN or name.startswith(PROBABILITY)
+        is_number = name == prediction_file.SCORE_COLUMN or name.startswith(
+            prediction_file.PROBABILITY
+        )
         arrays[name] = pyarrow.array(values, pyarrow.float32() if is_number else pyarrow.string())
     parquet.write_table(pyarrow.table(arrays), path)
-
-
-_WRITERS: dict[str, Callable[[Path, Columns], None]] = {
-    ".csv": _write_csv,
-    ".jsonl": _write_json_lines,
-    ".parquet": _write_parquet,
-}
