@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from genpool.data.columns import require_columns
 from genpool.data import reader as rows
+from genpool.data.columns import require_columns
 from genpool.data.reader import BadRow, DroppedRow, Example, Reader, Record
 from genpool.data.text_files import find_split_files, json_records, text_records
 from genpool.disk.atomic import atomic_file

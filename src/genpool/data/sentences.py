@@ -61,7 +61,7 @@ class LinesReader(Reader):
         if len(sides) != 2:
             problem = f"has {counted(len(sides), 'sentence')}; expected two with a tab between them"
             raise BadRow("wrong number of fields", problem)
-        return Example(None, *sides)
+        return Example(None, sides[0], sides[1])
 
 
 def column_reader(source: str | Path, column: str, **options: Any) -> TableReader:

@@ -116,9 +116,11 @@ class ColumnReader(Reader):
         genre, id_ = (
             to_text(values.get(columns[use])) if use in columns else None for use in ("genre", "id")
         )
+        first, *second = [parse_text(values, column, self._empty_texts) for column in texts]
         return Example(
             gold,
-            *(parse_text(values, column, self._empty_texts) for column in texts),
+            first,
+            second[0] if second else None,
             genre=genre,
             id=id_,
             score=points,
