@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from genpool.data import TableReader, text_files
+from genpool.data import TableReader, table_files
 from genpool.errors import ConfigError, DataError
 
 ROWS = [("yes", "one"), ("no", "two")]
@@ -78,7 +78,7 @@ def test_the_rows_are_those_that_were_written(tmp_path, name, text, options, exp
     ],
 )
 def test_a_bad_row_of_csv_has_its_line(tmp_path, monkeypatch, text, message):
-    monkeypatch.setattr(text_files, "MAX_FIELD_CHARACTERS", 100)
+    monkeypatch.setattr(table_files, "MAX_FIELD_CHARACTERS", 100)
     with pytest.raises(DataError, match=message):
         read(write(tmp_path / "t.csv", f"label,text\n{text}"))
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from genpool.data import reader as rows
 from genpool.data.columns import require_columns
 from genpool.data.reader import BadRow, DroppedRow, Example, Reader, Record
-from genpool.data.text_files import find_split_files, json_records, text_records
+from genpool.data.table_files import RowFile
+from genpool.data.text_files import find_split_files, table_format
 from genpool.disk.atomic import atomic_file
-from genpool.disk.files import uncompressed_name
 from genpool.errors import InputError, unknown_name
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -53,7 +53,11 @@ class NliReader(Reader):
         self._tokenized = rows.require_choice("tokens", tokens, _COLUMNS) == "parse"
         self._sides = _COLUMNS[tokens]
         self._labelled = labelled
-        self._files = find_split_files(path, self.file_names)
+        # The columns of the single annotators at the end are empty in most rows.
+        self._files = {
+            split: RowFile(file, kind=table_format(file) or ".tsv", short_rows=True)
+            for split, file in find_split_files(path, self.file_names).items()
+        }
 
     def splits(self) -> list[str]:
         return list(self._files)
@@ -63,12 +67,7 @@ class NliReader(Reader):
         return super()._absent(split) + (f" Looked for {expected}." if expected else "")
 
     def records(self, split: str) -> Iterator[Record]:
-        path = self._files[split]
-        choose = partial(self._choose, split)
-        if uncompressed_name(path).endswith(".jsonl"):
-            return json_records(path, choose)
-        # The columns of the single annotators at the end are empty in most rows.
-        return text_records(path, choose, short_rows=True)
+        return self._files[split].records(partial(self._choose, split))
 
     def _choose(self, split: str, names: Sequence[str], path: Path, line: int | None) -> list[str]:
         needed = self._sides if split in self.unlabelled else ("gold_label", *self._sides)

@@ -259,7 +259,7 @@ class Reader(ABC):
                 a row cannot be used.
         """
         self._require_split(split)
-        return self._examples(split)
+        return self._stream(split)
 
     def columns(self, split: str) -> dict[str, str]:
         """Returns the columns that a split is read from, by their use; empty if they have no names.
@@ -326,7 +326,7 @@ class Reader(ABC):
     def _absent(self, split: str) -> str:
         return unknown_name("split", split, self.splits())
 
-    def _examples(self, split: str) -> Iterator[Example]:
+    def _stream(self, split: str) -> Iterator[Example]:
         # A new counter each time, so that a second epoch does not count the same rows twice.
         counts = self._counts[split] = Counter()
         for record in self.records(split):

@@ -19,8 +19,13 @@ from genpool.data.reader import (
     parse_text,
     to_text,
 )
-from genpool.data.table_files import TABLE_SUFFIXES, require_table, table_records, tables_of_folder
-from genpool.data.text_files import TextEncoding, require_existing
+from genpool.data.table_files import RowFile
+from genpool.data.text_files import (
+    TABLE_SUFFIXES,
+    require_existing,
+    require_table,
+    tables_of_folder,
+)
 from genpool.errors import ConfigError, DataError, require_extra
 
 
@@ -171,15 +176,16 @@ class TableReader(ColumnReader):
         super().__init__(**options)
         if delimiter is not None and len(delimiter) != 1:
             raise ConfigError(f"delimiter is {delimiter!r}; expected one character")
-        self._quotes, self._delimiter, self._sheet = quotes, delimiter, sheet
-        self._encoding = TextEncoding(encoding)
         if isinstance(path, Mapping):
-            self._files = {split: require_existing(file) for split, file in path.items()}
+            files = {split: require_existing(file) for split, file in path.items()}
         else:
             self.place = place = require_existing(path)
-            self._files = tables_of_folder(place) if place.is_dir() else {"all": place}
-        for file in self._files.values():
-            require_table(file)
+            files = tables_of_folder(place) if place.is_dir() else {"all": place}
+        how: dict[str, Any] = {"quotes": quotes, "delimiter": delimiter, "sheet": sheet}
+        self._files = {
+            split: RowFile(require_table(file), encoding=encoding, **how)
+            for split, file in files.items()
+        }
 
     def splits(self) -> list[str]:
         """Returns train, dev and test where present, then all other tables by name."""
@@ -191,14 +197,7 @@ class TableReader(ColumnReader):
         return f"{super()._absent(split)} Looked for {names}."
 
     def records(self, split: str) -> Iterator[Record]:
-        return table_records(
-            self._files[split],
-            partial(self._choose, split),
-            self._encoding,
-            quotes=self._quotes,
-            delimiter=self._delimiter,
-            sheet=self._sheet,
-        )
+        return self._files[split].records(partial(self._choose, split))
 
 
 class HubReader(ColumnReader):

@@ -1,29 +1,34 @@
-"""Text files of a data set: found, decoded, and read as rows of TSV, CSV or JSON Lines.
-
-`text_records` and `json_records` call `choose(names, path, line)` once, when they know the names of
-the columns: it returns those that will be used, or raises DataError for one that is missing.
-"""
+"""Text files and tables of a data set: found by their names, and decoded."""
 
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice
 from pathlib import Path
 
-from genpool.data.reader import BadRow, Record
-from genpool.disk.files import COMPRESSED, SAVE_AS_UTF8, RawLine, open_bytes, raw_lines
+from genpool.data.reader import BadRow
+from genpool.disk.files import (
+    COMPRESSED,
+    SAVE_AS_UTF8,
+    RawLine,
+    open_bytes,
+    raw_lines,
+    uncompressed_name,
+)
 from genpool.errors import ConfigError, DataError
 
-Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
-#: the lines of a file to read; None: all
-Lines = Iterable[RawLine] | None
-
+TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
+#: spreadsheets that are not read
+_OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+SAVE_AS = "open it in a spreadsheet program and save it as .xlsx or as .csv"
+#: names that a dev set may have instead
+_OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
+#: how names of files begin that are no data: hidden ones, and the locks of open Excel files
+_NO_DATA = (".", "~$")
 #: names of a folder that a message lists
 _MAX_NAMES = 12
 #: encodings in which a line end takes several bytes, so that lines are found after decoding
@@ -31,12 +36,6 @@ _WIDE = re.compile(r"utf_?(16|32)")
 _SAMPLE_CHARACTERS = 30
 #: half-width katakana: what Chinese text looks like in Shift JIS
 _HALF_WIDTH = re.compile("[\uff61-\uff9f]")
-#: longest field of a CSV file; a quote that is never closed is noticed here, not at the file's end
-MAX_FIELD_CHARACTERS = 2**24
-#: lines of a JSON Lines file whose fields together are its columns
-JSON_HEADER_LINES = 100
-#: what may separate the fields of a CSV file, the usual one first
-DELIMITERS = ",;\t|"
 
 
 def list_names(folder: Path) -> str:
@@ -75,6 +74,45 @@ def find_split_files(path: str | Path, names: Mapping[str, Sequence[str]]) -> di
         instead = f"it holds: {list_names(path)}" if file is None else "this file is none of them"
         ends = ", ".join(COMPRESSED)
         raise DataError(f"looked for {expected} (or these with {ends}), but {instead}", path)
+    return files
+
+
+def table_format(path: Path) -> str | None:
+    """Returns the suffix of a table without that of its compression; None if it is no table."""
+    suffix = Path(uncompressed_name(path)).suffix.lower()
+    return suffix if suffix in TABLE_SUFFIXES else None
+
+
+def require_table(file: Path) -> Path:
+    """Returns a file; raises DataError if it is not a table by its name."""
+    if table_format(file) is not None:
+        return file
+    if Path(uncompressed_name(file)).suffix.lower() in _OTHER_SPREADSHEETS:
+        raise DataError(f"is a spreadsheet of a kind that is not read; {SAVE_AS}", file)
+    kinds = f"{', '.join(TABLE_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
+    raise DataError(
+        f"is not a table by its name; expected {kinds}. If it is one, rename it; lines of text "
+        "have no columns to name",
+        file,
+    )
+
+
+def tables_of_folder(folder: Path) -> dict[str, Path]:
+    """Returns the tables of a folder by the names of their splits; raises DataError for none."""
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(_NO_DATA) or not path.is_file() or table_format(path) is None:
+            continue
+        stem = Path(uncompressed_name(path)).stem
+        split = _OTHER_NAMES.get(stem.lower(), stem)
+        if split in files:
+            problem = f"{files[split].name} and {path.name} are both {split!r}; keep one of them"
+            raise DataError(problem, folder)
+        files[split] = path
+    if not files:
+        expected = ", ".join(f"train{suffix}" for suffix in TABLE_SUFFIXES)
+        problem = f"looked for tables such as {expected}, but it holds: {list_names(folder)}"
+        raise DataError(problem, folder)
     return files
 
 
@@ -158,127 +196,6 @@ def _recoded_lines(path: Path, encoding: str) -> Iterator[RawLine]:
         except UnicodeError as error:
             problem = f"is not {encoding}: {error}; name another encoding, or {SAVE_AS_UTF8}"
             raise DataError(problem, path, number + 1) from None
-
-
-def text_records(
-    path: Path,
-    choose: Choose,
-    encoding: TextEncoding = UTF8_TEXT,
-    delimiter: str | None = "\t",
-    quotes: bool = False,
-    short_rows: bool = False,
-    lines: Lines = None,
-) -> Iterator[Record]:
-    """Yields rows with the names of the header, which is the first line that is not empty.
-
-    With `short_rows`, the fields after the columns that are used may be left out. Empty lines are
-    skipped, except between the rows of a table with one column, where they are empty cells.
-    """
-    header: list[str] = []
-    empty_lines: list[RawLine] = []
-    min_fields = 0
-    for line, fields in _text_rows(
-        iter(lines or encoding.lines(path)), encoding, delimiter, quotes
-    ):
-        if not fields:
-            empty_lines.append(line)
-            continue
-        if len(header) == 1:
-            for empty in empty_lines:
-                yield Record(path, empty.number, {header[0]: ""}, empty.offset)
-        empty_lines.clear()
-        if isinstance(fields, BadRow):
-            if not header:
-                raise DataError(fields.problem, path, line.number)
-            yield Record(path, line.number, fields, line.offset)
-        elif not header:
-            header = fields
-            used = choose(header, path, line.number)
-            min_fields = len(header)
-            if short_rows:
-                min_fields = 1 + max((header.index(name) for name in used), default=0)
-        else:
-            values: Mapping[str, object] | BadRow = dict(zip(header, fields, strict=False))
-            if not min_fields <= len(fields) <= len(header):
-                problem = f"has {len(fields)} fields; expected {len(header)}, as in the header"
-                values = BadRow("wrong number of fields", problem)
-            yield Record(path, line.number, values, line.offset)
-    if not header:
-        raise DataError("is empty; expected a header line with the names of the columns", path)
-
-
-def _text_rows(
-    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None, quotes: bool
-) -> Iterator[tuple[RawLine, list[str] | BadRow]]:
-    """Yields the line that a row begins on, and its fields; an empty line has none.
-
-    With `quotes`, fields may be quoted as in RFC 4180 and then hold delimiters and line breaks. A
-    delimiter of None is the one that the header has most often.
-    """
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of the process; 131,072 unless it is set
-    for line in lines:
-        if not line.data:
-            yield line, []
-        elif quotes:
-            if delimiter is None:
-                # Spreadsheet programs write semicolons where the decimal mark is the comma.
-                unquoted = re.sub(r'"[^"]*"', "", str(encoding.decode(line)))
-                delimiter = max(DELIMITERS, key=unquoted.count)  # of equal counts the comma
-            yield line, _csv_fields(chain([line], lines), encoding, delimiter)
-        else:
-            text = encoding.decode(line)
-            yield line, text if isinstance(text, BadRow) else text.split(delimiter)
-
-
-def _csv_fields(
-    lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str
-) -> list[str] | BadRow:
-    """Returns the fields of one row, and takes its lines."""
-    damage: list[BadRow] = []
-
-    def texts() -> Iterator[str]:
-        for line in lines:
-            text = encoding.decode(line)
-            if isinstance(text, BadRow):
-                # The parser still needs the line, to know where its record ends.
-                damage.append(text)
-                text = line.data.decode("utf-8", "replace")
-            yield text + "\n"
-
-    fields: list[str] | BadRow
-    try:
-        fields = next(csv.reader(texts(), delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        reason = "bad quoting"
-        problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
-        if "field limit" in str(error):
-            reason = "field too long"
-            problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
-            problem += "; is a quote never closed?"
-        fields = BadRow(reason, problem)
-    return damage[0] if damage else fields
-
-
-def json_records(
-    path: Path, choose: Choose, encoding: TextEncoding = UTF8_TEXT, lines: Lines = None
-) -> Iterator[Record]:
-    """Yields one JSON object per line; the fields of the first lines together are the columns."""
-    records = (
-        Record(path, line.number, json_values(line, encoding), line.offset)
-        for line in lines or encoding.lines(path)
-        if line.data.strip()
-    )
-    first = list(islice(records, JSON_HEADER_LINES))
-    # One line may lack a field that the next ones have: then that line is bad, not the file.
-    readable = {row.line: row.values for row in first if not isinstance(row.values, BadRow)}
-    if readable:
-        names = dict.fromkeys(name for values in readable.values() for name in values)
-        choose(list(names), path, min(readable))
-    for record in chain(first, records):
-        if not readable and not isinstance(record.values, BadRow):
-            readable[record.line] = record.values
-            choose(list(record.values), path, record.line)
-        yield record
 
 
 def json_values(line: RawLine, encoding: TextEncoding = UTF8_TEXT) -> Mapping[str, object] | BadRow:

@@ -17,7 +17,8 @@ from torch.nn import functional
 
 from genpool.data import Example, LinesReader, TableReader
 from genpool.data.sentences import count_rows, read_rows
-from genpool.data.table_files import count_parquet_rows, table_format
+from genpool.data.table_files import count_parquet_rows
+from genpool.data.text_files import table_format
 from genpool.disk.arrays import growing_array
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import raw_lines
