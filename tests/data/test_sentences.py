@@ -7,7 +7,6 @@ import io
 import os
 import sys
 import tracemalloc
-from pathlib import Path
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
@@ -66,7 +65,7 @@ def test_a_missing_file_and_an_unknown_split_are_told(tmp_path):
         ("a\u2028b\x0cc\n".encode(), 1),
     ],
 )
-def test_lines_are_counted_as_they_are_read(tmp_path: Path, data: bytes, expected: int) -> None:
+def test_lines_are_counted_as_they_are_read(tmp_path, data, expected):
     plain, packed = tmp_path / "lines.txt", tmp_path / "lines.txt.gz"
     plain.write_bytes(data)
     packed.write_bytes(gzip.compress(data))
@@ -74,7 +73,7 @@ def test_lines_are_counted_as_they_are_read(tmp_path: Path, data: bytes, expecte
     assert count_rows(LinesReader(plain)) == count_rows(LinesReader(packed)) == expected
 
 
-def test_rows_of_tables_are_counted_as_they_are_read(tmp_path: Path) -> None:
+def test_rows_of_tables_are_counted_as_they_are_read(tmp_path):
     (tmp_path / "a.csv").write_text('text,n\n"two\nlines",1\n\n,2\n')
     (tmp_path / "a.tsv").write_text("text\tn\na\t1\n\nb\t2\nc\t3\n")
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n\n{"text": null}\n')
@@ -84,7 +83,7 @@ def test_rows_of_tables_are_counted_as_they_are_read(tmp_path: Path) -> None:
         assert count_rows(reader) == len(list(read_rows(reader))) == expected
 
 
-def test_rows_that_are_skipped_do_not_count(tmp_path: Path) -> None:
+def test_rows_that_are_skipped_do_not_count(tmp_path):
     (tmp_path / "a.tsv").write_text("text\tn\na\t1\nbroken\nc\t3\n")
     reader = column_reader(tmp_path / "a.tsv", "text", bad_rows="skip")
     assert count_rows(reader) == 2
@@ -94,13 +93,13 @@ def test_rows_that_are_skipped_do_not_count(tmp_path: Path) -> None:
         count_rows(column_reader(tmp_path / "a.tsv", "text"))
 
 
-def test_what_can_be_read_only_once_has_no_number(tmp_path: Path) -> None:
+def test_what_can_be_read_only_once_has_no_number(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert count_rows(LinesReader("-")) is None
     assert count_rows(LinesReader(tmp_path / "pipe")) is None
 
 
-def test_a_damaged_parquet_file_is_reported_in_words(tmp_path: Path) -> None:
+def test_a_damaged_parquet_file_is_reported_in_words(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(DataError, match="is not a Parquet file"):
         count_rows(column_reader(tmp_path / "a.parquet", "text"))

@@ -144,7 +144,7 @@ def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) 
 def _reports(model: str | None, data: Reader, split: str, folds: int | None) -> dict[str, Any]:
     """Returns the reports on sentence vectors: similarity, or with a number of folds a probe."""
     from genpool import SentenceEncoder
-    from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
+    from genpool.jobs.tables import evaluate_probe, evaluate_similarity
 
     encoder = SentenceEncoder.from_pretrained(model)
     if folds is not None:

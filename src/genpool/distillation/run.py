@@ -31,7 +31,7 @@ from genpool.distillation.teachers import (
     turn_to_leading_axes,
 )
 from genpool.errors import ConfigError, DataError, TrainingError
-from genpool.jobs.evaluate import evaluate_similarity
+from genpool.jobs.tables import evaluate_similarity
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
 from genpool.saving.weights_file import TABLES

@@ -1,26 +1,32 @@
-"""Classifiers on data sets: a prediction for every row, scored and written (`genpool predict`)."""
+"""Models on data sets: predictions of classifiers, similarity and probes of encoders."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from genpool import evaluation
 from genpool.data import Example, TableReader
 from genpool.data.columns import trained_columns
-from genpool.data.reader import Reader
+from genpool.data.reader import SCORED_SPLITS, Reader
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, FolderError, InputError, counted, require_extra
-from genpool.evaluation import AccuracyReport, Predictions, accuracy_report
+from genpool.evaluation import Predictions
 from genpool.evaluation import predictions as prediction_file
+from genpool.evaluation.probes import FOLDS
 from genpool.evaluation.similarity import ScoreReport
+from genpool.evaluation.vectors import Encode
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier, load_model
 
 #: options of a table that is predicted: labels are not needed, and no row is left out for its text
@@ -28,6 +34,8 @@ PREDICTION_OPTIONS = {"labelled": False, "empty_texts": True}
 NAME_LABEL = "Name the column of labels: label= (command line: --label)"
 #: suffixes of the files that predictions are written to
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,8 @@ class TablePredictions:
     @property
     def without_text(self) -> int:
         """The number of rows that lack a text; their labels are what the model guesses blindly."""
-        return sum(
-            not all(map(str.strip, sides)) for sides in zip(*self.texts.values(), strict=True)
-        )
+        rows = zip(*self.texts.values(), strict=True)
+        return sum(not all(map(str.strip, sides)) for sides in rows)
 
     @property
     def without_text_note(self) -> str:
@@ -96,20 +103,19 @@ class TablePredictions:
     def _text(self, suffix: str) -> bytes:
         """Returns the content of a .csv or .jsonl file."""
         columns, text = self._columns(), io.StringIO(newline="")
-        # Nine digits reproduce a 32-bit number.
         rows = [
+            # Nine digits reproduce a 32-bit number.
             [float(f"{value:.9g}") if isinstance(value, float) else value for value in row]
             for row in zip(*columns.values(), strict=True)
         ]
-        if suffix == ".csv":
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerows([columns, *rows])  # None is an empty cell
-        for row in rows if suffix == ".jsonl" else []:
-            values = dict(zip(columns, row, strict=True))
-            text.write(json.dumps(values, ensure_ascii=False) + "\n")
+        if suffix == ".csv":  # None is an empty cell
+            csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+        else:
+            objects = (dict(zip(columns, row, strict=True)) for row in rows)
+            text.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in objects)
         return text.getvalue().encode()
 
-    def report(self) -> AccuracyReport:
+    def report(self) -> evaluation.AccuracyReport:
         """Returns accuracy and calibration over the rows that have a gold label."""
         labelled = [row for row, label in enumerate(self.predictions.gold) if label is not None]
         if self.unlabelled and not labelled:
@@ -119,7 +125,7 @@ class TablePredictions:
                 f"{NAME_LABEL}, or predict the rows instead",
                 self.place,
             )
-        return accuracy_report(
+        return evaluation.accuracy_report(
             [str(self.predictions.gold[row]) for row in labelled],
             [self.predictions.predicted[row] for row in labelled],
             self.predictions.labels,
@@ -147,12 +153,12 @@ def load_classifier(path: str | Path | None) -> PairClassifier | TextClassifier:
     if path is None:
         return PairClassifier.from_pretrained()
     model = load_model(path)
-    if isinstance(model, SentenceEncoder):
-        raise FolderError(
-            f"{path} holds a SentenceEncoder; expected a classifier. Give the folder of one, or "
-            "None for the NLI classifier inside the package (command line: leave MODEL out)."
-        )
-    return model
+    if not isinstance(model, SentenceEncoder):
+        return model
+    raise FolderError(
+        f"{path} holds a SentenceEncoder; expected a classifier. Give the folder of one, or "
+        "None for the NLI classifier inside the package (command line: leave MODEL out)."
+    )
 
 
 def predict_table(
@@ -267,3 +273,81 @@ def _write_parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
         )
         arrays[name] = pyarrow.array(values, pyarrow.float32() if is_number else pyarrow.string())
     parquet.write_table(pyarrow.table(arrays), path)
+
+
+def evaluate_similarity(
+    encoder: SentenceEncoder, data: str | Path | Reader, split: str | None = None, **options: Any
+) -> tuple[evaluation.SimilarityReport, evaluation.RelatednessReport | None]:
+    """Correlates the cosine of sentence pairs with their gold scores.
+
+    The second report, if there is a training split, says how well a regression on the frozen
+    vectors predicts the scores. `data` is a table, a folder of tables or a reader; `options` of a
+    table are those of `TableReader`. Without `split`: the only one, else "test", else "dev".
+    """
+    reader = open_data(data, **options)
+    scored = reader.choose_split(split, SCORED_SPLITS)
+    test = _scored(encoder, reader, scored)
+    report = evaluation.similarity_report(test.scores, test.a, test.b)
+    if "train" not in reader.splits() or scored == "train":
+        return report, None
+    return report, evaluation.relatedness_report(_scored(encoder, reader, "train"), test)
+
+
+def evaluate_probe(
+    encoder: SentenceEncoder,
+    data: str | Path | Reader,
+    folds: int = FOLDS,
+    split: str | None = None,
+    **options: Any,
+) -> evaluation.ProbeReport:
+    """Fits a logistic regression on the frozen sentence vectors and scores it.
+
+    With a training split, the probe is fitted on it and scored on another one; otherwise it is
+    cross-validated with `folds`. The other arguments are those of `evaluate_similarity`.
+    """
+    reader = open_data(data, **options)
+    splits = reader.splits()
+    scored = reader.choose_split(split, SCORED_SPLITS)
+    if "train" not in splits or scored == "train":
+        return evaluation.probe_cross_validated(_labelled(encoder, reader, scored), folds=folds)
+    has_dev = "dev" in splits and scored != "dev"
+    dev = _labelled(encoder, reader, "dev") if has_dev else None
+    train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, scored)
+    return evaluation.probe(train, test, dev)
+
+
+def _known(values: Iterable[T | None]) -> list[T]:
+    return [value for value in values if value is not None]
+
+
+def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.ScoredPairs:
+    rows = list(reader.read(split))
+    scores, seconds = _known(row.score for row in rows), _known(row.second for row in rows)
+    if min(len(scores), len(seconds)) < len(rows):
+        problem = f"{split!r} has rows without a score or a second sentence; name the columns"
+        raise DataError(f"{problem}: score, first, second", reader.place)
+    encode = _encode(encoder, rows)
+    return evaluation.scored_pairs(encode, scores, [row.first for row in rows], seconds)
+
+
+def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.LabelledVectors:
+    rows = list(reader.read(split))
+    labels, seconds = _known(row.label for row in rows), _known(row.second for row in rows)
+    if len(labels) < len(rows):
+        problem = f"{split!r} has rows without a label; expected one in every row"
+        raise DataError(f"{problem}. {NAME_LABEL}", reader.place)
+    firsts = [row.first for row in rows]
+    return evaluation.labelled_vectors(_encode(encoder, rows), labels, firsts, seconds or None)
+
+
+def _encode(encoder: SentenceEncoder, examples: list[Example]) -> Encode:
+    """Returns a function that encodes the sentences of these examples: as text, or as tokens."""
+    if not any(example.tokenized for example in examples):
+        return lambda sentences: encoder.encode(sentences)
+
+    def encode(sentences: list[str]) -> NDArray[Any]:
+        tokens = (encoder.text.words(sentence, tokenized=True) for sentence in sentences)
+        chunks = list(map_by_length(tokens, len, encoder.encode_tokenized, batch_size=64))
+        return torch.cat(chunks).float().cpu().numpy()
+
+    return encode
