@@ -13,13 +13,8 @@ from genpool.errors import ConfigError, DataError, unknown_name
 
 USES = ("label", "first", "second", "score", "genre", "id")
 # The usual names, in lower case; the first that a table has are taken.
-_TEXTS = (
-    ("premise", "hypothesis"),
-    ("sentence1", "sentence2"),
-    ("sentence_a", "sentence_b"),
-    ("text",),
-    ("sentence",),
-)
+_PAIRS = ("premise", "hypothesis"), ("sentence1", "sentence2"), ("sentence_a", "sentence_b")
+_TEXTS = (*_PAIRS, ("text",), ("sentence",))
 _OTHERS = {
     "label": ("label", "gold_label"),
     "score": ("score", "relatedness", "relatedness_score"),

@@ -7,25 +7,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from genpool.data import reader as rows
+from genpool.data import text_files
 from genpool.data.columns import USES, check_uses, find_columns, require_columns
-from genpool.data.reader import (
-    SPLITS,
-    DroppedRow,
-    Example,
-    Reader,
-    Record,
-    parse_label,
-    parse_score,
-    parse_text,
-    to_text,
-)
+from genpool.data.reader import SPLITS, DroppedRow, Example, Reader, Record
 from genpool.data.table_files import RowFile
-from genpool.data.text_files import (
-    TABLE_SUFFIXES,
-    require_existing,
-    require_table,
-    tables_of_folder,
-)
 from genpool.errors import ConfigError, DataError, require_extra
 
 
@@ -113,15 +99,16 @@ class ColumnReader(Reader):
         columns = self._columns[split]
         label, score = columns.get("label"), columns.get("score")
         if not self._labelled:  # then a label may be empty
-            label = label if label and to_text(values.get(label)) else None
-            score = score if score and to_text(values.get(score)) else None
-        gold = None if label is None else parse_label(values, label, self.labels)
-        points = None if score is None else parse_score(values, score)
+            label = label if label and rows.to_text(values.get(label)) else None
+            score = score if score and rows.to_text(values.get(score)) else None
+        gold = None if label is None else rows.parse_label(values, label, self.labels)
+        points = None if score is None else rows.parse_score(values, score)
         texts = [columns[use] for use in ("first", "second") if use in columns]
         genre, id_ = (
-            to_text(values.get(columns[use])) if use in columns else None for use in ("genre", "id")
+            rows.to_text(values.get(columns[use])) if use in columns else None
+            for use in ("genre", "id")
         )
-        first, *second = [parse_text(values, column, self._empty_texts) for column in texts]
+        first, *second = [rows.parse_text(values, column, self._empty_texts) for column in texts]
         return Example(
             gold,
             first,
@@ -177,13 +164,13 @@ class TableReader(ColumnReader):
         if delimiter is not None and len(delimiter) != 1:
             raise ConfigError(f"delimiter is {delimiter!r}; expected one character")
         if isinstance(path, Mapping):
-            files = {split: require_existing(file) for split, file in path.items()}
+            files = {split: text_files.require_existing(file) for split, file in path.items()}
         else:
-            self.place = place = require_existing(path)
-            files = tables_of_folder(place) if place.is_dir() else {"all": place}
+            self.place = place = text_files.require_existing(path)
+            files = text_files.tables_of_folder(place) if place.is_dir() else {"all": place}
         how: dict[str, Any] = {"quotes": quotes, "delimiter": delimiter, "sheet": sheet}
         self._files = {
-            split: RowFile(require_table(file), encoding=encoding, **how)
+            split: RowFile(text_files.require_table(file), encoding=encoding, **how)
             for split, file in files.items()
         }
 
@@ -193,7 +180,7 @@ class TableReader(ColumnReader):
         return [*(split for split in SPLITS if split in self._files), *others]
 
     def _absent(self, split: str) -> str:
-        names = ", ".join(split + suffix for suffix in TABLE_SUFFIXES)
+        names = ", ".join(split + suffix for suffix in text_files.TABLE_SUFFIXES)
         return f"{super()._absent(split)} Looked for {names}."
 
     def records(self, split: str) -> Iterator[Record]:
@@ -250,13 +237,13 @@ class HubReader(ColumnReader):
             raise DataError(f"cannot be read from the hub: {error}", self._name) from error
 
     def records(self, split: str) -> Iterator[Record]:
-        rows = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
+        stream = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
         try:
-            for row, values in enumerate(rows, start=1):
+            for row, values in enumerate(stream, start=1):
                 if row == 1:
                     self._choose(split, list(values), self._name, None)
                     column = self._columns[split].get("label")
-                    names = getattr((rows.features or {}).get(column), "names", None)
+                    names = getattr((stream.features or {}).get(column), "names", None)
                     self._classes[split] = tuple(names or ())
                 yield Record(self._name, row, values)
         except OSError as error:

@@ -77,20 +77,11 @@ class RowScan(NamedTuple):
 class RowFile:
     """A file of rows: a table by its name, or else lines in the column "text".
 
-    A row that cannot be read becomes a record with a BadRow, and reading goes on. Any part can be
-    read: a first pass notes where every so many rows begin. Lines of a plain file and rows of
-    Parquet are then found at once; a compressed file, UTF-16 text and Excel are read from their
-    start.
-
-    Args:
-        path: the file.
-        columns: the columns that `scan` and `read` use.
-        encoding: of text; None is UTF-8.
-        kind: the suffix of a table that the name does not have, such as ".tsv".
-        quotes: whether fields may be quoted; None: in .csv.
-        delimiter: the character between fields; None: a tab in .tsv, looked for in .csv.
-        sheet: the sheet of an Excel file; None: the first.
-        short_rows: whether the fields after the columns that are used may be left out.
+    A row that cannot be read is a record with a BadRow, and reading goes on. `scan` notes where
+    every so many rows begin, and `read` goes there: at once in a plain file and in Parquet; a
+    compressed file, UTF-16 text and Excel are read from their start. Both use `columns`. `kind` is
+    the suffix of a table whose name has another; in `short_rows` the fields after those that are
+    used may be left out. The other options are those of `TableReader`.
     """
 
     def __init__(
