@@ -24,7 +24,7 @@ from genpool.config import (
 )
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, GenpoolError
-from genpool.model.parts import build_module
+from genpool.model.sentence_encoder import build_module
 from genpool.pooling import POOLINGS
 from genpool.registry import Registry
 from genpool.saving.saved_model import PARTS

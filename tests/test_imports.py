@@ -19,7 +19,7 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob(
 LAYERS = [
     {"errors", "progress"},
     {"registry"},
-    {"tensors", "disk", "recipes", "embedded"},
+    {"tensors", "disk", "recipes"},
     {"text"},
     {"embedding"},
     {"encoder"},

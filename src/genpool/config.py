@@ -1,12 +1,5 @@
 """Settings: frozen dataclasses, read from plain dictionaries (TOML, JSON) and checked all at once.
 
-text        how a sentence becomes tokens
-embedding   how a token becomes a vector
-encoder     a name of ENCODERS and its options
-pooling     a name of POOLINGS and its options
-projection  a linear map of the pooled vector to another dimension, if any
-classifier  the MLP on top
-
 Every setting is saved in config.json. A folder that was saved before a setting existed has no value
 for it and gets the default, so a default must never change its meaning.
 """
@@ -20,7 +13,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from genpool.embedding.characters import CharacterPadding
 from genpool.errors import ConfigError, InputError, unknown_name
@@ -171,16 +164,11 @@ def to_dict(settings: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartKind:
-    """What a section that is a Part may contain.
-
-    Attributes:
-        names: the names to select from.
-        options: options(name) returns the names of the options of a class.
-        check: check(section, name, options) returns the problems of the options.
-    """
+    """What a section that is a Part may contain: names, their options, and which fit together."""
 
     names: Collection[str]
     options: Callable[[str], Sequence[str]]
+    #: check(section, name, options) returns the problems of the options
     check: Callable[[str, str, Mapping[str, Any]], list[str]]
 
 
@@ -190,54 +178,37 @@ def from_dict(
     parts: Mapping[str, PartKind],
     source: str | Path | None = None,
 ) -> Settings:
-    """Returns the settings of plain dictionaries.
+    """Returns the settings of nested dictionaries, or raises ConfigError with every mistake.
 
-    Args:
-        cls: a frozen dataclass whose fields are settings, sections (dataclasses) or parts.
-        values: the dictionaries, as TOML or JSON are read.
-        parts: what each section that is a Part may contain.
-        source: the name of the file, for messages. Default: None.
-
-    Raises:
-        ConfigError: with every mistake of `values`.
+    The fields of `cls` are settings, sections (dataclasses), or parts that `parts` describes.
     """
     problems: list[str] = []
-    settings = _read(cls, values, parts, "", problems)
+
+    def read(cls: type[Any], values: Mapping[str, Any], prefix: str) -> Any:
+        hints = typing.get_type_hints(cls)
+        known = {setting.name: setting for setting in dataclasses.fields(cls)}
+        valid: dict[str, Any] = {}
+        for key, value in values.items():
+            name, problem = prefix + key, None
+            if key not in known:
+                problem = unknown_name("setting", name, [prefix + other for other in known])
+            elif hints[key] is Part:
+                valid[key] = _read_part(value, parts[key], name, problems)
+            elif not dataclasses.is_dataclass(hints[key]):
+                problem = _mismatch(name, value, hints[key], known[key].metadata)
+                if problem is None:  # otherwise it is left out, so that the rest can be checked
+                    valid[key] = tuple(value) if isinstance(value, list) else value
+            elif isinstance(value, Mapping):
+                valid[key] = read(hints[key], value, f"{name}.")
+            else:
+                problem = f"{name} is {value!r}; expected a section of settings."
+            problems.extend([problem] if problem else [])
+        return cls(**valid)
+
+    settings: Settings = read(cls, values, "")
     if problems:
         raise ConfigError(problems, source)
     return settings
-
-
-def _read(
-    cls: type[Settings],
-    values: Mapping[str, Any],
-    parts: Mapping[str, PartKind],
-    prefix: str,
-    problems: list[str],
-) -> Settings:
-    hints = typing.get_type_hints(cls)
-    known = {setting.name: setting for setting in dataclasses.fields(cast(Any, cls))}
-    valid: dict[str, Any] = {}
-    for key, value in values.items():
-        name = prefix + key
-        if key not in known:
-            problems.append(unknown_name("setting", name, [prefix + other for other in known]))
-        elif hints[key] is Part:
-            valid[key] = _read_part(value, parts[key], name, problems)
-        elif dataclasses.is_dataclass(hints[key]):
-            if isinstance(value, Mapping):
-                section = cast(type[Any], hints[key])
-                valid[key] = _read(section, value, parts, f"{name}.", problems)
-            else:
-                problems.append(f"{name} is {value!r}; expected a section of settings.")
-        else:
-            problem = _mismatch(name, value, hints[key], known[key].metadata)
-            if problem:
-                problems.append(problem)
-            else:
-                valid[key] = tuple(value) if isinstance(value, list) else value
-    # Invalid settings are left out, so that the rest can still be checked; the error comes later.
-    return cls(**valid)
 
 
 def _read_part(value: Any, kind: PartKind, section: str, problems: list[str]) -> Part:
@@ -263,8 +234,7 @@ def module_kind(classes: Mapping[str, type]) -> PartKind:
 
     def check(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
         cls = classes[name]
-        problems = option_problems(section, name, cls, known_options(name), options)
-        if problems:
+        if problems := option_problems(section, name, cls, known_options(name), options):
             return problems
         try:
             with on_meta_device():  # which takes no memory
@@ -326,10 +296,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (tuple, Sequence):
         is_list = isinstance(value, list | tuple)
         return is_list and all(_fits(entry, arguments[0]) for entry in value)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (int, float):
+        return isinstance(value, int | hint) and not isinstance(value, bool)
     return isinstance(value, hint)
 
 

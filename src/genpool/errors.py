@@ -96,17 +96,9 @@ class MissingExtraError(GenpoolError, ImportError):
 
 @contextmanager
 def require_extra(feature: str, extra: str) -> Iterator[None]:
-    """Turns a missing optional package into the pip command that installs it.
+    """Raises MissingExtraError, with the pip command, for a package that is not installed.
 
-    Only an absent package is reported this way: one that is installed and fails to load keeps its
-    own message, because installing it again would not fix it.
-
-    Args:
-        feature: what needs the package, as the error names it: "reading Parquet".
-        extra: the extra of genpool that installs it: "parquet".
-
-    Raises:
-        MissingExtraError: a module imported in the block is not installed.
+    One that is installed and fails to load keeps its own message.
 
     Example:
         >>> with require_extra("reading Parquet", "parquet"):

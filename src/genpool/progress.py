@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 #: between two plain lines
 PLAIN_LINE_SECONDS = 10.0
@@ -39,22 +35,31 @@ def progress(
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
-        yield _plain_lines(console, what, total, unit, earlier)
-        return
-    with _bar(console) as bar:
-        task = bar.add_task(what, total=total, completed=earlier, rate="", note="")
-        start = time.monotonic()
+    bar: Any = _bar(console) if console.is_terminal or console.is_jupyter else None
+    task = bar and bar.add_task(what, total=total, completed=earlier, rate="", note="")
+    finished = earlier
+    start = last = time.monotonic()
 
-        def advance(count: int, note: str = "") -> None:
-            finished = bar.tasks[task].completed + count
-            rate = (finished - earlier) / max(time.monotonic() - start, 1e-9)
-            bar.update(task, advance=count, rate=f"{rate:,.0f}{unit}", note=note)
+    def advance(count: int, note: str = "") -> None:
+        nonlocal finished, last
+        finished += count
+        now = time.monotonic()
+        rate = (finished - earlier) / max(now - start, 1e-9)
+        if bar:
+            bar.update(task, completed=finished, rate=f"{rate:,.0f}{unit}", note=note)
+        elif now - last >= PLAIN_LINE_SECONDS or finished == total:
+            last = now
+            of, left = f"/{total:,}" if total else "", ""
+            if total and finished < total:
+                left = f", {(total - finished) / rate:,.0f} s left"
+            text = f"{what}: {finished:,}{of} ({rate:,.0f}{unit}{left}) {note}".rstrip()
+            console.print(text, highlight=False, markup=False)
 
+    with bar or nullcontext():
         yield advance
 
 
-def _bar(console: Console) -> Progress:
+def _bar(console: Any) -> Any:
     from rich import progress as rich
 
     return rich.Progress(
@@ -67,23 +72,3 @@ def _bar(console: Console) -> Progress:
         rich.TextColumn("{task.fields[note]}", markup=False),
         console=console,
     )
-
-
-def _plain_lines(console: Console, what: str, total: int | None, unit: str, earlier: int) -> Done:
-    start = last = time.monotonic()
-    finished = earlier
-
-    def advance(count: int, note: str = "") -> None:
-        nonlocal finished, last
-        finished += count
-        now = time.monotonic()
-        if now - last < PLAIN_LINE_SECONDS and finished != total:
-            return
-        last = now
-        rate = (finished - earlier) / max(now - start, 1e-9)
-        left = f", {(total - finished) / rate:,.0f} s left" if total and finished < total else ""
-        of = f"/{total:,}" if total else ""
-        text = f"{what}: {finished:,}{of} ({rate:,.0f}{unit}{left}) {note}".rstrip()
-        console.print(text, highlight=False, markup=False)
-
-    return advance

@@ -1,9 +1,5 @@
 """Classes that settings and saved folders select by name, and the plugins that add to them.
 
-    POOLINGS    genpool.pooling.register("mine", MyPooling)
-    ENCODERS    genpool.encoder.register("mine", MyEncoder)
-    READERS     genpool.data.register("mine", MyReader)
-
 A plugin is a module that registers classes when it is imported. Only its user names it, in a recipe
 (`plugins = ["my_module"]`), on the command line (`--plugin my_module`) or by importing it: a saved
 folder says which plugin it needs, and is never a reason to import one.
@@ -14,15 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 from genpool.errors import ConfigError, unknown_name
 
 T = TypeVar("T")
-Class = TypeVar("Class", bound=type[Any])
 
 
 class Configured:
@@ -44,18 +39,13 @@ class Configured:
 
 
 def _remembering(init: Callable[..., None]) -> Callable[..., None]:
-    """Returns a constructor that remembers its arguments before it runs."""
     signature = inspect.signature(init)
 
     @functools.wraps(init)
     def remember(self: Any, *args: Any, **arguments: Any) -> None:
         # Only the outermost constructor: those of base classes have other arguments.
         if "options" not in self.__dict__:
-            try:
-                bound = signature.bind(self, *args, **arguments)
-            except TypeError:
-                init(self, *args, **arguments)  # raises the usual message
-                return
+            bound = signature.bind(self, *args, **arguments)
             bound.apply_defaults()
             object.__setattr__(self, "options", dict(list(bound.arguments.items())[2:]))
         init(self, *args, **arguments)
@@ -78,13 +68,7 @@ class Registry(dict[str, type[T]], Generic[T]):
         #: the module that each further class came from
         self.plugins: dict[str, str] = {}
 
-    @overload
-    def register(self, name: str) -> Callable[[Class], Class]: ...
-
-    @overload
-    def register(self, name: str, cls: Class) -> Class: ...
-
-    def register(self, name: str, cls: Class | None = None) -> Callable[[Class], Class] | Class:
+    def register(self, name: str, cls: Any = None) -> Any:
         """Adds a class, which settings and saved folders then select by its name.
 
         Args:
@@ -102,12 +86,8 @@ class Registry(dict[str, type[T]], Generic[T]):
             ... class FirstPooling(Pooling): ...
         """
         if cls is None:
-            return lambda decorated: self._add(name, decorated)
-        return self._add(name, cls)
-
-    def _add(self, name: str, cls: Class) -> Class:
-        is_class: bool = isinstance(cls, type) and issubclass(cls, self.base)
-        if not is_class:
+            return functools.partial(self.register, name)
+        if not (isinstance(cls, type) and issubclass(cls, self.base)):
             raise ConfigError(
                 f"the {self.kind} {name!r} is {cls!r}; expected a subclass of "
                 f"{self.base.__module__}.{self.base.__qualname__}."
@@ -123,26 +103,14 @@ class Registry(dict[str, type[T]], Generic[T]):
         self.plugins[name] = cls.__module__
         return cls
 
-    def require(self, name: str, plugins: Iterable[str] = ()) -> type[T]:
-        """Returns a class by its name.
-
-        Args:
-            name: the name.
-            plugins: the plugins that settings or a saved folder name. Default: none.
-
-        Raises:
-            ConfigError: there is no such class; the message says which plugin may be missing.
-        """
+    def require(self, name: str) -> type[T]:
+        """Returns a class by its name; ConfigError if there is none."""
         if name not in self:
-            raise ConfigError(self.unknown(name, plugins))
+            raise ConfigError(unknown_name(self.kind, name, self))
         return self[name]
 
     def name_of(self, module: T) -> str:
-        """Returns the name that the class of a module is registered by.
-
-        Raises:
-            ConfigError: it is not registered; the message says how to do it.
-        """
+        """Returns the name that the class of a module is registered by, or raises ConfigError."""
         cls = type(module)
         for name, other in self.items():
             if other is cls:
@@ -152,31 +120,23 @@ class Registry(dict[str, type[T]], Generic[T]):
             f'saved folders need: genpool.{self.kind}.register("NAME", {cls.__name__}).'
         )
 
-    def unknown(self, name: object, plugins: Iterable[str] = ()) -> str:
-        """Returns the message for a name that is not registered."""
-        message = unknown_name(self.kind, name, self)
-        missing = [plugin for plugin in plugins if plugin not in sys.modules]
-        if missing:
-            message += (
-                f" It may be registered by the plugin {', '.join(missing)}, which is not imported. "
-                f"If you trust it: import {missing[0]} before, load the model with "
-                f'from_pretrained(path, plugins=["{missing[0]}"]), or on the command line: '
-                f"--plugin {missing[0]}"
-            )
-        elif listed := list(plugins):
-            message += f" The plugin {', '.join(listed)} is imported and does not register it."
-        return message
+
+def plugin_hint(plugins: Sequence[str]) -> str:
+    """Returns what the message for an unknown name adds where settings or a folder name plugins."""
+    missing = [plugin for plugin in plugins if plugin not in sys.modules]
+    if missing:
+        return (
+            f" It may be registered by the plugin {', '.join(missing)}, which is not imported. "
+            f"If you trust it: import {missing[0]} before, load the model with "
+            f'from_pretrained(path, plugins=["{missing[0]}"]), or on the command line: '
+            f"--plugin {missing[0]}"
+        )
+    listed = ", ".join(plugins)
+    return f" The plugin {listed} is imported and does not register it." if plugins else ""
 
 
 def load_plugins(modules: Iterable[str]) -> None:
-    """Imports modules that register classes; those of the current folder are found, too.
-
-    Args:
-        modules: their names, as in an import statement.
-
-    Raises:
-        ConfigError: a module cannot be imported, or registers a name that is taken.
-    """
+    """Imports modules that register classes; those of the current folder are found, too."""
     for module in modules:
         if module in sys.modules:
             continue

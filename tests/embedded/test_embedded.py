@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier, SentenceEncoder
-from genpool.embedded import embedded_folder
 from genpool.errors import FolderError, InputError
 from genpool.evaluation import similarity_report
 from genpool.inference.quick import QuickEncoder
@@ -19,6 +18,7 @@ from genpool.jobs.evaluate import evaluate_similarity
 from genpool.jobs.tables import predict_table
 from genpool.model import load_model
 from genpool.pooling import GeneralizedPooling
+from genpool.saving.storage import embedded_folder
 from tests.helpers.shared_data import shared_data
 
 MEGABYTE = 1e6

@@ -66,7 +66,7 @@ def test_probabilities_are_those_of_halved_hidden_layers(make_encoder: MakeEncod
     encoder = released_encoder(make_encoder)
     settings = ClassifierSettings(5, 0.5, "gaussian", "test")
     model = PairClassifier(encoder, LABELS, settings)
-    assert model.mlp.initialization == "gaussian" and not model.mlp.first.bias.any()
+    assert model.mlp.options["initialization"] == "gaussian" and not model.mlp.first.bias.any()
     lively(model)
     pairs = [("the man sleeps.", "a man rests"), ("two dogs", ""), ("red", "not red")]
     probabilities = model.train().predict_proba(pairs)

@@ -18,7 +18,6 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import ClassifierSettings, to_dict
 from genpool.disk.folder_format import read_json
 from genpool.model import load_model
-from genpool.saving.card import model_card
 from genpool.text.vocabulary import SPECIAL_WORDS
 from tests.helpers.released_layers import SENTENCES, released_encoder
 from tests.helpers.saved_folders import FILES
@@ -150,23 +149,26 @@ def test_every_file_is_opened_once(folder: Path, mmap: bool) -> None:
     assert {opened[name] for name in FILES - {"README.md"}} == {1}
 
 
-def test_a_card_says_what_the_model_is_and_how_it_was_made() -> None:
-    settings = {
-        "encoder": {"name": "bilstm", "hidden_dim": 300},
-        "pooling": {"name": "generalized", "heads": 5},
-    }
-    sizes = {"parameters": 12_345_678, "table": 9_000_000, "words": 30_000}
-    page = model_card("SentenceEncoder", settings, (), {}, sizes)
-    assert re.match(r"---\nlibrary_name: genpool\ntags: \[.*\]\n---\n# ", page)
-    assert "# SentenceEncoder: bilstm, generalized pooling\n" in page
-    assert "12,345,678 parameters, 9,000,000 of them in the word table." in page
-    assert "| encoder | name = bilstm, hidden_dim = 300 |" in page
-    assert "Labels" not in page and "How it was made" not in page
-    notes = {"title": "My model", "command": "cat a | wc\n-l", "braces {x}": "{y} %s"}
-    page = model_card("PairClassifier", settings, ("yes", "no"), notes, sizes)
-    assert "# My model\n" in page and "Labels: yes, no." in page
-    rows = [line for line in page.split("## Inside")[0].splitlines() if line.startswith("|")]
-    assert rows[2:] == [r"| command | cat a \| wc -l |", "| braces {x} | {y} %s |"]
+def test_a_card_says_what_the_model_is_and_how_it_was_made(
+    sentence_encoder, pair_classifier, tmp_path: Path
+) -> None:
+    pages = []
+    pair_classifier.notes = {"title": "My model", "command": "cat | wc\n-l", "{x}": "{y} %s"}
+    for model in (sentence_encoder, pair_classifier):
+        model.save_pretrained(tmp_path / "model")
+        pages.append((tmp_path / "model" / "README.md").read_text(encoding="utf-8"))
+        count = sum(weight.numel() for weight in model.parameters())
+        assert (
+            f"{count:,} parameters, 64 of them in the word table. Vocabulary: 16 words" in pages[-1]
+        )
+    assert re.match(r"---\nlibrary_name: genpool\ntags: \[.*\]\n---\n# ", pages[0])
+    assert "# SentenceEncoder: stacked-bilstm, generalized pooling\n" in pages[0]
+    assert "| pooling | name = generalized, heads = 2, " in pages[0]
+    assert "Labels" not in pages[0] and "How it was made" not in pages[0]
+    assert "# My model\n" in pages[1]
+    assert "Labels: entailment, neutral, contradiction." in pages[1]
+    rows = [line for line in pages[1].split("## Inside")[0].splitlines() if line.startswith("|")]
+    assert rows[2:] == [r"| command | cat \| wc -l |", "| {x} | {y} %s |"]
 
 
 @pytest.mark.parametrize("kind", ["sentence_encoder", "text_classifier", "pair_classifier"])
@@ -179,14 +181,6 @@ def test_the_program_on_the_card_runs(request, tmp_path: Path, capsys, kind: str
     exec(program.replace("path/to/this/folder", str(tmp_path / "model")), {})
     printed = capsys.readouterr().out
     assert "tensor" in printed if kind == "sentence_encoder" else eval(printed)[0] in model.labels
-
-
-def test_the_sizes_on_a_saved_card_are_those_of_the_model(pair_classifier, tmp_path) -> None:
-    pair_classifier.save_pretrained(tmp_path / "model")
-    page = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    count = sum(weight.numel() for weight in pair_classifier.parameters())
-    assert f"{count:,} parameters, 64 of them in the word table. Vocabulary: 16 words." in page
-    assert "Labels: entailment, neutral, contradiction." in page
 
 
 @pytest.mark.parametrize(

@@ -45,22 +45,13 @@ class MLP(Configured, nn.Module):
         super().__init__()
         require_positive(input_dim=input_dim, hidden_dim=hidden_dim, classes=classes)
         require_literal("initialization", initialization, Initialization)
-        self.initialization = initialization
         self.first = nn.Linear(input_dim, hidden_dim)
         self.second = nn.Linear(input_dim + hidden_dim, hidden_dim)
         self.output = nn.Linear(hidden_dim, classes)
         self.dropout = Dropout(dropout, dropout_scaling)
         if initialization == "gaussian":  # "torch" is what the layers begin with
-            self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initializes all weights and biases again."""
-        layers = (self.first, self.second, self.output)
-        if self.initialization == "gaussian":
+            layers = (self.first, self.second, self.output)
             gaussian_((layer.weight for layer in layers), (layer.bias for layer in layers))
-            return
-        for layer in layers:
-            layer.reset_parameters()
 
     def forward(self, features: Tensor) -> Tensor:
         """Returns the logits (batch, classes) of features (batch, input_dim)."""
@@ -72,17 +63,9 @@ class MLP(Configured, nn.Module):
 
 
 def pair_features(first: Tensor, second: Tensor) -> Tensor:
-    """Returns [a ; b ; |a - b| ; a * b] of two sentence vectors (the paper's Eq. 10).
+    """Returns [a ; b ; |a - b| ; a * b] (batch, 4 dim) of two vectors (batch, dim): Eq. 10.
 
-    Args:
-        first: (batch, dim), the vectors of the first sentences.
-        second: (batch, dim), the vectors of the second sentences.
-
-    Returns:
-        (batch, 4 dim)
-
-    Raises:
-        InputError: the two shapes differ.
+    InputError if the two shapes differ.
     """
     if first.shape != second.shape:
         raise InputError(

@@ -22,18 +22,11 @@ INTEGER = "<i8"
 def growing_array(
     path: Path, dtype: str, row_shape: tuple[int, ...] = ()
 ) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Yields a function that appends rows of `row_shape` to a new .npy file.
-
-    NumPy's header leaves space for the number of rows to grow, so it is written again at the end.
-    """
+    """Yields a function that appends rows of `row_shape` to a new .npy file."""
+    header = {"descr": dtype, "fortran_order": False, "shape": (0, *row_shape)}
     rows = 0
-
-    def write_header() -> None:
-        header = {"descr": dtype, "fortran_order": False, "shape": (rows, *row_shape)}
-        np.lib.format.write_array_header_1_0(file, header)
-
     with path.open("wb") as file:
-        write_header()
+        np.lib.format.write_array_header_1_0(file, header)
 
         def append(chunk: NDArray[Any]) -> None:
             nonlocal rows
@@ -41,15 +34,12 @@ def growing_array(
             rows += len(chunk)
 
         yield append
-        file.seek(0)
-        write_header()
+        file.seek(0)  # NumPy's header leaves space for the number of rows to grow
+        np.lib.format.write_array_header_1_0(file, header | {"shape": (rows, *row_shape)})
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], card: str) -> NDArray[Any]:
-    """Maps an .npy file into memory; never a pickle.
-
-    FolderError if it is damaged, or has another type or shape than the file named `card` says.
-    """
+    """Maps an .npy file into memory if it has the type and shape that the file `card` says."""
     try:
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
@@ -69,16 +59,12 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], card: str) -> NDAr
         raise FolderError(
             f"{path} has {size:,} bytes; expected {expected_size:,}. Was it truncated?"
         )
-    array: NDArray[Any] = np.load(path, mmap_mode="r")
-    return array
+    return np.lib.format.open_memmap(path, mode="r")
 
 
 @contextmanager
 def growing_rows(data: Path, offsets: Path) -> Iterator[Callable[[Sequence[bytes]], None]]:
-    """Yields a function that appends rows of bytes to `data`, and where they end to `offsets`.
-
-    `offsets` is an .npy file (rows + 1,) of the start of each row and the end of the last.
-    """
+    """Yields a function that appends rows of bytes to `data`, and their ends to `offsets`."""
     with growing_array(offsets, INTEGER) as add_ends, data.open("wb") as file:
         add_ends(np.zeros(1, np.int64))
 

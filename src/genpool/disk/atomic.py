@@ -1,12 +1,8 @@
 """Files and folders that are replaced completely or not at all.
 
 A file is written under a temporary name beside it and then renamed. A folder is replaced by two
-renames, under a lock:
-
-    NAME -> .NAME.previous, .NAME.….saving -> NAME
-
-Between them there is no folder, and a reader that opens one file after the other may meet both
-versions: `read_consistently` reads one of them.
+renames under a lock, NAME -> .NAME.previous and .NAME.….saving -> NAME; a reader could meet none,
+or files of both versions: `read_consistently` reads one of them.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from typing import TypeVar
 from genpool.disk.lock import exclusive, lock_path
 from genpool.errors import DataError, FolderError
 
-#: how the name of a file ends that is not finished
+#: ends the name of a file that is not finished
 FILE_SUFFIX = "tmp"
 #: Windows does not rename a folder of which a reader has a file open; readers are soon done
 RENAME_TRIES = 200 if os.name == "nt" else 1
@@ -42,11 +38,10 @@ Content = TypeVar("Content")
 
 @contextmanager
 def atomic_file(path: str | Path) -> Iterator[Path]:
-    """Yields a temporary path to write to; at the end it takes the place of `path`.
+    """Yields a temporary path to write to; at the end it takes the place of the file at `path`.
 
-    Whatever goes wrong in between (a full disk, Ctrl-C) leaves `path` unchanged. A link stays a
-    link, and the file that it leads to is replaced. DataError if there is a folder or a special
-    file at `path`, or if it cannot be written.
+    Whatever goes wrong in between leaves `path` unchanged. A link stays a link. DataError if there
+    is something other than a file at `path`, or if it cannot be written.
     """
     output = Path(path)
     try:
@@ -62,7 +57,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 
 
 def write_text_file(path: str | Path, text: str) -> None:
-    """Writes a text file as `atomic_file` does, with the same bytes on every system."""
+    """Writes a text file as `atomic_file` does."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -82,15 +77,12 @@ def atomic_folder(
 ) -> Iterator[Path]:
     """Yields a new folder to write files into; at the end it takes the place of `path`.
 
-    Whatever goes wrong in between leaves `path` unchanged. A process that is killed between the two
-    renames leaves the old folder as `.NAME.previous`; the next one to read or write restores it.
-    Several processes may write the same folder: the last one to finish wins, and no files are
-    mixed. A link stays a link, and the folder that it leads to is replaced.
+    As `atomic_file`, for several processes too: the last one to finish wins. After a kill between
+    the two renames, the next one to read or write restores the old folder, `.NAME.previous`.
 
-    FolderError if `path` is something other than a folder; it calls what is written by `what`, such
-    as "the model". `check` raises one if the folder must not be replaced: it is called before the
-    work starts and again at the end, never for an empty folder. Files of the old folder that are
-    not named in `own_files` are kept; None keeps none.
+    FolderError if it cannot be; `what` is its name for what is written. `check` raises one if a
+    folder must not be replaced: it is called before the work and at the end, unless the folder is
+    empty. Files of the old folder are kept unless they are in `own_files`; None keeps none.
     """
     output, target = Path(path), resolve_links(Path(path))
     try:
@@ -134,13 +126,11 @@ def _require_folder(output: Path, target: Path, what: str, check: Callable[[Path
 def _copy_other_files(old: Path, fresh: Path, own_files: Collection[str]) -> None:
     """Copies the files that somebody else put into the old folder."""
     written = {*own_files, *(file.name for file in fresh.iterdir())}
-    shutil.copytree(
-        old,
-        fresh,
-        symlinks=True,
-        ignore=lambda folder, names: written if Path(folder) == old else set(),
-        dirs_exist_ok=True,
-    )
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        return written if Path(folder) == old else set()
+
+    shutil.copytree(old, fresh, symlinks=True, ignore=ignored, dirs_exist_ok=True)
     os.utime(fresh)  # which has the time of the old one now: `folder_identity` must differ
 
 
@@ -183,21 +173,19 @@ def read_consistently(path: str | Path, read: Callable[[], Content]) -> Content:
     if before is not None:
         try:
             content = read()
-        except Exception:
-            # A file that is missing or of another version can make a library raise anything: torch
-            # has a RuntimeError for it.
+        except Exception:  # a file that is missing or of another version can raise anything
             if folder_identity(folder) == before:
                 raise
         else:
             if folder_identity(folder) == before:
                 return content
     target = resolve_links(folder)
-    if not any(place.exists() for place in (target, previous_path(target), lock_path(target))):
-        return read()  # raises what a missing folder raises, and leaves no lock file behind
-    with suppress(OSError), exclusive(target):  # writers wait for this second reading
-        _restore(target)
-        return read()
-    return read()  # on a disk that is read-only, nobody replaces the folder
+    # Where no folder is, no lock file is left; on a read-only disk, nobody replaces one.
+    if any(place.exists() for place in (target, previous_path(target), lock_path(target))):
+        with suppress(OSError), exclusive(target):  # writers wait for this second reading
+            _restore(target)
+            return read()
+    return read()
 
 
 def _restore(target: Path) -> None:
@@ -213,16 +201,15 @@ def previous_path(target: Path) -> Path:
 
 def folder_identity(folder: Path) -> tuple[int, int, int] | None:
     """Returns what two versions of a folder differ in; None where no folder can be read."""
-    try:
+    with suppress(OSError):  # there is none, or its name is too long
         status = folder.stat()
-    except OSError:  # there is none, or its name is too long
-        return None
-    # The file system gives the number of a removed folder to a new one.
-    return status.st_dev, status.st_ino, status.st_mtime_ns
+        # The file system gives the number of a removed folder to a new one.
+        return status.st_dev, status.st_ino, status.st_mtime_ns
+    return None
 
 
 def _kind_of(path: Path) -> str | None:
-    """Returns the kind of what a path leads to, links followed, or None if there is nothing."""
+    """Returns the kind of what a path leads to, or None if there is nothing."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -239,11 +226,8 @@ def resolve_links(path: Path) -> Path:
 def temporary_path(target: Path, suffix: str) -> Iterator[Path]:
     """Yields an unused path beside `target`; what is there at the end is removed.
 
-    Its name, .NAME.MACHINE-PROCESS-RANDOM.SUFFIX, says which process uses it: the next writer of
-    the same output removes what belongs to processes of this machine that are gone.
-
-    Beside it, because only a move within one file system happens at once; not made by `tempfile`,
-    whose files are closed to other users and would stay so after the move.
+    Its name, .NAME.MACHINE-PROCESS-RANDOM.SUFFIX, says whose it is: the next writer of the same
+    output removes what processes of this machine left that are gone.
     """
     # Process ids mean nothing on another machine that shares the disk.
     start = f".{target.name}.{zlib.crc32(platform.node().encode()):08x}"
@@ -253,11 +237,10 @@ def temporary_path(target: Path, suffix: str) -> Iterator[Path]:
     try:
         with suppress(OSError):  # a folder that cannot be listed is reported by the writing itself
             for other in list(target.parent.iterdir()):
-                match = abandoned.fullmatch(other.name)
-                if match is None or other in _in_use:
-                    continue
-                if int(match[1]) == os.getpid() or not is_running(int(match[1])):
-                    _remove(other)
+                if (match := abandoned.fullmatch(other.name)) and other not in _in_use:
+                    process = int(match[1])
+                    if process == os.getpid() or not is_running(process):
+                        _remove(other)
         yield path
     finally:
         _in_use.discard(path)

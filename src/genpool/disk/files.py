@@ -70,10 +70,9 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 def raw_lines(
     path: Path, fix: str = SAVE_AS_UTF8, first: int = 1, offset: int = 0
 ) -> Iterator[RawLine]:
-    """Yields the lines of a file, with one in memory at a time; DataError if it is not UTF-8 text.
+    """Yields the lines of a file from line `first`, which is at `offset`; one is in memory.
 
-    It begins with line `first`, whose offset an earlier pass found. `fix` is what the error for
-    UTF-16 text advises.
+    DataError if it is UTF-16 text; `fix` is what it advises.
     """
     with open_bytes(path) as stream:
         if offset:
@@ -129,13 +128,8 @@ def _open_member(path: Path, stack: ExitStack) -> IO[bytes]:
     try:
         archive = stack.enter_context(zipfile.ZipFile(path))
         # macOS adds folders and hidden files to every archive.
-        members = [
-            name
-            for name in archive.namelist()
-            if name
-            and not name.startswith("__MACOSX/")
-            and not re.search(r"/$|(^|/)\.[^/]*$", name)
-        ]
+        added = re.compile(r"^$|^__MACOSX/|/$|(^|/)\.[^/]*$")
+        members = [name for name in archive.namelist() if not added.search(name)]
         if len(members) != 1:
             raise DataError(f"contains {len(members)} files; expected one: unpack it first", path)
         return stack.enter_context(archive.open(members[0]))
@@ -168,17 +162,7 @@ class _LimitedStream(io.RawIOBase):
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> str:
-    """Returns a Markdown table; the first `text` columns are aligned to the left, others right.
-
-    A bar or a line break in a cell does not end it.
-
-    Example:
-        >>> print(markdown_table(["label", "rows"], [["yes", 12], ["no", 7]]))
-        | label | rows |
-        |---|---:|
-        | yes | 12 |
-        | no | 7 |
-    """
+    """Returns a Markdown table; the first `text` columns are aligned to the left, others right."""
 
     def line(cells: Sequence[object]) -> str:
         escaped = (" ".join(str(cell).replace("|", "\\|").split()) for cell in cells)

@@ -13,27 +13,18 @@ from typing import Any
 from genpool.disk.atomic import atomic_folder
 from genpool.errors import FolderError
 
-#: where the JSON file has the checksums of files by their names; its own is that of its other
-#: entries, in a fixed form
+#: where the JSON file has the checksums of files by name; its own is that of its other entries
 CHECKSUMS = "checksums"
 
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """A kind of folder.
+    """A kind of folder."""
 
-    Attributes:
-        name: the entry "format" of the JSON file.
-        title: what such a folder is, for messages: "a genpool model".
-        files: the names of its files, the JSON file first; all others belong to somebody else.
-        hint: returns what a message adds about a folder that is refused, from its path and the
-            content of its JSON file. Default: nothing.
-        version: the format version. Default: 1.
-    """
-
-    name: str
-    title: str
-    files: tuple[str, ...]
+    name: str  # the entry "format" of the JSON file
+    title: str  # for messages: "a genpool model"
+    files: tuple[str, ...]  # the JSON file first; all others belong to somebody else
+    #: what a message adds about a refused folder and the content of its JSON file
     hint: Callable[[Path, Mapping[str, Any]], str] = lambda folder, content: ""
     version: int = 1
 
@@ -66,10 +57,7 @@ class FolderFormat:
 
     @contextmanager
     def replace(self, path: str | Path, what: str) -> Iterator[Path]:
-        """Yields a new folder to write "the model" or other `what` into, as `atomic_folder` does.
-
-        Only a folder of this format is replaced, and files of others in it are kept.
-        """
+        """Yields a new folder, as `atomic_folder` does; only one of this format is replaced."""
 
         def require_replaceable(target: Path) -> None:
             try:
@@ -103,8 +91,7 @@ class FolderFormat:
     ) -> None:
         """Raises FolderError if a file is not the one that was saved with the JSON file.
 
-        `actual` has the checksums of the other files that were read, by name. A folder that was
-        changed by hand has no checksums.
+        `actual` has the checksums of the other files. A folder changed by hand may have none.
         """
         source, checksums = folder / self.files[0], content.get(CHECKSUMS, {})
         if not isinstance(checksums, dict):
@@ -113,15 +100,14 @@ class FolderFormat:
             )
         actual = {source.name: content_checksum(content), **actual}
         for name, checksum in checksums.items():
-            if name not in actual or checksum == actual[name]:
-                continue
-            pair = f"{folder / name} and {source} do not belong together"
-            problem = f"{source} was changed" if name == source.name else pair
-            raise FolderError(
-                f"{problem}: the checksum of {name} is {actual[name]}, saved was {checksum}. "
-                "The folder was damaged, or files of two models were mixed: copy it again. If you "
-                f'changed it yourself, remove "{CHECKSUMS}" from {source.name}.'
-            )
+            if actual.get(name, checksum) != checksum:
+                pair = f"{folder / name} and {source} do not belong together"
+                problem = f"{source} was changed" if name == source.name else pair
+                raise FolderError(
+                    f"{problem}: the checksum of {name} is {actual[name]}, saved was {checksum}. "
+                    "The folder was damaged, or files of two models were mixed: copy it again. If "
+                    f'you changed it yourself, remove "{CHECKSUMS}" from {source.name}.'
+                )
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -156,7 +142,7 @@ def data_checksum(data: bytes) -> str:
 
 
 def file_checksum(path: Path) -> str:
-    """Returns the checksum of a file, which is not read into memory at once."""
+    """Returns the checksum of a file, which is read in parts."""
     with path.open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 

@@ -10,7 +10,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,47 +34,39 @@ def lock_path(target: Path) -> Path:
 
 @contextmanager
 def exclusive(target: Path) -> Iterator[None]:
-    """Waits until no other process works on `target`, and keeps all others waiting inside.
-
-    The lock file is removed at the end. OSError if another process keeps the lock (TimeoutError),
-    or if the file cannot be made.
-    """
+    """Lets no other process work on `target` inside; OSError if one does for too long."""
     path = lock_path(target)
     # Any user who may write into the folder may wait for the lock.
-    lock = FileLock(path, timeout=LOCK_SECONDS, mode=0o666)
-    lock.acquire(poll_interval=POLL_SECONDS)
-    try:
-        yield
-    finally:
+    with FileLock(path, timeout=LOCK_SECONDS, mode=0o666, poll_interval=POLL_SECONDS):
         try:
+            yield
+        finally:
             # While it is held: whoever waits for a file without a name starts over. Windows keeps
             # an open file; there, filelock removes it afterwards.
             with suppress(OSError):
                 path.unlink()
-        finally:
-            lock.release()
 
 
 @contextmanager
 def held_folder(folder: Path) -> Iterator[None]:
     """Holds the lock of an existing folder; FolderInUse if another process holds it."""
-    lock = _acquire(folder)
     since = datetime.now(UTC).isoformat(timespec="seconds")
     holder = {"process": os.getpid(), "host": platform.node(), "since": since}
-    try:
-        (folder / HOLDER).write_text(json.dumps(holder), encoding="utf-8", newline="\n")
-        yield
-    finally:
-        # Before the release: after it, the file may be that of the next holder.
-        with suppress(OSError):
-            (folder / HOLDER).unlink(missing_ok=True)
-        lock.release()
+    with _locked(folder):
+        try:
+            (folder / HOLDER).write_text(json.dumps(holder), encoding="utf-8")
+            yield
+        finally:
+            # Before the release: after it, the file may be that of the next holder.
+            with suppress(OSError):
+                (folder / HOLDER).unlink(missing_ok=True)
 
 
 def require_unheld(folder: Path) -> None:
     """Raises FolderInUse where another process holds the lock; writes nothing."""
     if (folder / LOCK).is_file():
-        _acquire(folder).release()
+        with _locked(folder):
+            pass
 
 
 def remove_lock(folder: Path) -> None:
@@ -83,10 +75,10 @@ def remove_lock(folder: Path) -> None:
         (folder / LOCK).unlink(missing_ok=True)
 
 
-def _acquire(folder: Path) -> FileLock:
-    lock = FileLock(folder / LOCK, timeout=0)
+def _locked(folder: Path) -> AbstractContextManager[object]:
+    """Acquires the lock of a folder; leaving the context releases it."""
     try:
-        lock.acquire()
+        return FileLock(folder / LOCK, timeout=0).acquire()
     except Timeout:
         try:
             holder = json.loads((folder / HOLDER).read_text(encoding="utf-8"))
@@ -94,4 +86,3 @@ def _acquire(folder: Path) -> FileLock:
         except (OSError, ValueError, KeyError, TypeError):  # it is just starting, or ending
             name = "another process"
         raise FolderInUse(name) from None
-    return lock

@@ -4,9 +4,8 @@
     rows.f16      the rows of all texts, end to end, in half precision
     texts.index   the digest of each text, the first of its rows, and their number
 
-Rows are only appended, and a text is entered in the index after its rows are on the disk. Whatever
-stops a writer (a full disk, `kill -9`) leaves at most an incomplete end, which the next one cuts
-off. Texts are found by their digest and are not stored.
+Rows are only appended, and a text is entered in the index after its rows are on the disk: what a
+full disk or a kill leaves is an incomplete end, which the next writer cuts off.
 """
 
 from __future__ import annotations
@@ -37,12 +36,13 @@ HalfRows = NDArray[np.float16]
 class RowCache:
     """The rows that one model has computed, by text: its vector, or the states of its tokens.
 
-    Several processes may append at the same time. The folder is created; it keeps the rows of one
-    `model`, and FolderError says that it has those of another, is damaged, or cannot be used.
+    Several processes may append at the same time. The folder is created; FolderError if it has the
+    rows of another `model`, is damaged, or cannot be used.
     """
 
     def __init__(self, folder: Path, model: str, row_shape: tuple[int, ...]) -> None:
         self.folder, self.row_shape = folder, row_shape
+        self._row_bytes = math.prod(row_shape) * np.dtype(np.float16).itemsize
         card = {"model": model, "row_shape": list(row_shape)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -76,10 +76,6 @@ class RowCache:
         """The size of all rows."""
         return self._end * self._row_bytes
 
-    @property
-    def _row_bytes(self) -> int:
-        return math.prod(self.row_shape) * np.dtype(np.float16).itemsize
-
     def missing(self, texts: Sequence[str]) -> list[str]:
         """Returns the texts that have no rows yet, each once, in their order."""
         self._read_index()
@@ -102,12 +98,11 @@ class RowCache:
 
         DataError if a value is not finite or a shape wrong, FolderError if they cannot be written.
         """
-        parts: list[HalfRows] = []
-        records = np.zeros(len(texts), dtype=RECORD)
-        for record, text, array in zip(records, texts, arrays, strict=True):
-            parts.append(self._checked(text, array))
-            record["digest"], record["count"] = np.void(digest(text)), len(parts[-1])
+        parts = [self._checked(*pair) for pair in zip(texts, arrays, strict=True)]
         content = np.concatenate([np.empty((0, *self.row_shape), np.float16), *parts])
+        records = np.zeros(len(texts), dtype=RECORD)
+        records["digest"] = [np.void(digest(text)) for text in texts]
+        records["count"] = [len(part) for part in parts]
         try:
             with exclusive(self.folder / INDEX):
                 self._read_index()  # another process may have written in the meantime
@@ -141,23 +136,20 @@ class RowCache:
         """Reads the records that were added since; the last one may be incomplete."""
         path = self.folder / INDEX
         try:
-            count = path.stat().st_size // RECORD.itemsize
-            with path.open("rb") as file:
-                file.seek(self._records * RECORD.itemsize)
-                data = file.read((count - self._records) * RECORD.itemsize)
+            count = path.stat().st_size // RECORD.itemsize - self._records
+            added = np.fromfile(path, RECORD, count, offset=self._records * RECORD.itemsize)
             available = (self.folder / ROWS).stat().st_size // self._row_bytes
         except OSError as error:
             raise FolderError(f"{self.folder} cannot be read: {error}") from error
-        for record in np.frombuffer(data, dtype=RECORD):
-            start, rows = int(record["start"]), int(record["count"])
+        for key, start, rows in added.tolist():
             if start < 0 or rows < 0 or start + rows > available:
                 raise FolderError(
                     f"{path} does not belong to {ROWS} beside it: one of them was cut or "
                     f"replaced. Remove the folder {self.folder}; its rows are computed again."
                 )
-            self._places[record["digest"].tobytes()] = start, rows
+            self._places[key] = start, rows
             self._end = max(self._end, start + rows)
-        self._records = count
+        self._records += len(added)
 
 
 def digest(text: str) -> bytes:

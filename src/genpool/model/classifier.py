@@ -25,7 +25,6 @@ from genpool.text.validation import label_names, read_labels, read_pairs, read_t
 
 #: the note of a saved model that says what it was trained to predict, and its value for scores
 TASK_NOTE, SCORE_TASK = "task", "score"
-#: the note of a saved model that contains its temperature
 TEMPERATURE_NOTE = "temperature"
 
 
@@ -89,7 +88,7 @@ class Classifier(SavedModel):
 
     @classmethod
     def from_settings(cls, text: TextPipeline, settings: ModelSettings, labels: Any = ()) -> Self:
-        """Returns a classifier with initial weights; see `SentenceEncoder.from_settings`."""
+        """Returns the classifier that settings describe, with initial weights."""
         return cls(SentenceEncoder.from_settings(text, settings), labels, settings.classifier)
 
     @property
@@ -105,12 +104,7 @@ class Classifier(SavedModel):
     def forward(self, batch: Batch, weights: bool = False) -> Classified:
         """Returns logits and pooled sentences of a batch, with gradients, for training.
 
-        Args:
-            batch: sentences; of pairs, first all first sentences, then all second ones.
-            weights: also return the pooling's weights. Default: False.
-
-        Returns:
-            `Classified`: logits (examples, labels), and the `Pooled` sentences.
+        The sentences of pairs are first all first ones, then all second ones.
         """
         pooled = self.encoder(batch, weights)
         return Classified(self.mlp(self.features(pooled.vector)), pooled)
@@ -221,9 +215,8 @@ class Classifier(SavedModel):
             >>> PairClassifier.from_pretrained().predict_proba([("A man.", "A person.")]).shape
             (1, 3)
         """
-        tokenized = [
-            [self.text.words(text) for text in example] for example in self._rows(examples)
-        ]
+        rows = self._rows(examples)
+        tokenized = [[self.text.words(text) for text in example] for example in rows]
         return self.predict_tokenized(tokenized, batch_size, show_progress_bar)
 
     def _rows(self, examples: Any) -> Iterable[Sequence[str]]:
@@ -243,10 +236,7 @@ class Classifier(SavedModel):
         batch_size: int = 64,
         show_progress_bar: bool = False,
     ) -> Vectors:
-        """Returns the probabilities (examples, labels) of tokenized examples.
-
-        `examples` has the words of each sentence of each example, from `text.words`.
-        """
+        """Returns the probabilities (examples, labels) of examples of tokenized sentences."""
 
         def run(group: list[list[list[str]]]) -> Tensor:
             # One pass for both sides: first all first sentences, then all second ones.
@@ -256,11 +246,13 @@ class Classifier(SavedModel):
                 return classified.logits.float().softmax(dim=1).cpu()  # (examples, labels)
 
         def longest(example: list[list[str]]) -> int:
-            return max(len(words) for words in example)
+            return max(map(len, example))
 
+        none = torch.zeros(0, len(self.labels))
         with progress("predicting", len(examples), shown=show_progress_bar) as done:
-            chunks = list(map_by_length(examples, longest, run, batch_size, done))
-        return torch.cat(chunks).numpy() if chunks else np.zeros((0, len(self.labels)), np.float32)
+            return torch.cat(
+                [none, *map_by_length(examples, longest, run, batch_size, done)]
+            ).numpy()
 
     @property
     def predicts_scores(self) -> bool:
@@ -352,11 +344,7 @@ class Classifier(SavedModel):
         return temperature
 
     def explain_label(self, *sides: Explanation) -> LabelExplanation:
-        """Returns the label of one example, and the influence of every token on it.
-
-        `sides` are what the encoder of this model explained: one sentence, or the two of a pair.
-        """
-
+        """Returns the label of an explained sentence or pair, and each token's influence on it."""
         vectors = [[side.vectors.vector for side in sides]]  # examples x sides x (output_dim,)
         for place, side in enumerate(sides):
             for without in side.vectors.vector_without:

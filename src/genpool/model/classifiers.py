@@ -1,21 +1,17 @@
-"""The two classifiers of users, and the function that loads a model of any kind."""
+"""The two classifiers: of sentences, and of pairs of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from genpool.classifier import pair_features
-from genpool.errors import FolderError, InputError
+from genpool.errors import InputError
 from genpool.inference.explanation import Explanation, PairExplanation
 from genpool.model.classifier import Classifier
-from genpool.model.sentence_encoder import SentenceEncoder
-from genpool.registry import load_plugins
-from genpool.saving import storage
 from genpool.text.validation import require_pairs, require_texts
 
 
@@ -77,12 +73,8 @@ class PairClassifier(Classifier):
     vectors_per_example = 4
 
     def features(self, vectors: Tensor) -> Tensor:
-        """Returns the features (examples, 4 * output_dim) of pairs.
-
-        The first half of the batch are the first sentences, the second half the second ones.
-        """
-        first, second = vectors.chunk(2)  # 2 x (examples, output_dim)
-        return pair_features(first, second)
+        """Returns the features (examples, 4 * output_dim) of first sentences, then second ones."""
+        return pair_features(*vectors.chunk(2))
 
     def _rows(self, examples: Any) -> Iterable[Sequence[str]]:
         return require_pairs(examples)
@@ -106,35 +98,3 @@ class PairClassifier(Classifier):
         """
         pair = self.encoder.explain_pair(first, second)
         return replace(pair, prediction=self.explain_label(*pair.sentences))
-
-
-Model = SentenceEncoder | TextClassifier | PairClassifier
-#: every model by the kind of its folder
-MODELS: dict[str, type[Model]] = {
-    cls.kind: cls for cls in (SentenceEncoder, TextClassifier, PairClassifier)
-}
-
-
-def load_model(path: str | Path, plugins: Sequence[str] = ()) -> Model:
-    """Loads the model of a folder, of any of the three kinds.
-
-    Args:
-        path: a folder that `save_pretrained` wrote.
-        plugins: modules to import first, as in `SentenceEncoder.from_pretrained`. Default: none.
-
-    Returns:
-        The model, in evaluation mode.
-
-    Raises:
-        FolderError: the folder is missing, incomplete, damaged, or not a genpool model.
-        ConfigError: a plugin cannot be imported.
-    """
-    load_plugins(plugins)
-
-    def load(folder: storage.SavedFolder) -> Model:
-        if folder.kind not in MODELS:
-            known = ", ".join(MODELS)
-            raise FolderError(f"{path} contains {folder.kind!r}; expected one of {known}.")
-        return MODELS[folder.kind]._load(folder)
-
-    return storage.read_folder(path, load)

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from torch import Tensor, nn
 
-from genpool.config import ModelSettings, Part, ProjectionSettings
+from genpool.config import (
+    EmbeddingSettings,
+    ModelSettings,
+    Part,
+    ProjectionSettings,
+    TextSettings,
+    option_problems,
+)
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, Encoder
+from genpool.errors import ConfigError, InputError
 from genpool.inference.explanation import Explanation, PairExplanation, explain_states
 from genpool.inference.quick import QuickEncoder, QuickEncoderCache
 from genpool.inference.sentence_vectors import SentenceVectors, evaluation_mode
 from genpool.inference.workers import WorkerPool
-from genpool.model.parts import (
-    build_embedding,
-    build_module,
-    embedding_settings,
-    require_fitting_parts,
-    text_settings,
-)
 from genpool.pooling import POOLINGS, Pooled, Pooling
+from genpool.registry import Registry
 from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
 from genpool.tensors.modules import fast, require_positive
 from genpool.tensors.packing import Packing
 from genpool.text import Batch, TextPipeline, Token
+from genpool.text.tokenizer import RULES
 from genpool.text.validation import require_text
 from genpool.text.vocabulary import BEGIN, END
 
+Module = TypeVar("Module")
 #: below this number of sentences the quick form is not worth making
 QUICK_MIN_SENTENCES = 64
+#: settings that arguments of `TokenEmbedding` have the names of
+SHARED_NAMES = {*inspect.signature(TokenEmbedding).parameters} & {
+    *EmbeddingSettings.__dataclass_fields__
+} - {"characters"}
 
 
 class SentenceEncoder(SavedModel, SentenceVectors):
@@ -94,16 +103,9 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     def from_settings(
         cls, text: TextPipeline, settings: ModelSettings | None = None, labels: Any = ()
     ) -> Self:
-        """Returns the model that settings describe, with initial weights.
+        """Returns the model that settings describe, with initial weights; by default the paper's.
 
-        Args:
-            text: the text pipeline, which decides what the section `text` of the settings says.
-            settings: sizes and options of every part. Default: None, those of the paper.
-            labels: not used; the classifiers have the same method.
-
-        Raises:
-            ConfigError: an unknown encoder, pooling or option.
-            InputError: a size that is not possible, or parts that do not fit together.
+        `text` decides what their section `text` says; `labels` are for the classifiers.
 
         Example:
             >>> settings = ModelSettings(pooling=Part("generalized", {"heads": 5}))
@@ -116,16 +118,18 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         if POOLINGS.require(part.name).needs_direction:  # the encoder decides, unless settings do
             part = Part(part.name, {"bidirectional": encoder.bidirectional, **part.options})
         pooling = build_module(POOLINGS, part, encoder.output_dim)
-        projection, dim = None, settings.projection.dim
-        if dim is not None:
-            require_positive(**{"projection.dim": dim})
-            projection = nn.Linear(pooling.output_dim, dim, bias=False)
-        return cls(text, embedding, encoder, pooling, projection)
+        dim = settings.projection.dim
+        if dim is None:
+            return cls(text, embedding, encoder, pooling)
+        require_positive(**{"projection.dim": dim})
+        return cls(
+            text, embedding, encoder, pooling, nn.Linear(pooling.output_dim, dim, bias=False)
+        )
 
     @classmethod
     def _load(cls, folder: storage.SavedFolder) -> Self:
         """Returns the encoder of a folder that was opened, also of a classifier's."""
-        from genpool.model.classifiers import MODELS  # which are made of this class
+        from genpool.model import MODELS  # which are made of this class
 
         if folder.kind == cls.kind or folder.kind not in MODELS:
             return super()._load(folder)
@@ -133,19 +137,29 @@ class SentenceEncoder(SavedModel, SentenceVectors):
 
     @property
     def settings(self) -> ModelSettings:
-        """The settings of all parts, read from them.
-
-        Raises:
-            ConfigError: the class of the encoder or of the pooling is not registered.
-        """
+        """The settings of all parts; ConfigError for a class that is not registered."""
+        text, rules = self.text, self.text.tokenizer.rules
+        shared = {name: self.embedding.options[name] for name in SHARED_NAMES}
+        shared["character_widths"] = tuple(shared["character_widths"])
+        if text.characters.buckets:
+            shared["ngram_sizes"] = tuple(cast(Any, text.characters).sizes)
         return ModelSettings(
-            text=text_settings(self.text),
-            embedding=embedding_settings(self.embedding, self.text),
-            encoder=Part(ENCODERS.name_of(self.encoder), self.encoder.options),
-            pooling=Part(POOLINGS.name_of(self.pooling), self.pooling.options),
-            projection=ProjectionSettings(
-                None if self.projection is None else self.projection.out_features
+            TextSettings(
+                # tokenizer.json has the rules themselves; those of another version have no name.
+                cast(Any, rules if rules in RULES else "penn"),
+                text.sentence_ends,
+                text.max_length,
+                text.vocabulary.lower_case_fallback,
+                text.vocabulary.folding,
             ),
+            EmbeddingSettings(
+                characters=self.embedding.spelling is not None,
+                ngram_buckets=text.characters.buckets,
+                **shared,
+            ),
+            Part(ENCODERS.name_of(self.encoder), self.encoder.options),
+            Part(POOLINGS.name_of(self.pooling), self.pooling.options),
+            ProjectionSettings(self.projection.out_features if self.projection else None),
         )
 
     @property
@@ -156,14 +170,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
     def forward(self, batch: Batch, weights: bool = False) -> Pooled:
         """Returns the pooled sentences of a batch, with gradients, for training.
 
-        Args:
-            batch: sentences, from `text.batch`, on the device of the model.
-            weights: also return the pooling's weights, which needs a padded tensor of all heads.
-                Default: False.
-
-        Returns:
-            `Pooled`: vector (batch, output_dim), heads (batch, heads, dim), and weights
-            (batch, heads, time, dim or 1) or None.
+        Their weights, if asked for, need a padded tensor (batch, heads, time, dim or 1).
         """
         packing = Packing.from_mask(batch.mask, batch.annotations)
         states, gates = self._states(batch, packing)
@@ -177,17 +184,13 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         return self.encoder.encode_rows(rows, packing, self.pooling.needs_gates)
 
     def project(self, pooled: Pooled) -> Pooled:
-        """Returns `pooled` with the vector projected to `output_dim`; the heads stay the same."""
+        """Returns `pooled` with the vector projected to `output_dim`."""
         if self.projection is None:
             return pooled
         return pooled._replace(vector=self.projection(pooled.vector))
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch.
-
-        Args:
-            sentences: the words of each sentence, from `text.words`.
-        """
+        """Returns the vectors (sentences, output_dim) of the words of sentences, as one batch."""
         with evaluation_mode():
             batch = self.text.batch(sentences).to(self.embedding.words.device)
             vectors: Tensor = self(batch).vector
@@ -210,15 +213,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
 
     @contextmanager
     def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[SentenceVectors]:
-        """Yields the quick form of this model, or a pool of worker processes that each have one.
-
-        Args:
-            workers: processes that encode at the same time. Default: 1, this process alone.
-            int8: round the weights to 8 bits. Default: False.
-
-        Raises:
-            InputError: int8 is not possible for this model.
-        """
+        """Yields the quick form of this model, or a pool of worker processes that each have one."""
         quick = QuickEncoder(self, int8=int8)  # complains here, not in a process of its own
         if workers == 1:
             yield quick
@@ -276,3 +271,63 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             >>> pair.similarity, pair.similarity_influence
         """
         return PairExplanation(self.explain(first), self.explain(second))
+
+
+def build_module(classes: Registry[Module], part: Part, input_dim: int) -> Module:
+    """Returns the encoder or the pooling that settings name; ConfigError if they are wrong."""
+    cls = classes.require(part.name)
+    known = list(inspect.signature(cls).parameters)[1:]
+    if problems := option_problems(classes.kind, part.name, cls, known, part.options):
+        raise ConfigError(problems)
+    module: Module = cast(Any, cls)(input_dim, **part.options)
+    return module
+
+
+def build_embedding(text: TextPipeline, settings: EmbeddingSettings) -> TokenEmbedding:
+    """Returns the embedding that settings describe, for the words and characters of a pipeline."""
+    if text.characters.buckets != settings.ngram_buckets:
+        raise ConfigError(
+            f"embedding.ngram_buckets is {settings.ngram_buckets}, but the text pipeline has "
+            f"{text.characters.buckets}; create it with "
+            "genpool.config.ngrams_of(settings.embedding)."
+        )
+    ids, has_ngrams = len(text.characters), settings.ngram_buckets > 0
+    return TokenEmbedding(
+        len(text.vocabulary),
+        characters=ids if settings.characters and not has_ngrams else 0,
+        ngrams=ids if has_ngrams else 0,
+        **{name: getattr(settings, name) for name in SHARED_NAMES},
+    )
+
+
+def require_fitting_parts(
+    text: TextPipeline,
+    embedding: TokenEmbedding,
+    encoder: Encoder,
+    pooling: Pooling,
+    projection: nn.Linear | None,
+) -> None:
+    """Raises InputError for parts of a model that do not fit together."""
+    sizes = [
+        ("the embedding", "words", len(embedding.words), len(text.vocabulary), "the vocabulary"),
+        ("the encoder", "input_dim", encoder.input_dim, embedding.output_dim, "the embedding"),
+        ("the pooling", "input_dim", pooling.input_dim, encoder.output_dim, "the encoder"),
+    ]
+    characters = embedding.options["characters"] or embedding.options["ngrams"]
+    if characters:
+        expected = len(text.characters)
+        sizes.append(("the embedding", "characters", characters, expected, "the text pipeline"))
+    if projection is not None:
+        dim = projection.in_features
+        sizes.append(("the projection", "in_features", dim, pooling.output_dim, "the pooling"))
+    for part, size, actual, expected, source in sizes:
+        if actual != expected:
+            raise InputError(f"{part} has {size}={actual}; expected {expected}, as {source} has.")
+    if pooling.needs_gates and not encoder.has_gates:
+        able = ", ".join(name for name, cls in ENCODERS.items() if cls.has_gates)
+        raise InputError(
+            f"{type(pooling).__name__} needs the input gates of an LSTM, which "
+            f"{type(encoder).__name__} does not have. Encoders that do: {able}."
+        )
+    if projection is not None and cast(Any, projection.bias) is not None:
+        raise InputError("the projection has a bias; expected nn.Linear(..., bias=False).")

@@ -1,31 +1,36 @@
-"""What the models share: notes for the card, saving and loading."""
+"""What the models share: saving with a model card, and loading."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from genpool.config import ModelSettings, from_dict, module_kind, ngrams_of, to_dict
-from genpool.embedded import embedded_folder
+from genpool.disk.files import markdown_table
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.pooling import POOLINGS
-from genpool.registry import Registry, load_plugins
+from genpool.registry import load_plugins, plugin_hint
 from genpool.saving import storage
-from genpool.saving.card import model_card
 from genpool.saving.weights_file import first_not_finite, quantize_weights
 from genpool.tensors.modules import on_meta_device
 from genpool.text import TextPipeline
 
-#: the sections of the settings that select a class by name
-REGISTRIES: dict[str, Registry[Any]] = {"encoder": ENCODERS, "pooling": POOLINGS}
-#: what these sections may contain
-PARTS = {section: module_kind(classes) for section, classes in REGISTRIES.items()}
+#: the sections of the settings that select a class by name, and what they may contain
+PARTS = {"encoder": module_kind(ENCODERS), "pooling": module_kind(POOLINGS)}
+#: the model card: the README.md of a saved folder, and the program on it
+PAGE = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+USES = {
+    "SentenceEncoder": 'vectors = model.encode(["A man sleeps.", "A person rests."])\n'
+    "print(model.similarity(vectors, vectors))",
+    "TextClassifier": 'print(model.predict(["A man sleeps."]))',
+    "PairClassifier": 'print(model.predict([("A man sleeps.", "A person rests.")]))',
+}
 
 
 class SavedModel(nn.Module):
@@ -94,11 +99,8 @@ class SavedModel(nn.Module):
         return f"{type(self).__name__}(\n{parts})"
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th>{name}</th><td>{escape(text)}</td></tr>"
-            for name, text in self.describe().items()
-        )
-        return f"<b>{type(self).__name__}</b><table>{cells}</table>"
+        rows = (f"<th>{key}</th><td>{escape(text)}</td>" for key, text in self.describe().items())
+        return f"<b>{type(self).__name__}</b><table><tr>{'</tr><tr>'.join(rows)}</tr></table>"
 
     def save_pretrained(
         self, path: str | Path, int8: bool = False, int4_tables: bool = False
@@ -126,7 +128,7 @@ class SavedModel(nn.Module):
         Example:
             >>> model.save_pretrained("my-model")
         """
-        weights, text = self.state_dict(), self.text
+        weights = self.state_dict()
         if (damaged := first_not_finite(weights)) is not None:
             raise FolderError(
                 f"{path}: the model was not saved, because its tensor {damaged} contains NaN or "
@@ -136,27 +138,36 @@ class SavedModel(nn.Module):
         _require_plain(settings)
         if not self.labels:
             del settings["classifier"]
-        table = next(weights[name] for name in weights if name.endswith("embedding.words"))
-        sizes = {
-            "parameters": sum(tensor.numel() for tensor in weights.values()),
-            "table": table.numel(),
-            "words": len(text.vocabulary),
-        }
         precision = storage.INT8 if int8 else storage.FLOAT
-        storage.write_folder(
-            path,
-            config={
-                "kind": self.kind,
-                "precision": storage.INT4_TABLES if int4_tables else precision,
-                "plugins": self.plugins,
-                "settings": settings,
-                "labels": list(self.labels),
-                "characters": text.characters.characters,
-                "notes": self.notes,
-            },
-            weights=quantize_weights(weights, int4_tables) if int8 or int4_tables else weights,
-            tokenizer=text.to_tokenizers(),
-            card=model_card(self.kind, settings, self.labels, self.notes, sizes),
+        config = {
+            "kind": self.kind,
+            "precision": storage.INT4_TABLES if int4_tables else precision,
+            "plugins": self.plugins,
+            "settings": settings,
+            "labels": list(self.labels),
+            "characters": self.text.characters.characters,
+            "notes": self.notes,
+        }
+        card = self._card(settings, weights)
+        stored = quantize_weights(weights, int4_tables) if int8 or int4_tables else weights
+        storage.write_folder(path, config, stored, self.text.to_tokenizers(), card)
+
+    def _card(self, settings: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
+        encoder, pooling = settings["encoder"]["name"], settings["pooling"]["name"]
+        notes = {name: value for name, value in self.notes.items() if name != "title"}
+        table = next(weights[name] for name in weights if name.endswith("embedding.words"))
+        return PAGE.format(
+            title=self.notes.get("title", f"{self.kind}: {encoder}, {pooling} pooling"),
+            encoder=encoder,
+            pooling=pooling,
+            labels=f" Labels: {', '.join(self.labels)}." if self.labels else "",
+            kind=self.kind,
+            use=USES[self.kind],
+            notes=f"\n## How it was made\n\n{_table(['', ''], notes)}\n" if notes else "",
+            settings=_table(["part", "settings"], settings),
+            parameters=sum(tensor.numel() for tensor in weights.values()),
+            table=table.numel(),
+            words=len(self.text.vocabulary),
         )
 
     @classmethod
@@ -188,7 +199,7 @@ class SavedModel(nn.Module):
             >>> model = PairClassifier.from_pretrained("my-model")
         """
         load_plugins(plugins)
-        return storage.read_folder(path or embedded_folder(cls.kind), cls._load, mmap)
+        return storage.read_folder(path or storage.embedded_folder(cls.kind), cls._load, mmap)
 
     @classmethod
     def _load(cls, folder: storage.SavedFolder) -> Self:
@@ -202,7 +213,6 @@ class SavedModel(nn.Module):
         source = folder.path / storage.CONFIG
         try:
             folder.require_plausible()
-            _require_plugins(folder)
             settings = from_dict(ModelSettings, folder.config["settings"], PARTS, source)
             text = TextPipeline.from_stored(
                 folder.tokenizer,
@@ -218,7 +228,9 @@ class SavedModel(nn.Module):
         except (KeyError, TypeError, AttributeError) as error:
             raise FolderError(f"{source} is damaged: {type(error).__name__} at {error}") from error
         except (ConfigError, InputError, RuntimeError) as error:  # Runtime: a tensor is too large
-            raise FolderError(f"{folder.path} cannot be used: {error}") from error
+            plugins = map(str, folder.config["plugins"]) if "unknown " in str(error) else ()
+            hint = plugin_hint(list(plugins))
+            raise FolderError(f"{folder.path} cannot be used: {error}{hint}") from error
         model.load_state_dict(folder.load_weights(model.state_dict()), assign=True)
         model.notes = folder.config["notes"]
         return model.eval()
@@ -226,7 +238,7 @@ class SavedModel(nn.Module):
 
 def _require_plain(settings: dict[str, Any]) -> None:
     """Raises ConfigError for an argument of a user's class that JSON cannot contain."""
-    for section in REGISTRIES:
+    for section in PARTS:
         for name, value in settings[section].items():
             values = value if isinstance(value, list | tuple) else [value]
             if not all(isinstance(entry, str | int | float | None) for entry in values):
@@ -236,11 +248,10 @@ def _require_plain(settings: dict[str, Any]) -> None:
                 )
 
 
-def _require_plugins(folder: storage.SavedFolder) -> None:
-    """Raises ConfigError for a class that a plugin registers which is not imported."""
-    plugins = list(map(str, folder.config["plugins"]))
-    for section, classes in REGISTRIES.items():
-        part = folder.config["settings"].get(section)
-        name = part.get("name") if isinstance(part, dict) else None
-        if plugins and isinstance(name, str) and name not in classes:
-            raise ConfigError(classes.unknown(name, plugins))
+def _table(header: Sequence[str], values: Mapping[str, Any]) -> str:
+    rows = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{key} = {entry}" for key, entry in value.items())
+        rows.append((name, value))
+    return markdown_table(header, rows, text=2)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +39,8 @@ PRECISIONS = (FLOAT, INT8, INT4_TABLES)
 #: what `genpool export` writes, which is no model to load here
 ONNX_FORMAT = "genpool-onnx"
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
+#: the models inside the package, by their kind
+EMBEDDED = {"SentenceEncoder": "encoder", "PairClassifier": "nli"}
 #: the entries of config.json that a model is made of, and their types
 TYPES = {"settings": dict, "characters": str, "labels": list, "notes": dict, "plugins": list}
 #: sections of the settings with options of modules; the integers of the first two are always sizes
@@ -65,31 +66,32 @@ def _hint(folder: Path, content: Mapping[str, Any]) -> str:
 MODEL = FolderFormat("genpool", "a genpool model", (CONFIG, WEIGHTS, TOKENIZER, CARD), _hint)
 
 
-@dataclass(frozen=True)
 class SavedFolder:
-    """A folder whose files are all there and can be read; the weights are still on disk.
+    """A folder whose files are all there and can be read; the weights are still on disk."""
 
-    config is the content of config.json; with mmap, the weights are left in their file and mapped
-    into memory.
-    """
-
-    path: Path
-    config: dict[str, Any]
-    tokenizer: StoredTokenizer
-    tokenizer_checksum: str
-    weights: WeightsFile
-    mmap: bool
+    def __init__(self, path: Path, mmap: bool = False) -> None:
+        self.path, self.mmap = path, mmap
+        self.config = MODEL.read(path)
+        try:
+            MODEL.require_files(path, (WEIGHTS, TOKENIZER))
+        except FolderError as error:
+            for file in path.iterdir():
+                if file.suffix in (".bin", ".pt", ".pkl", ".pth"):
+                    hint = f"{file.name} is a pickle, which genpool never opens."
+                    raise FolderError(f"{error} {hint}") from None
+            raise
+        self.weights = WeightsFile.open(path / WEIGHTS)
+        self.tokenizer, self.tokenizer_checksum = read_tokenizer_file(path)
 
     @property
     def kind(self) -> str:
-        """The name of the model's class; any other text if the folder is damaged."""
+        """The name of the model's class, or any other text."""
         return str(self.config.get("kind"))
 
     def require_plausible(self) -> None:
         """Raises FolderError for values of a wrong type, or larger than the weights can be.
 
-        A model that is only sized takes no memory, but a million layers take time: settings are
-        compared with the sizes of the weights before a model is made of them.
+        Before a model is made: sizing it takes no memory, but a million layers would take time.
         """
         for name, expected in TYPES.items():
             value = self.config.get(name)
@@ -117,11 +119,9 @@ class SavedFolder:
                     )
 
     def load_weights(self, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the weights, if names and shapes are those that the settings lead to.
+        """Returns the weights, if they are finite, unchanged, and of the names and shapes expected.
 
-        `expected` are tensors of these shapes, on the meta device. FolderError if a tensor is
-        missing, unknown, of another size or type, or not finite, or if the checksum of a file is
-        not the one in config.json.
+        `expected` are tensors of these shapes, on the meta device.
         """
         precision = self.config.get("precision")
         if precision not in PRECISIONS:
@@ -145,6 +145,17 @@ class SavedFolder:
         return {name: flush_subnormal(tensor) for name, tensor in weights.items()}
 
 
+def embedded_folder(kind: str) -> Path:
+    """Returns the folder of the model inside the package; its README.md says how it was made."""
+    if kind not in EMBEDDED:
+        raise FolderError(
+            f"there is no pretrained {kind} inside genpool: give the folder of one that you "
+            f"trained, {kind}.from_pretrained(FOLDER). On the command line: --model FOLDER, or "
+            "MODEL before FILE."
+        )
+    return Path(__file__).parents[1] / "embedded" / EMBEDDED[kind]
+
+
 def write_folder(
     path: str | Path,
     config: Mapping[str, Any],
@@ -152,11 +163,7 @@ def write_folder(
     tokenizer: tokenizers.Tokenizer,
     card: str,
 ) -> None:
-    """Writes a model folder; one that is there already is replaced when the new one is complete.
-
-    Files that somebody else put into it are kept. FolderError if there is something other than a
-    model at `path`, or it cannot be written.
-    """
+    """Writes a model folder; one that is there is replaced when the new one is complete."""
     with MODEL.replace(path, "the model") as fresh:
         write_text(fresh / CARD, card)
         # Readable, unless it was asked for little space: a line of its own takes 8 bytes a word.
@@ -176,22 +183,10 @@ def write_folder(
 def read_folder(
     path: str | Path, load: Callable[[SavedFolder], Loaded], mmap: bool = False
 ) -> Loaded:
-    """Returns `load(folder)` of one version of a folder, even while it is being replaced.
-
-    The weights are read only when `load` asks for them; it is called again if the folder was
-    replaced in the meantime. FolderError if the folder is missing, incomplete, damaged, or of
-    another kind.
-    """
+    """Returns `load(folder)` of one version of a folder, even while it is being replaced."""
     folder = Path(path)
-
-    def read() -> Loaded:
-        config = MODEL.read(folder)
-        _require_files(folder)
-        weights = WeightsFile.open(folder / WEIGHTS)
-        return load(SavedFolder(folder, config, *read_tokenizer_file(folder), weights, mmap))
-
     try:
-        return read_consistently(folder, read)
+        return read_consistently(folder, lambda: load(SavedFolder(folder, mmap)))
     except OSError as error:
         raise FolderError(f"{folder} cannot be read: {error}") from error
 
@@ -203,14 +198,3 @@ def read_tokenizer_file(folder: Path) -> tuple[StoredTokenizer, str]:
         return read_tokenizer(content), data_checksum(content)
     except ConfigError as error:
         raise FolderError(f"{folder / TOKENIZER} cannot be used: {error}") from None
-
-
-def _require_files(folder: Path) -> None:
-    try:
-        MODEL.require_files(folder, (WEIGHTS, TOKENIZER))
-    except FolderError as error:
-        for file in folder.iterdir():
-            if file.suffix in (".bin", ".pt", ".pkl", ".pth"):
-                hint = f"{file.name} is a pickle, which genpool never opens."
-                raise FolderError(f"{error} {hint}") from None
-        raise

@@ -1,9 +1,8 @@
 """model.safetensors: its header, and its tensors once they are known to be the right ones.
 
-Weights may be stored in less space, as integers with one scale for each row. A row is what the last
-dimension of a tensor runs over: the vector of a word, the inputs of one output. In 8 bits its
-largest value becomes 127; tables of words and n-grams may also have 4 bits. Biases and other single
-rows are not changed.
+Weights may be stored as integers with one scale for each row, the last dimension of a tensor. In 8
+bits its largest value becomes 127; tables of words and n-grams may also have 4 bits. Biases and
+other single rows are not changed.
 """
 
 from __future__ import annotations
@@ -34,15 +33,11 @@ FLUSH_VALUES = 2**16
 
 @dataclass(frozen=True)
 class WeightsFile:
-    """A file of weights of which only the header was read.
-
-    shapes and dtypes have the shape and the data type of every tensor, by name; a data type is
-    spelled as safetensors does: "F32".
-    """
+    """A file of weights of which only the header was read."""
 
     path: Path
     shapes: dict[str, tuple[int, ...]]
-    dtypes: dict[str, str]
+    dtypes: dict[str, str]  # as safetensors names them: "F32"
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -70,10 +65,7 @@ class WeightsFile:
         return max(sides, default=0)
 
     def require_tensors(self, weights: Mapping[str, Tensor], source: str) -> None:
-        """Raises FolderError if names, shapes or types are not those of `weights` (on any device).
-
-        `source` names the files that say which weights there are.
-        """
+        """Raises FolderError if names, shapes or types are not those that `source` says."""
         problems = [f"{name} is missing" for name in weights if name not in self.shapes]
         for name, shape in self.shapes.items():
             if name not in weights:
@@ -93,10 +85,7 @@ class WeightsFile:
             )
 
     def read(self, mmap: bool = False) -> tuple[dict[str, Tensor], str]:
-        """Returns the tensors and the checksum of the file.
-
-        The tensors are in memory of their own or, with `mmap`, views of the file on disk.
-        """
+        """Returns the tensors, with `mmap` views of the file on disk, and its checksum."""
         checksum = file_checksum(self.path)
         with safe_open(self.path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -121,7 +110,7 @@ def first_not_finite(weights: Mapping[str, Tensor]) -> str | None:
 def flush_subnormal(tensor: Tensor) -> Tensor:
     """Returns a tensor with 0 for the values next to it, which make products 30 times slower.
 
-    Its memory is not written to, because it may be a file; most tensors have none of these values.
+    Its memory is not written to, because it may be a file.
     """
     if not tensor.is_floating_point():
         return tensor
@@ -135,7 +124,7 @@ def flush_subnormal(tensor: Tensor) -> Tensor:
 def quantize_weights(weights: Mapping[str, Tensor], int4_tables: bool = False) -> dict[str, Tensor]:
     """Returns the weights with every matrix as 8-bit integers, and its scales as NAME.scale.
 
-    With `int4_tables`, tables of words and n-grams are in 4 bits, their scales in half precision.
+    With `int4_tables`, tables of words and n-grams have 4 bits, and scales in half precision.
     """
     result: dict[str, Tensor] = {}
     for name, weight in weights.items():
@@ -152,10 +141,7 @@ def quantize_weights(weights: Mapping[str, Tensor], int4_tables: bool = False) -
 def dequantize_weights(
     weights: Mapping[str, Tensor], originals: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Returns the weights that `quantize_weights` was called with, rounded.
-
-    `originals` have their shapes, on any device.
-    """
+    """Returns the weights that `quantize_weights` stored; `originals` have their shapes."""
     result = {}
     for name, original in originals.items():
         weight, scales = weights[name], weights.get(name + SCALE)

@@ -18,7 +18,6 @@ from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.util import import_from_string
 from torch import nn
 
-from genpool.embedded import embedded_folder
 from genpool.errors import FolderError, GenpoolError, InputError
 from genpool.integrations.sentence_transformers.modules import (
     MODEL_CONFIG,
@@ -99,7 +98,7 @@ def load(
             "load takes no trust_remote_code: it loads only folders that need no trust. "
             "If you trust this one, use sentence-transformers itself."
         )
-    folder = embedded_folder(SentenceEncoder.__name__) if path is None else Path(path)
+    folder = storage.embedded_folder(SentenceEncoder.__name__) if path is None else Path(path)
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
     if (folder / MODULES).is_file():
