@@ -1,5 +1,3 @@
-import os
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -119,23 +117,3 @@ def test_field_that_would_break_the_table_is_refused(tmp_path, mark):
 def test_columns_that_do_not_fit_are_refused(columns, message):
     with pytest.raises(InputError, match=message):
         Predictions(*columns)
-
-
-def test_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "dev.tsv"
-    write_predictions(path, TWO_ROWS)
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DataError, match=r"dev\.tsv: cannot be written: No space left"):
-        write_predictions(path, Predictions(("9",), ("a",), ("a",)))
-    assert read_predictions(path) == TWO_ROWS
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_written_file_is_as_open_as_any_other(tmp_path):
-    (tmp_path / "ordinary").touch()
-    write_predictions(tmp_path / "dev.tsv", TWO_ROWS)
-    assert (tmp_path / "dev.tsv").stat().st_mode == (tmp_path / "ordinary").stat().st_mode

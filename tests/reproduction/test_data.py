@@ -52,16 +52,17 @@ def test_texts_are_tokenized_once_and_training_rows_are_drawn(tmp_path: Path) ->
         "dev": ["Don't go."],
         "test": ['A "quote"...', "two"],
     }
+    (tmp_path / "texts").mkdir()
     for split, rows in texts.items():
         lines = "".join(f"{row % 2}\t{text}\n" for row, text in enumerate(rows))
-        (tmp_path / f"{split}.tsv").write_text("label\ttext\n" + lines, encoding="utf-8")
+        (tmp_path / "texts" / f"{split}.tsv").write_text("label\ttext\n" + lines, encoding="utf-8")
     tokenizer = WordTokenizer()
     expected = {
         split: [" ".join(tokenizer.words(text)) for text in rows] for split, rows in texts.items()
     }
     assert expected["dev"] == ["Do n't go ."]
-    tokenized_texts(tmp_path, tmp_path / "all")
-    tokenized_texts(tmp_path, tmp_path / "drawn", train_rows=4)
+    tokenized_texts(tmp_path, tmp_path / "all", "texts")
+    tokenized_texts(tmp_path, tmp_path / "drawn", "texts", train_rows=4)
     for split, rows in expected.items():
         assert _premises(tmp_path / "all", split) == rows
     drawn = list(TableReader(tmp_path / "drawn").read("train"))

@@ -237,7 +237,7 @@ def test_records_are_read_back(tmp_path: Path) -> None:
     record = again.done(ONE)
     assert record is not None and record.dev == 0.25
     assert record.correct_rows("test").sum() == 100
-    assert [failure.reason for failure in again.failed()] == ["out of memory"]
+    assert [failure.reason for failure in again.with_status("failed")] == ["out of memory"]
     assert again.done(OTHER) is None
 
 

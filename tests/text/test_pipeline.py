@@ -54,9 +54,6 @@ def test_sentence_ends_are_not_counted_in_the_maximum_length() -> None:
     text = pipeline(max_length=2, sentence_ends=True)
     batch = text.batch([text.words("A man sleeps.")])
     assert batch.ids.tolist() == [[BEGIN, VOCABULARY.ids["A"], VOCABULARY.ids["man"], END]]
-
-
-def test_a_maximum_length_below_one_is_refused() -> None:
     with pytest.raises(InputError, match=r"max_length is 0; expected 1 or more, or None"):
         pipeline(max_length=0)
 

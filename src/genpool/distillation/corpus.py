@@ -42,11 +42,8 @@ class Corpus:
 
 
 def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
-    """Returns all groups of files below `data`; no sentence occurs twice, and no excluded one.
-
-    The seed decides which of the long texts are used. ConfigError for an entry of the settings that
-    is malformed, DataError for a file that cannot be read or an empty corpus.
-    """
+    """Returns all groups of files below `data`; no sentence occurs twice, and no excluded one. The
+    seed decides which of the long texts are used."""
     reader = _CorpusReader(settings, data)
     # First, so that none is held out that is learned from another table.
     mixed, held_out = reader.read_mixed()
@@ -120,12 +117,11 @@ class _CorpusReader:
         """
         learned: list[str] = []
         held_out: dict[str, list[str]] = {}
-        if self.settings.mixed is None:
-            return learned, held_out
+        rows = self.rows(self.settings.mixed)[0] if self.settings.mixed else ()
         counts = read_counts(self.settings.counts, "corpus.counts") or {OTHERS: sys.maxsize}
         skip = read_counts(self.settings.skip, "corpus.skip")
         used = Counter[str]()
-        for source, text, *_ in self.rows(self.settings.mixed)[0]:
+        for source, text, *_ in rows:
             count = counts.get(source, counts.get(OTHERS, 0))
             start = self.settings.held_out + skip.get(source, skip.get(OTHERS, 0))
             # A text that begins with a brace is a record in JSON, not a sentence.

@@ -1,4 +1,4 @@
-"""A distillation: the student and what it learns, its run step by step, and its end."""
+"""A distillation: the student and its run, step by step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +19,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from genpool.disk.row_cache import HalfRows
+from genpool.distillation import teachers
 from genpool.distillation.corpus import Corpus, read_corpus
 from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
-from genpool.distillation.teachers import (
-    agreement_by_source,
-    aligned_directions,
-    combined_targets,
-    distillation_loss,
-    leading_directions,
-    teacher_vectors,
-    turn_to_leading_axes,
-)
 from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.jobs.evaluate import evaluate_similarity
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
 from genpool.saving.weights_file import TABLES
 from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
+from genpool.training import state as run_state
 from genpool.training.loop import catch_interrupts
 from genpool.training.run_folder import RunFolder
 from genpool.training.settings import frozen_random_table
 from genpool.training.start_model import build_encoder
-from genpool.training.state import (
-    ResumableRun,
-    SavedState,
-    restore_weights,
-    trainable_parameters,
-    trained_weights,
-)
 
 #: sentences from which the axes of an earlier student are computed
 ALIGNED_SENTENCES = 20_000
@@ -97,15 +83,18 @@ def distil(
     folder = RunFolder(out)
     folder.check(settings, resume)
     corpus = read_corpus(settings.corpus, Path(data), settings.training.seed)
-    sentences = [sentence for group in corpus.groups for sentence in group]
+    sentences, held_out = list(chain(*corpus.groups)), list(chain(*corpus.held_out.values()))
     if len(sentences) < 2:
         raise DataError("the corpus has a single sentence; expected two or more", data)
-    held_out = [sentence for source in corpus.held_out.values() for sentence in source]
     with folder.held(settings, resume, {"data": str(data), "sentences": len(sentences)}):
-        vector_folder = Path(cache) if cache is not None else folder.path / "teacher"
-        texts, options = held_out + sentences, (vector_folder, settings.teacher, show_progress)
-        vectors = [teacher_vectors(name, texts, *options) for name in settings.teacher.models]
-        targets = combined_targets(vectors, settings.teacher, len(held_out))
+        place = Path(cache) if cache is not None else folder.path / "teacher"
+        vectors = [
+            teachers.teacher_vectors(
+                name, held_out + sentences, place, settings.teacher, show_progress
+            )
+            for name in settings.teacher.models
+        ]
+        targets = teachers.combined_targets(vectors, settings.teacher, len(held_out))
         run = DistillationRun(settings, Path(data), folder, corpus, targets, show_progress)
         if resume:
             run.resume()
@@ -114,9 +103,8 @@ def distil(
 
 
 @dataclass
-class DistillationState(SavedState):
-    """The state of a run: what has been done of the epoch (batches, their sentences, summed loss
-    and seconds), and the metrics of the best one."""
+class DistillationState(run_state.SavedState):
+    """The state of a run: what has been done of the epoch, and the metrics of the best one."""
 
     batches: int = 0
     sentences: int = 0
@@ -125,12 +113,9 @@ class DistillationState(SavedState):
     best: dict[str, Any] = field(default_factory=dict)
 
 
-class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
-    """A student in training; `distil` calls its parts.
-
-    It learns `targets` (sentences, dim): first those of the sentences that the corpus holds out, on
-    which it is scored besides the dev table, then those of its groups.
-    """
+class DistillationRun(run_state.ResumableRun[SentenceEncoder, DistillationState]):
+    """A student in training. Its `targets` (sentences, dim) are first those of the sentences that
+    the corpus holds out, on which it is scored besides the dev table, then those of its groups."""
 
     def __init__(
         self,
@@ -142,7 +127,7 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         show_progress: bool,
     ) -> None:
         self.settings, training = settings, settings.training
-        sentences = [sentence for group in corpus.groups for sentence in group]
+        sentences = list(chain(*corpus.groups))
         first = len(targets) - len(sentences)
         self.held_out, self.held_out_targets = corpus.held_out, targets[:first]
         self.targets = targets[first:]
@@ -150,11 +135,10 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         self.table = model.text.table(spell_known=model.settings.embedding.hidden_words > 0)
         self.rows = [self.table.row(sentence, model.text.sentence_ends) for sentence in words]
         if training.freeze_words:
-            for name, weights in model.named_parameters():
-                weights.requires_grad_(not name.endswith(TABLES))
-        optimizer = torch.optim.Adam(
-            trainable_parameters(model), lr=training.learning_rate, fused=True
-        )
+            for name, parameter in model.named_parameters():
+                parameter.requires_grad_(not name.endswith(TABLES))
+        weights = run_state.trainable_parameters(model)
+        optimizer = torch.optim.Adam(weights, lr=training.learning_rate, fused=True)
         self.dev = None if training.dev is None else data / training.dev
         fingerprint = zlib.crc32(json.dumps(corpus.groups).encode())
         if self.dev is not None and self.dev.is_file():
@@ -187,11 +171,15 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         """Yields the batches of the current epoch, in an order that seed and epoch decide."""
         training = self.settings.training
         random = np.random.default_rng([training.seed, self.state.epoch])
-        if training.neighbours > 1:
-            targets = (torch.from_numpy(self.targets).float() @ self.axes).numpy()
-            order = neighbour_order(targets, training.neighbours, random)
-        else:
-            order = random.permutation(len(self.sizes))
+        order = (
+            random.permutation(len(self.sizes))
+            if training.neighbours == 1
+            else neighbour_order(
+                (torch.from_numpy(self.targets).float() @ self.axes).numpy(),
+                training.neighbours,
+                random,
+            )
+        )
         return group_batches(self.sizes, training.batch_size, order.tolist())
 
     def step(self, batch: list[int]) -> None:
@@ -203,7 +191,7 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         rows = [self.rows[sentence] for sentence in batch]
         vectors: Tensor = self.model(self.table.batch(rows)).vector  # (batch, dim)
         targets = torch.from_numpy(self.targets[batch]).float() @ self.axes  # (batch, dim)
-        loss = distillation_loss(vectors, targets, training.similarity, training.widths)
+        loss = teachers.distillation_loss(vectors, targets, training.similarity, training.widths)
         if not torch.isfinite(loss):
             raise TrainingError(
                 f"the loss is {float(loss.detach())} at step {state.step + 1} (epoch "
@@ -237,19 +225,21 @@ class DistillationRun(ResumableRun[SentenceEncoder, DistillationState]):
         self.model.eval()
         if self.dev is not None:
             line["dev_spearman"] = evaluate_similarity(self.model, self.dev)[0].spearman
-        scores = agreement_by_source(self.model.encode, self.held_out, self.held_out_targets)
+        scores = teachers.agreement_by_source(
+            self.model.encode, self.held_out, self.held_out_targets
+        )
         if scores:
             line["agreement"] = sum(scores.values()) / len(scores)
             line["worst_agreement"] = min(scores.values())
         if not state.best or _score(line) > _score(state.best):
-            state.best, self.best = line, trained_weights(self.model)
+            state.best, self.best = line, run_state.trained_weights(self.model)
         state.batches, state.sentences, state.loss, state.seconds = 0, 0, 0.0, 0.0
         self.log(line)
 
     def finish(self) -> dict[str, Any]:
         """Saves the best student with the notes of its card; returns the metrics of its epoch."""
         best = self.state.best
-        restore_weights(self.model, self.best)
+        run_state.restore_weights(self.model, self.best)
         self.model.notes["epochs"] = str(best["epoch"])
         if "dev_spearman" in best:
             self.model.notes["dev Spearman"] = f"{best['dev_spearman']:.4f}"
@@ -267,17 +257,13 @@ def _score(line: dict[str, Any]) -> float:
 
 def learning_rate_factor(step: int, steps: int, settings: DistillationLoopSettings) -> float:
     """Returns the factor of the learning rate: it rises linearly, then falls linearly to zero."""
-    if step < settings.warm_up:
-        return (step + 1) / settings.warm_up
-    return max(0.0, (steps - step) / max(1, steps - settings.warm_up))
+    rising = settings.warm_up
+    return min((step + 1) / rising, (steps - step) / max(1, steps - rising))
 
 
 def group_batches(sizes: Sequence[int], size: int, order: Iterable[int]) -> Iterator[list[int]]:
-    """Yields batches of sentence positions: whole groups in this order, `size` sentences or more.
-
-    `sizes` are those of the groups, whose sentences follow each other. A batch ends with the group
-    that fills it; a single sentence, which has no similarities, is no batch.
-    """
+    """Yields batches of sentence positions: groups of these `sizes`, in this order, until there are
+    `size` sentences or more; a single sentence, which has no similarities, is no batch."""
     starts = np.cumsum([0, *sizes]).tolist()
     batch: list[int] = []
     for group in order:
@@ -292,12 +278,11 @@ def group_batches(sizes: Sequence[int], size: int, order: Iterable[int]) -> Iter
 def neighbour_order(
     targets: NDArray[np.float32], neighbours: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Returns an order of all sentences in which those next to each other are close.
+    """Returns an order of targets (sentences, dim) in which those next to each other are close.
 
     A student that only compares unrelated sentences learns little about which of two close ones is
     closer. So every sentence goes to the nearest of some that are drawn at random; the sentences of
     one of them, `neighbours` at most, follow each other, and such runs are in random order.
-    `targets` are (sentences, dim), leading dimensions first.
     """
     vectors = targets[:, :COMPARED_DIMENSIONS]
     centres = random.permutation(len(vectors))[: max(1, len(vectors) // neighbours)]
@@ -319,41 +304,33 @@ def neighbour_order(
 def prepare_student(
     settings: DistillationSettings, sentences: Sequence[str], targets: HalfRows
 ) -> tuple[SentenceEncoder, list[list[str]], Tensor]:
-    """Returns a student with initial weights, or the one that `training.start` names; the words of
-    every sentence; and the axes (teacher dim, student dim) by which targets are multiplied.
-
-    `targets` are (sentences, teacher dim). ConfigError if the student's would be wider.
-    """
+    """Returns a student, new or the one that `training.start` names; the words of every sentence;
+    and the axes (teacher dim, student dim) by which targets (sentences, teacher dim) are turned."""
     start, text = settings.training.start, settings.text
-    teachers = " and ".join(settings.teacher.models)
-    notes = {"trained": f"to return the vectors of {teachers}", "sentences": f"{len(sentences):,}"}
+    names = " and ".join(settings.teacher.models)
+    notes = {"trained": f"to return the vectors of {names}", "sentences": f"{len(sentences):,}"}
     if start is None:
         # The student's pipeline needs the vocabulary; until then, this one splits alike.
-        tokenizer = WordTokenizer(text.rules, text.folding)
-        splitter = TextPipeline(
-            tokenizer, Vocabulary.build({}), Characters(""), max_length=text.max_length
-        )
-        words = splitter.words_batch(sentences)
-        counts = Counter(word for sentence in words for word in sentence)
+        parts = WordTokenizer(text.rules, text.folding), Vocabulary.build({}), Characters("")
+        words = TextPipeline(*parts, max_length=text.max_length).words_batch(sentences)
         options = (settings.vocabulary, settings.vectors, settings.training.seed)
-        model = build_encoder(settings.model, *options, counts, notes)
+        model = build_encoder(settings.model, *options, Counter(chain(*words)), notes)
     else:
         model = SentenceEncoder.from_pretrained(start)
         words = model.text.words_batch(sentences)
         earlier = model.notes.get("sentences", "?")
         notes["started from"] = f"an earlier student ({earlier} sentences)"
     model.notes |= notes
-    teacher_dim: int = targets.shape[1]
-    if model.output_dim > teacher_dim:
+    if model.output_dim > (teacher_dim := targets.shape[1]):
         raise ConfigError(
             f"the student's vectors have {model.output_dim} dimensions, the teacher's "
             f"{teacher_dim}; expected no more than that: --set projection.dim={teacher_dim}"
         )
     if start is None:
-        return model, words, leading_directions(targets, model.output_dim)
+        return model, words, teachers.leading_directions(targets, model.output_dim)
     sample = np.random.default_rng(0).permutation(len(sentences))[:ALIGNED_SENTENCES]
     learned = model.encode([sentences[row] for row in sample], convert_to_tensor=True)
-    axes = aligned_directions(torch.from_numpy(targets[sample]), learned)
+    axes = teachers.aligned_directions(torch.from_numpy(targets[sample]), learned)
     if settings.training.axes == "leading" and model.projection is not None:
-        axes = turn_to_leading_axes(model.projection, axes, targets)
+        axes = teachers.turn_to_leading_axes(model.projection, axes, targets)
     return model, words, axes

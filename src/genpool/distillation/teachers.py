@@ -1,7 +1,4 @@
-"""Teachers of two kinds, their vectors on disk, and what a student learns from them.
-
-A teacher has a method `encode`, which returns vectors (sentences, dim) of a list of sentences.
-"""
+"""Teachers of two kinds, their vectors on disk, and what a student learns from them."""
 
 from __future__ import annotations
 
@@ -39,6 +36,7 @@ TOKENIZER, GRAPH = "tokenizer.json", "onnx/model.onnx"
 BATCH_SENTENCES = 48
 #: random pairs of sentences from which the spread of a teacher's cosines is computed
 SPREAD_PAIRS = 20_000
+DEFAULT = TeacherSettings()
 #: rows that are converted together
 CHUNK_ROWS = 65536
 
@@ -60,7 +58,8 @@ def teacher_folder(name: str) -> Path:
 
 
 def open_teacher(name: str, settings: TeacherSettings, cache: Path) -> Any:
-    """Returns the teacher of a folder, by what is in it; the graph in 8 bits is kept in `cache`."""
+    """Returns the teacher of a folder, whose `encode` returns the vectors (sentences, dim) of a
+    list; a graph in 8 bits is kept in `cache`."""
     folder = teacher_folder(name)
     if (folder / ST_MODULES).is_file():
         with require_extra("a teacher", "st"):
@@ -80,12 +79,13 @@ class OnnxTeacher:
     def __init__(
         self, folder: Path, pooling: str, max_tokens: int, int8_file: Path | None = None
     ) -> None:
-        missing = [name for name in (TOKENIZER, GRAPH) if not (folder / name).is_file()]
-        if missing:
-            raise ConfigError(
-                f"the teacher {folder} has no {missing[0]}; expected the folder of a "
-                f"sentence-transformers model ({ST_MODULES}), or one with {TOKENIZER} and {GRAPH}."
-            )
+        for name in (TOKENIZER, GRAPH):
+            if not (folder / name).is_file():
+                raise ConfigError(
+                    f"the teacher {folder} has no {name}; expected the folder of a "
+                    f"sentence-transformers model ({ST_MODULES}), or one with {TOKENIZER} and "
+                    f"{GRAPH}."
+                )
         with require_extra("a teacher in ONNX format", "onnx"):
             import onnxruntime
         try:
@@ -94,9 +94,10 @@ class OnnxTeacher:
             options.log_severity_level = 4
             options.intra_op_num_threads = torch.get_num_threads()  # as OMP_NUM_THREADS says
             graph = folder / GRAPH
-            path = graph if int8_file is None else _quantized(graph, int8_file)
+            if int8_file is not None:
+                _quantize(graph, int8_file)
             self._session = onnxruntime.InferenceSession(
-                str(path), options, providers=["CPUExecutionProvider"]
+                str(int8_file or graph), options, providers=["CPUExecutionProvider"]
             )
         except DataError:
             raise
@@ -128,15 +129,14 @@ class OnnxTeacher:
         return functional.normalize(pooled, dim=1)  # (batch, dim)
 
 
-def _quantized(graph: Path, target: Path) -> Path:
-    """Returns the graph with weights of 8 bits, which is made if it is not there."""
+def _quantize(graph: Path, target: Path) -> None:
+    """Writes a graph with weights of 8 bits, unless it is there."""
     if not target.is_file():
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(target) as temporary:
             quantize_dynamic(graph, temporary, weight_type=QuantType.QInt8, per_channel=True)
-    return target
 
 
 def teacher_vectors(
@@ -146,16 +146,12 @@ def teacher_vectors(
     settings: TeacherSettings,
     show_progress: bool = True,
 ) -> HalfRows:
-    """Returns the teacher's vectors (sentences, dim), of length 1 and in half precision.
-
-    They are kept below `folder`: a later call, of this run or another, computes only those of new
-    sentences. ConfigError if the teacher cannot be used, DataError if it returned NaN, FolderError
-    if its vectors cannot be written; those of earlier sentences are kept.
-    """
-    default = TeacherSettings()
-    options = ("pooling", "max_tokens", "int8")  # that decide the vectors of an ONNX graph
-    changed = [name for name in options if getattr(settings, name) != getattr(default, name)]
-    identity = ", ".join([name, *(f"{option}={getattr(settings, option)}" for option in changed)])
+    """Returns the teacher's vectors (sentences, dim), of length 1 and in half precision; they are
+    kept below `folder`, where a later call, of this run or another, finds them."""
+    # What decides the vectors of an ONNX graph, where it is not the default.
+    chosen = {option: getattr(settings, option) for option in ("pooling", "max_tokens", "int8")}
+    changed = [f"{key}={chosen[key]}" for key in chosen if chosen[key] != getattr(DEFAULT, key)]
+    identity = ", ".join([name, *changed])
     readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
     place = folder / f"{readable}-{zlib.crc32(identity.encode()):08x}"
     cache = RowCache.open(place, identity)
@@ -184,25 +180,22 @@ def combined_targets(
     are those of the sentences that are learned, which follow the first `held_out`.
     """
     centring = settings.centre_share if settings.centre or len(vectors) > 1 else 0.0
-    means: list[NDArray[np.float32]] = [
-        np.asarray(centring * np.mean(part[held_out:], axis=0, dtype=np.float64), np.float32)
-        for part in vectors
-    ]
-    scaled = [
-        weight / spread_of_cosines(part[held_out:], mean)
-        for weight, part, mean in zip(
-            settings.weights or (1.0,) * len(vectors), vectors, means, strict=True
-        )
-    ]
-    width = sum(part.shape[1] for part in vectors)
-    targets = np.empty((len(vectors[0]), width), dtype=np.float16)
+    weights, means, shares = settings.weights or (1.0,) * len(vectors), [], []
+    for weight, part in zip(weights, vectors, strict=True):
+        mean = centring * np.mean(part[held_out:], axis=0, dtype=np.float64)
+        means.append(np.asarray(mean, np.float32))
+        shares.append(weight / spread_of_cosines(part[held_out:], means[-1]))
+    factors = [np.sqrt(share / sum(shares)) for share in shares]
+    targets = np.empty((len(vectors[0]), sum(part.shape[1] for part in vectors)), np.float16)
     for start in range(0, len(targets), CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
-        chunk = [
-            np.sqrt(share / sum(scaled)) * unit_rows(part[rows].astype(np.float32) - mean)
-            for part, mean, share in zip(vectors, means, scaled, strict=True)
-        ]
-        targets[rows] = np.concatenate(chunk, axis=1)
+        targets[rows] = np.concatenate(
+            [
+                factor * unit_rows(part[rows].astype(np.float32) - mean)
+                for part, mean, factor in zip(vectors, means, factors, strict=True)
+            ],
+            axis=1,
+        )
     return targets
 
 
@@ -223,11 +216,8 @@ def distillation_loss(
     student: Tensor, teacher: Tensor, similarity: float, widths: Sequence[int] = ()
 ) -> Tensor:
     """Returns the mean of 1 - cosine of vectors (batch, dim), plus `similarity` times the mean
-    squared error of the cosines between different sentences of the batch.
-
-    This error is the mean over the complete vectors and their first dimensions, of these `widths`
-    (Matryoshka).
-    """
+    squared error of the cosines between different sentences of the batch: of the complete vectors,
+    and of their first dimensions, of these `widths` (Matryoshka)."""
     vectors = functional.normalize(student, dim=1)  # (batch, dim)
     targets = functional.normalize(teacher, dim=1)  # (batch, dim)
     cosines, pairs = targets @ targets.T, ~torch.eye(len(targets), dtype=torch.bool)
@@ -237,11 +227,8 @@ def distillation_loss(
 
 
 def leading_directions(vectors: HalfRows, width: int) -> Tensor:
-    """Returns the axes (dim, width) of the largest variance about zero, the largest first.
-
-    A rotation to these axes keeps the teacher's cosines, and its first dimensions carry the most
-    information: the vectors of a student that learns them can be truncated.
-    """
+    """Returns the axes (dim, width) of the largest variance about zero, the largest first: they
+    keep the teacher's cosines, and a student that learns them can be truncated."""
     moments = torch.zeros(vectors.shape[1], vectors.shape[1], dtype=torch.float64)  # (dim, dim)
     for start in range(0, len(vectors), CHUNK_ROWS):
         chunk = torch.from_numpy(vectors[start : start + CHUNK_ROWS]).double()  # (chunk, dim)
@@ -264,9 +251,8 @@ def aligned_directions(teacher: Tensor, student: Tensor) -> Tensor:
 def turn_to_leading_axes(projection: nn.Linear, axes: Tensor, vectors: HalfRows) -> Tensor:
     """Rotates the projection of a student to the axes of the largest variance, which are returned.
 
-    The student's cosines stay the same. Its first dimensions say most about the new teacher too,
-    which its vectors need to be truncated. `axes` (teacher dim, student dim) are those that it has
-    learned, `vectors` (sentences, teacher dim) those of the new teacher.
+    Its cosines stay the same. `axes` (teacher dim, student dim) are those that it has learned,
+    `vectors` (sentences, teacher dim) those of the new teacher.
     """
     leading = leading_directions(vectors, projection.out_features)  # (teacher dim, student dim)
     # The closest rotation: the two sets of axes may span different parts of the teacher's space.
@@ -279,10 +265,8 @@ def turn_to_leading_axes(projection: nn.Linear, axes: Tensor, vectors: HalfRows)
 def agreement_by_source(
     encode: Callable[[list[str]], Any], sentences: Mapping[str, list[str]], targets: HalfRows
 ) -> dict[str, float]:
-    """Returns Spearman's correlation of the student's cosines with those of the targets, by source.
-
-    All pairs of one source are compared. The targets are (all sentences, dim), in their order.
-    """
+    """Returns Spearman's correlation of the cosines of all pairs of a source, of the student and
+    of the targets (all sentences, dim), by source."""
     scores, end = {}, 0
     for source, texts in sentences.items():
         start, end = end, end + len(texts)

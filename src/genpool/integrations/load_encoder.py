@@ -19,7 +19,7 @@ from genpool.model import PairClassifier, SentenceEncoder, TextClassifier, load_
 from genpool.pooling import Pooled
 from genpool.saving.saved_model import SavedModel
 from genpool.saving.storage import MODEL
-from genpool.text import TextPipeline, Token, TruncationReport
+from genpool.text import TruncationReport
 from genpool.text.validation import require_text
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 #: the file that says that a folder is of sentence-transformers
 MODULES = "modules.json"
-#: characters of a token, to guess the length of a text before it is split
-CHARACTERS_PER_TOKEN = 4
 
 
 def load_encoder(path: str | Path | None = None) -> SentenceEncoder | SentenceTransformerEncoder:
@@ -84,10 +82,9 @@ class SentenceTransformerEncoder(SentenceVectors):
     def __init__(self, model: SentenceTransformer) -> None:
         self.model = model.eval()
         # What the commands report of a text pipeline; the library does not count what it cuts.
-        limits = SimpleNamespace(
+        self.text: Any = SimpleNamespace(
             max_length=model.max_seq_length, cut=TruncationReport(), annotator=None
         )
-        self.text = cast(TextPipeline, limits)
 
     @property
     def output_dim(self) -> int:
@@ -112,7 +109,7 @@ class SentenceTransformerEncoder(SentenceVectors):
         self, texts: Iterator[str], batch_size: int, done: Callable[[int], object]
     ) -> Iterator[Tensor]:
         def length(text: str) -> int:
-            return len(text) // CHARACTERS_PER_TOKEN
+            return len(text) // 4  # characters of a token, or so
 
         return map_by_length(texts, length, self._encode_batch, batch_size, done)
 
@@ -124,6 +121,7 @@ class SentenceTransformerEncoder(SentenceVectors):
     def explain(self, sentence: str) -> Explanation:
         """Returns the weights of each head of genpool's pooling, per token and dimension."""
         from genpool.integrations.sentence_transformers.modules import states_and_mask
+        from genpool.probing.token_states import word_pieces
 
         before, pooling, later = self._around_pooling()
         features: dict[str, Any] = {
@@ -141,26 +139,12 @@ class SentenceTransformerEncoder(SentenceVectors):
                 result = module(result)
             return pooled._replace(vector=result["sentence_embedding"])
 
-        tokens = self._tokens(sentence, features["input_ids"][0][mask[0]].tolist())
+        tokens = word_pieces(self.model.tokenizer, sentence, self.text.max_length)
         return explain_states(sentence, tokens, states[0][mask[0]], pooling.pooling, project)
 
     def explain_pair(self, first: str, second: str) -> PairExplanation:
         """Returns which words two sentences are alike by."""
         return PairExplanation(self.explain(first), self.explain(second))
-
-    def _tokens(self, sentence: str, ids: list[int]) -> list[Token]:
-        """The word pieces with their offsets; special tokens have offsets (-1, -1)."""
-        tokenizer: Any = self.model.tokenizer
-        names = tokenizer.convert_ids_to_tokens(ids)
-        offsets = [(0, 0)] * len(ids)
-        if tokenizer.is_fast:
-            limit = self.text.max_length
-            options = {"truncation": limit is not None, "max_length": limit}
-            offsets = tokenizer(sentence, return_offsets_mapping=True, **options)["offset_mapping"]
-        return [
-            Token(name, start, end) if end > start else Token(name, -1, -1)
-            for name, (start, end) in zip(names, offsets, strict=True)
-        ]
 
     def export_onnx(self, folder: str | Path, int8: bool = False) -> Export:
         """Writes transformer, pooling and later modules as one ONNX graph, and the tokenizer."""
@@ -192,11 +176,8 @@ class SentenceTransformerEncoder(SentenceVectors):
 
 
 class FolderBytes:
-    """A model as the bytes of its saved folder, for pickles and other processes.
-
-    The weights travel as safetensors and JSON, and are checked when they are read, as in every
-    folder.
-    """
+    """A model as the bytes of its saved folder, for pickles and other processes; they are checked
+    when they are read, as in every folder."""
 
     def __init__(self, model: SavedModel) -> None:
         with tempfile.TemporaryDirectory() as temporary:

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from genpool.data.reader import SCORED_SPLITS, Example, Reader
 from genpool.data.splits import stratified_share
-from genpool.disk.atomic import atomic_file
+from genpool.disk.atomic import write_text_file
 from genpool.disk.files import markdown_table, percent, percent_interval
 from genpool.errors import DataError, InputError
 from genpool.evaluation.accuracy import AccuracyReport, Comparison, accuracy_report, compare_correct
@@ -44,14 +45,8 @@ TEST_SHARE = 0.2
 
 @dataclass(frozen=True)
 class HeadWord:
-    """A token and how much a head looks at it.
-
-    Attributes:
-        token: the token, in lower case.
-        ratio: the mean of its weights divided by the weight that it has in the mean of its text: 2
-            is twice the attention of mean pooling.
-        count: how often it occurs.
-    """
+    """A token in lower case, how often it occurs, and how much a head looks at it: twice the
+    attention of mean pooling is a ratio of 2."""
 
     token: str
     ratio: float
@@ -110,27 +105,32 @@ class PoolingComparison:
 
     def to_markdown(self) -> str:
         """Returns Markdown: a table of the poolings, and what their heads look at."""
-        first, rows = self.results[0].pooling, []
-        header = ["pooling", "accuracy", "95 % interval", f"minus {first}", "95 % interval"]
-        header += [f"better than {first}: p", "McNemar: p", "seconds"]
-        heads: list[str] = []
+        first = self.results[0]
+        header = ["pooling", "accuracy", "95 % interval", f"minus {first.pooling}", "95 % interval"]
+        header += [f"better than {first.pooling}: p", "McNemar: p", "seconds"]
+        rows, heads = [], []
         for result in self.results:
             accuracy, test = result.accuracy, self.comparisons.get(result.pooling)
-            compared = [""] * 4
-            if test is not None:
-                compared = [f"{100 * test.difference:+.2f}", percent_interval(test.interval)]
-                compared += [f"{test.t_p_value:.2g}", f"{test.mcnemar_p_value:.2g}"]
             row = [result.pooling, percent(accuracy.accuracy), percent_interval(accuracy.interval)]
-            rows.append([*row, *compared, f"{result.seconds:.1f}"])
-            if result.heads:
-                title = f"What {result.pooling} pooling looks at (times the attention of the mean):"
-                lines = [
-                    f"- head {number}: "
-                    + ", ".join(f"{word.token} {word.ratio:.1f}" for word in head)
-                    for number, head in enumerate(result.heads, start=1)
+            row += (
+                [""] * 4
+                if test is None
+                else [
+                    f"{100 * test.difference:+.2f}",
+                    percent_interval(test.interval),
+                    f"{test.t_p_value:.2g}",
+                    f"{test.mcnemar_p_value:.2g}",
                 ]
+            )
+            rows.append([*row, f"{result.seconds:.1f}"])
+            lines = [
+                f"- head {number}: " + ", ".join(f"{word.token} {word.ratio:.1f}" for word in head)
+                for number, head in enumerate(result.heads, start=1)
+            ]
+            if lines:
+                title = f"What {result.pooling} pooling looks at (times the attention of the mean):"
                 heads += [title, "\n".join(lines)]
-        total = self.results[0].accuracy.total
+        total = first.accuracy.total
         texts = f"{self.train_texts:,} training texts, {total:,} test texts."
         return "\n\n".join([texts, markdown_table(header, rows), *heads]) + "\n"
 
@@ -169,8 +169,7 @@ def compare_poolings(
     probes = {name: AttentiveProbe(encoder, name, **options) for name in poolings}
     first = probes[poolings[0]]
     states, test_states = first.states(texts), first.states(test_texts)
-    results: list[PoolingResult] = []
-    right: dict[str, NDArray[np.float64]] = {}
+    results, right = [], {}
     for name, probe in probes.items():
         start = time.perf_counter()
         probe.fit(states, labels)
@@ -190,8 +189,7 @@ def compare_poolings(
 def head_words(
     probe: AttentiveProbe, texts: Sequence[str], states: TokenStates
 ) -> list[list[HeadWord]]:
-    """Returns for each head of a probe the tokens that it looks at most in texts with these states,
-    the most attended first."""
+    """Returns the tokens that each head of a probe looks at most, the most attended first."""
     model = probe.model_.eval()
     ratios: dict[str, list[NDArray[np.float32]]] = defaultdict(list)  # of all heads, by token
     for position, text in enumerate(texts[:MAX_TEXTS]):
@@ -202,13 +200,10 @@ def head_words(
         shares = weights.mean(dim=2).T.numpy() * len(tokens)  # (tokens, heads)
         for token, share in zip(tokens, shares, strict=True):
             ratios[token.text.lower()].append(share)
-    means = {
-        token: (np.mean(shares, axis=0), len(shares))
-        for token, shares in ratios.items()
-        if len(shares) >= MIN_COUNT
-    }
+    frequent = {token: shares for token, shares in ratios.items() if len(shares) >= MIN_COUNT}
+    means = {token: np.mean(shares, axis=0) for token, shares in frequent.items()}  # (heads,) each
     words = [
-        [HeadWord(token, float(mean[head]), count) for token, (mean, count) in means.items()]
+        [HeadWord(token, float(means[token][head]), len(frequent[token])) for token in means]
         for head in range(model.pooling.heads)
     ]
     return [
@@ -244,16 +239,13 @@ def probe_table(
     The report, the predictions and the probes are written to the folder `out`. "all" are all
     `COMPARED_POOLINGS`; `options` are arguments of `AttentiveProbe`.
     """
-    names = [
-        name for entry in poolings for name in (COMPARED_POOLINGS if entry == ALL else [entry])
-    ]
+    listed = [COMPARED_POOLINGS if pooling == ALL else (pooling,) for pooling in poolings]
     train, test, note = read_rows(reader, seed)
-    opened = open_token_encoder(encoder or EMBEDDED, layers)
-    cache = cache or default_cache()
+    opened, cache = open_token_encoder(encoder or EMBEDDED, layers), cache or default_cache()
     report, probes = compare_poolings(
         ([row.first for row in train], [row.label for row in train]),
         ([row.first for row in test], [row.label for row in test]),
-        tuple(dict.fromkeys(names)),
+        tuple(dict.fromkeys(chain(*listed))),
         encoder=opened,
         cache=cache,
         seed=seed,
@@ -261,13 +253,10 @@ def probe_table(
         **options,
     )
     stored = open_state_cache(cache, opened)
-    lines = [
-        f"# Poolings on the frozen token states of {opened.reference}",
-        note,
-        report.to_markdown(),
-        f"Token states: {stored.size_bytes / 1e6:,.0f} MB in {stored.folder}",
-    ]
-    text = "\n\n".join(line.strip("\n") for line in lines if line) + "\n"
+    title = f"# Poolings on the frozen token states of {opened.reference}"
+    size = f"Token states: {stored.size_bytes / 1e6:,.0f} MB in {stored.folder}"
+    parts = [part.strip("\n") for part in (title, note, report.to_markdown(), size) if part]
+    text = "\n\n".join(parts) + "\n"
     if out is None:
         return text
     (out / "predictions").mkdir(parents=True, exist_ok=True)
@@ -275,11 +264,9 @@ def probe_table(
         probe.save_pretrained(out / name)
     for result in report.results:
         path = out / "predictions" / f"{result.pooling}.tsv"
-        _write(path, test, result.accuracy.labels, result.probabilities)
-    values = json.dumps(report.to_dict(), indent=2) + "\n"
-    for name, content in (("report.md", text), ("report.json", values)):
-        with atomic_file(out / name) as temporary:
-            temporary.write_text(content, encoding="utf-8", newline="\n")
+        _write_predictions(path, test, result.accuracy.labels, result.probabilities)
+    write_text_file(out / "report.md", text)
+    write_text_file(out / "report.json", json.dumps(report.to_dict(), indent=2) + "\n")
     return text
 
 
@@ -290,19 +277,16 @@ def predict_with_probe(
     encoder: str | None = None,
     cache: Path | None = None,
 ) -> int:
-    """Writes what a saved probe predicts for the rows of a table to a .tsv; returns their number.
-
-    Labels, if there are any, are kept as gold labels.
-    """
+    """Writes the labels that a saved probe predicts for a table to a .tsv; returns their number."""
     probe = AttentiveProbe.from_pretrained(folder, encoder)
     probe.set_params(show_progress_bar=True, cache=cache)
     rows = _read_texts(reader, reader.choose_split(None, SCORED_SPLITS))
     labels = tuple(str(label) for label in probe.classes_)
-    _write(output, rows, labels, probe.predict_proba([row.first for row in rows]))
+    _write_predictions(output, rows, labels, probe.predict_proba([row.first for row in rows]))
     return len(rows)
 
 
-def _write(
+def _write_predictions(
     path: Path, rows: list[Example], labels: tuple[str, ...], scores: NDArray[np.float64]
 ) -> None:
     """Writes a prediction file from probabilities (rows, labels)."""

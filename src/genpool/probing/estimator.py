@@ -7,7 +7,6 @@ it, with the fingerprint of its weights, and not copied.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,13 +20,7 @@ from genpool.disk.folder_format import FolderFormat, file_checksum, write_text
 from genpool.errors import FolderError, GenpoolError, InputError, require_extra
 from genpool.inference.explanation import Explanation, explain_states
 from genpool.model import SentenceEncoder
-from genpool.probing.fitting import (
-    ProbeModel,
-    ProbeTraining,
-    fit_probe,
-    probe_logits,
-    probe_pooling,
-)
+from genpool.probing import fitting
 from genpool.probing.token_states import (
     TokenEncoder,
     TokenStates,
@@ -46,6 +39,18 @@ with require_extra("An attentive probe", "sklearn"):
 
 #: texts whose states are in memory at the same time when no cache is used
 PREDICTION_TEXTS = 512
+CARD_TEXT = """# Attentive probe
+
+{} pooling and a linear classifier on the frozen token states of `{}`.
+Labels: {}.
+
+```python
+from genpool.integrations.sklearn import AttentiveProbe
+
+probe = AttentiveProbe.from_pretrained("this folder")
+print(probe.predict(["A text."]))
+```
+"""
 PROBE = FolderFormat("genpool-probe", "a saved probe", (CONFIG, WEIGHTS, CARD))
 #: arguments of a probe that are of the machine or of the training data, not of the model
 NOT_SAVED = ("encoder", "cache", "show_progress_bar")
@@ -148,18 +153,24 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = texts if isinstance(texts, TokenStates) else read_texts(texts)
         values = np.array(read_labels(labels, len(rows), classes=2))
-        self._check_options()
+        sizes = {"heads": self.heads, "hidden_dim": self.hidden_dim, "batch_size": self.batch_size}
+        require_positive(**sizes, steps=1 if self.steps is None else self.steps)
+        for name in ("dropout", "token_dropout"):
+            if not 0 <= (value := getattr(self, name)) < 1:
+                raise InputError(f"{name} is {value!r}; expected 0 or more, and less than 1.")
+        if self.extent is not None and not 0 <= self.extent <= 1:
+            raise InputError(f"extent is {self.extent!r}; expected None, or from 0 to 1.")
         states = self.states(rows)
         classes, numbers = np.unique(values, return_inverse=True)
         torch.manual_seed(self.seed)
         model = self._build_model(len(classes))
-        training = ProbeTraining(
-            **{at.name: getattr(self, at.name) for at in fields(ProbeTraining)}
+        training = fitting.ProbeTraining(
+            *(getattr(self, name) for name in fitting.ProbeTraining._fields)
         )
         shown = self.show_progress_bar and model.is_trained
         steps = training.total_steps(len(states))
         with progress(f"training {self.pooling}", steps, shown) as done:
-            self.c_, self.extent_ = fit_probe(model, states, numbers, training, done)
+            self.c_, self.extent_ = fitting.fit_probe(model, states, numbers, training, done)
         self.model_, self.classes_ = model, classes
         return self
 
@@ -189,8 +200,8 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Without a cache, only some of the states are in memory at the same time.
         size = PREDICTION_TEXTS if self.cache is None else max(1, len(rows))
         parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-        logits = [probe_logits(self.model_, self.states(part)) for part in parts]
-        chunks = [part.double().softmax(dim=1).numpy() for part in logits]  # (texts, classes)
+        logits = [fitting.probe_logits(self.model_, self.states(part)) for part in parts]
+        chunks = [part.double().softmax(dim=1).numpy() for part in logits]  # (texts, labels)
         return np.concatenate([np.zeros((0, len(self.classes_))), *chunks])
 
     def predict(self, texts: Any) -> NDArray[Any]:
@@ -200,8 +211,7 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def explain(self, text: str) -> Explanation:
-        """Returns what each head of the pooling looks at in a text: `print` the explanation, or
-        write its `to_html()` to a file."""
+        """Returns what each head looks at in a text: print it, or write its `to_html()`."""
         self._require_trained()
         (text,) = read_texts([text])
         rows, _ = self.states([text]).batch(np.zeros(1, dtype=np.int64))  # (tokens, layers, dim)
@@ -272,7 +282,7 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             probe = cls(encoder or config["encoder"], **config["arguments"])
             probe.classes_ = np.array(config["classes"])
             probe.c_, probe.extent_ = float(config["c"]), float(config["extent"])
-            probe._require_encoder(config["fingerprint"], folder)
+            probe._require_encoder(str(config["fingerprint"]), folder)
             with on_meta_device():  # sizes only: memory is taken when they are known to agree
                 probe.model_ = probe._build_model(len(probe.classes_))
         except GenpoolError:
@@ -297,31 +307,18 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if opened.fingerprint != fingerprint:
             raise FolderError(
                 f"{opened.reference} is not the encoder that the probe {folder} was trained on: "
-                f"its fingerprint is {opened.fingerprint[:19]}, that of the training was "
-                f"{str(fingerprint)[:19]}."
+                f"the fingerprints are {opened.fingerprint[:19]} and {fingerprint[:19]}."
             )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
-        tags.input_tags.string = True
-        tags.no_validation = True
+        tags.input_tags.string = tags.no_validation = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_opened", None)  # opened again when it is needed
-        return state
-
-    def _check_options(self) -> None:
-        sizes = {"heads": self.heads, "hidden_dim": self.hidden_dim, "batch_size": self.batch_size}
-        require_positive(**sizes, **({} if self.steps is None else {"steps": self.steps}))
-        for name in ("dropout", "token_dropout"):
-            value = getattr(self, name)
-            if not 0 <= value < 1:
-                raise InputError(f"{name} is {value!r}; expected 0 or more, and less than 1.")
-        if self.extent is not None and not 0 <= self.extent <= 1:
-            raise InputError(f"extent is {self.extent!r}; expected None, or from 0 to 1.")
+        state = super().__getstate__()
+        return {name: state[name] for name in state if name != "_opened"}  # opened again if needed
 
     def _require_trained(self) -> None:
         if not hasattr(self, "model_"):
@@ -331,28 +328,12 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def token_encoder(self) -> TokenEncoder:
         """The opened encoder."""
         key = (self.encoder, self.layers)
-        opened = getattr(self, "_opened", None)
-        if opened is None or opened[0] != key:
-            self._opened = opened = (key, open_token_encoder(self.encoder, self.layers))
-        encoder: TokenEncoder = opened[1]
-        return encoder
+        if getattr(self, "_opened", (None,))[0] != key:
+            self._opened = (key, open_token_encoder(self.encoder, self.layers))
+        return self._opened[1]
 
-    def _build_model(self, classes: int) -> ProbeModel:
+    def _build_model(self, classes: int) -> fitting.ProbeModel:
         """Returns the part that is trained, with initial weights."""
         encoder, options = self.token_encoder, {"heads": self.heads, "hidden_dim": self.hidden_dim}
-        pooling = probe_pooling(self.pooling, encoder.dim, encoder.bidirectional, **options)
-        return ProbeModel(pooling, encoder.layers, classes, self.dropout)
-
-
-CARD_TEXT = """# Attentive probe
-
-{} pooling and a linear classifier on the frozen token states of `{}`.
-Labels: {}.
-
-```python
-from genpool.integrations.sklearn import AttentiveProbe
-
-probe = AttentiveProbe.from_pretrained("this folder")
-print(probe.predict(["A text."]))
-```
-"""
+        pooling = fitting.probe_pooling(self.pooling, encoder.dim, encoder.bidirectional, **options)
+        return fitting.ProbeModel(pooling, encoder.layers, classes, self.dropout)

@@ -1,9 +1,6 @@
-"""The part of a probe that is trained, and how.
+"""The part of a probe that is trained: a mix of layers, a pooling and a linear classifier.
 
-A mix of layers, a pooling and a linear classifier are trained in three steps:
-
-1. The classifier starts as logistic regression on what the untrained pooling returns; for a pooling
-   that starts as the mean this is the classifier of the mean.
+1. The classifier starts as logistic regression on what the untrained pooling returns.
 2. Pooling, mix and classifier are trained together.
 3. With few rows or noisy labels, training can lead away from what holds for new texts. So the
    weights that are kept lie on the line between the start and the end of training, at the place
@@ -14,9 +11,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +23,7 @@ from torch.nn import functional
 from genpool.errors import InputError, require_extra, unknown_name
 from genpool.evaluation.probes import GRID, MAX_ITERATIONS, choose_c, second_count
 from genpool.evaluation.vectors import LabelledVectors
+from genpool.inference.sentence_vectors import ignore_progress
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.probing.token_states import TokenStates
 from genpool.tensors.packing import Packing
@@ -83,7 +80,7 @@ class ProbeModel(nn.Module):
         return self.layer_scores is not None or any(True for _ in self.pooling.parameters())
 
     def mixed(self, rows: Tensor) -> Tensor:
-        """Returns the layers as one: (rows, layers, dim) -> (rows, dim)."""
+        """Mixes the layers: (rows, layers, dim) -> (rows, dim)."""
         if self.layer_scores is None:
             return rows.squeeze(1)
         return torch.einsum("l,rld->rd", self.layer_scores.softmax(dim=0), rows)
@@ -109,11 +106,8 @@ class ProbeModel(nn.Module):
 
 
 def probe_pooling(name: str, dim: int, bidirectional: bool, **options: Any) -> Pooling:
-    """Returns a pooling by name, for token states of any encoder.
-
-    It returns the mean until it is trained, if it can. Options that it does not know are left out.
-    InputError where the name is unknown, or the pooling needs the gates of an LSTM.
-    """
+    """Returns a pooling by name, which returns the mean until it is trained, if it can; options
+    that it does not know are left out."""
     usable = [key for key, cls in POOLINGS.items() if not cls.needs_gates]
     if name not in usable:
         raise InputError(unknown_name("pooling of a probe", name, usable))
@@ -129,16 +123,15 @@ def probe_pooling(name: str, dim: int, bidirectional: bool, **options: Any) -> P
 def start_classifier(
     model: ProbeModel, states: TokenStates, labels: Positions, seed: int, c: float | None = None
 ) -> tuple[float, float]:
-    """Standardizes the states and vectors of a model and fits its classifier; nothing else changes.
+    """Standardizes the states and vectors of a model and fits its classifier.
 
-    Returns the C of the logistic regression, and the factor of the squared weights in the mean loss
-    of a row for which the starting weights are the best. All heads get the same classifier, that of
-    the mean of the heads, divided by their number. C is chosen by cross-validation, on folds drawn
-    with `seed`, unless it is given.
+    Returns the C of the logistic regression, by default chosen by cross-validation, and the factor
+    of the squared weights in the mean loss of a row for which the starting weights are the best.
+    All heads get the classifier of the mean of the heads, divided by their number.
     """
     model.eval()
     model.set_scale("state", *_moments(model, states))
-    vectors = head_means(model, states)  # (texts, dim)
+    vectors = map_texts(states, lambda *batch: model.pool(*batch).heads.mean(dim=1))  # (texts, dim)
     mean, std = vectors.mean(dim=0), vectors.std(dim=0, correction=0)
     heads = model.pooling.heads
     model.set_scale("vector", mean.repeat(heads), std.repeat(heads))
@@ -174,26 +167,19 @@ def _moments(model: ProbeModel, states: TokenStates) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def head_means(model: ProbeModel, states: TokenStates) -> Tensor:
-    """Returns the mean of the heads of every text: (texts, dim)."""
-    means = torch.zeros(len(states), model.pooling.input_dim)
-    for texts in states.batches(SCORING_BATCH):
-        means[torch.from_numpy(texts)] = model.pool(*states.batch(texts)).heads.mean(dim=1)
-    return means
+def map_texts(states: TokenStates, run: Callable[[Tensor, Packing], Tensor]) -> Tensor:
+    """Returns what `run` makes of packed states, (texts, dim), in the order of the texts."""
+    order = list(states.batches(SCORING_BATCH))
+    rows = torch.cat([run(*states.batch(texts)) for texts in order])
+    return rows[torch.from_numpy(np.argsort(np.concatenate(order)))]
 
 
-@torch.no_grad()
 def probe_logits(model: ProbeModel, states: TokenStates) -> Tensor:
     """Returns the logits (texts, classes) of all texts."""
-    model.eval()
-    logits = torch.zeros(len(states), model.classifier.out_features)
-    for texts in states.batches(SCORING_BATCH):
-        logits[torch.from_numpy(texts)] = model(*states.batch(texts))
-    return logits
+    return map_texts(states, model.eval())
 
 
-@dataclass(frozen=True)
-class ProbeTraining:
+class ProbeTraining(NamedTuple):
     """How a probe is trained: arguments of `AttentiveProbe`, which describes them."""
 
     steps: int | None = None
@@ -219,23 +205,21 @@ def fit_probe(
     states: TokenStates,
     labels: Positions,
     training: ProbeTraining,
-    done: Done = lambda count: None,
+    done: Done = ignore_progress,
 ) -> tuple[float, float]:
-    """Trains a model with initial weights on texts and their labels (texts,), from 0.
-
-    Returns the C of its linear start, and the extent. A model without parameters below the
-    classifier is trained by its linear start: extent 0. `done` is called with 1 after every step.
-    """
-    steps, extent, initial = training.steps_for(len(states)), training.extent, copy.deepcopy(model)
+    """Trains a model with initial weights on texts and their labels (texts,), from 0; returns the C
+    of its linear start, and the extent: 0 for a model that its linear start trains completely."""
+    extent, initial = training.extent, copy.deepcopy(model)
     c, penalty = start_classifier(model, states, labels, training.seed)
     if not model.is_trained:
         return c, 0.0
+    options = (training, training.steps_for(len(states)))
     if extent is None:
         losses = torch.zeros(len(EXTENTS), dtype=torch.float64)  # of the held-out rows
         for kept, held_out in folds(labels, training.seed):
             fold, data = copy.deepcopy(initial), (states[kept], labels[kept])
             _, fold_penalty = start_classifier(fold, *data, training.seed, c)
-            start, end = train_probe(fold, *data, training, steps, fold_penalty, done)
+            start, end = train_probe(fold, *data, *options, fold_penalty, done)
             gold = torch.from_numpy(labels[held_out])
             for place, candidate in enumerate(EXTENTS):
                 set_extent(fold, start, end, candidate)
@@ -243,7 +227,7 @@ def fit_probe(
                 losses[place] += functional.cross_entropy(logits, gold, reduction="sum")
         # The smallest of equally good ones; the end of training if no row can be held out.
         extent = EXTENTS[int(losses.argmin())] if losses.any() else 1.0
-    start, end = train_probe(model, states, labels, training, steps, penalty, done)
+    start, end = train_probe(model, states, labels, *options, penalty, done)
     set_extent(model, start, end, extent)
     return c, extent
 
@@ -255,7 +239,7 @@ def train_probe(
     training: ProbeTraining,
     steps: int,
     penalty: float,
-    done: Done = lambda count: None,
+    done: Done,
 ) -> tuple[Weights, Weights]:
     """Trains a model from its linear start on; returns the weights of the start and of the end."""
     start = trained_weights(model)
@@ -263,11 +247,10 @@ def train_probe(
     torch.manual_seed(training.seed)  # for dropout
     classifier = model.classifier.parameters()
     below = [part for name, part in model.named_parameters() if not name.startswith("classifier.")]
-    rate, decay = training.learning_rate, training.weight_decay
-    # The classifier has the penalty of its logistic regression instead of weight decay.
     optimizer = torch.optim.AdamW(
         [
-            {"params": below, "lr": rate, "weight_decay": decay},
+            {"params": below, "lr": training.learning_rate, "weight_decay": training.weight_decay},
+            # It has the penalty of its logistic regression instead of weight decay.
             {"params": classifier, "lr": CLASSIFIER_RATE, "weight_decay": 0.0},
         ]
     )
@@ -307,10 +290,8 @@ def fold_count(texts: int) -> int:
 
 
 def folds(labels: Positions, seed: int) -> Iterator[tuple[Positions, Positions]]:
-    """Yields the rows to train on and the held-out rows of every fold that is used.
-
-    Labels with fewer rows than folds are never held out.
-    """
+    """Yields the rows to train on and the held-out rows of every fold that is used; labels with
+    fewer rows than folds are never held out."""
     random = np.random.default_rng(seed)
     fold = np.full(len(labels), FOLDS)  # (texts,); FOLDS: in none
     for label in np.unique(labels):

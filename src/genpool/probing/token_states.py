@@ -1,8 +1,4 @@
-"""The states of the tokens of texts: what a frozen encoder gives to a probe.
-
-An encoder is of genpool or of transformers. The states of many texts are end to end in one array,
-in memory or mapped from a file.
-"""
+"""The states of the tokens of texts: what a frozen encoder, of genpool or transformers, returns."""
 
 from __future__ import annotations
 
@@ -20,9 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from genpool.disk.folder_format import read_json
 from genpool.disk.row_cache import HalfRows, RowCache
 from genpool.errors import FolderError, InputError, require_extra
-from genpool.inference.sentence_vectors import evaluation_mode, length_groups
+from genpool.inference.sentence_vectors import evaluation_mode, ignore_progress, length_groups
 from genpool.model import SentenceEncoder
 from genpool.search.index_card import fingerprint
 from genpool.tensors.packing import Packing
@@ -41,27 +38,18 @@ ENCODING_BATCH = 32
 CHARACTERS_PER_TOKEN = 4
 #: bytes of states that are computed before they are written to a cache
 WRITE_BYTES = 2**24
-
 EMBEDDED, TRANSFORMER = "embedded", "transformer:"
 #: of a folder of sentence-transformers: its list of modules, and the maximum length
 MODULES, TEXT_SETTINGS = "modules.json", "sentence_bert_config.json"
 
 
 class TokenEncoder(ABC):
-    """Texts in, token states out; the model itself is never trained.
+    """Texts in, token states out; the model itself is never trained."""
 
-    Attributes:
-        reference: how the encoder is named on the command line and in a saved probe: "embedded",
-            a folder, or "transformer:FOLDER"; None if it exists in memory only.
-        dim: dimensions of a state.
-        layers: number of layers whose states are returned.
-        bidirectional: whether states are [forward ; backward], which last pooling depends on.
-    """
-
-    reference: str | None
-    dim: int
-    layers: int = 1
-    bidirectional: bool = False
+    reference: str | None  #: its name in a saved probe; None if it exists in memory only
+    dim: int  #: dimensions of a state
+    layers: int = 1  #: number of layers whose states are returned
+    bidirectional: bool = False  #: whether states are [forward ; backward], as last pooling needs
 
     @property
     @abstractmethod
@@ -70,13 +58,11 @@ class TokenEncoder(ABC):
 
     @abstractmethod
     def states(self, texts: Sequence[str]) -> list[HalfRows]:
-        """Returns the states (tokens, layers, dim) of every text, in half precision; the texts,
-        of similar lengths, are encoded as one batch."""
+        """Returns the states (tokens, layers, dim) of every text of a batch."""
 
     @abstractmethod
     def tokens(self, text: str) -> list[Token]:
-        """Returns the tokens of a text, one for each of its states; special tokens have the
-        offsets (-1, -1)."""
+        """Returns a token for each state of a text; special tokens are at (-1, -1)."""
 
 
 def as_stored(states: NDArray[np.float32]) -> HalfRows:
@@ -87,7 +73,14 @@ def as_stored(states: NDArray[np.float32]) -> HalfRows:
 class GenpoolTokenEncoder(TokenEncoder):
     """The states of a `SentenceEncoder`: what its pooling receives."""
 
-    def __init__(self, encoder: SentenceEncoder, reference: str | None = None) -> None:
+    def __init__(
+        self, encoder: SentenceEncoder, layers: Layers = "last", reference: str | None = None
+    ) -> None:
+        if layers != "last":
+            raise InputError(
+                f"layers is {layers!r}; of an encoder of genpool only the last layer is read. "
+                "Leave layers out, or use a transformer."
+            )
         self.encoder, self.reference = encoder, reference
         self.dim = encoder.encoder.output_dim
         self.bidirectional = encoder.encoder.bidirectional
@@ -118,13 +111,10 @@ class GenpoolTokenEncoder(TokenEncoder):
 
 
 class TransformerTokenEncoder(TokenEncoder):
-    """The states of a model of the `transformers` library.
+    """The states of a folder of transformers, in which no code and no pickle is opened.
 
+    `max_tokens` of a text are kept, by default as many as model and tokenizer are made for.
     Special tokens are states like all others, as they are in sentence-transformers' mean pooling.
-
-    The folder has config.json, safetensors and a tokenizer; no code and no pickle in it is opened.
-    `max_tokens` of a text are kept, by default as many as model and tokenizer are made for;
-    `reference` is how the folder was named, by default transformer:FOLDER.
     """
 
     def __init__(
@@ -141,8 +131,7 @@ class TransformerTokenEncoder(TokenEncoder):
         self.dim = int(config.hidden_size)
         # Tokenizers that know no limit say a huge number.
         limits = [self.tokenizer.model_max_length, getattr(config, "max_position_embeddings", None)]
-        known = [int(limit) for limit in limits if limit is not None and limit > 0]
-        self.max_tokens = max_tokens or min([*known, MAX_TOKENS])
+        self.max_tokens = max_tokens or min(MAX_TOKENS, *(int(limit) for limit in limits if limit))
         self.layer_numbers = layer_numbers(layers, int(config.num_hidden_layers))
         self.layers = len(self.layer_numbers)
 
@@ -155,11 +144,14 @@ class TransformerTokenEncoder(TokenEncoder):
                     digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
         return f"sha256:{digest.hexdigest()}"
 
-    def _tokenize(self, texts: str | list[str], **options: Any) -> Any:
-        return self.tokenizer(texts, truncation=True, max_length=self.max_tokens, **options)
-
     def states(self, texts: Sequence[str]) -> list[HalfRows]:
-        inputs = self._tokenize(list(texts), padding=True, return_tensors="pt")
+        inputs = self.tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=self.max_tokens,
+            padding=True,
+            return_tensors="pt",
+        )
         with torch.inference_mode():
             hidden = self.model(**inputs, output_hidden_states=True).hidden_states
         chosen = [hidden[number].float().numpy() for number in self.layer_numbers]
@@ -168,14 +160,19 @@ class TransformerTokenEncoder(TokenEncoder):
         return [as_stored(text[mask]) for text, mask in zip(stacked, masks, strict=True)]
 
     def tokens(self, text: str) -> list[Token]:
-        encoded = self._tokenize(text, return_offsets_mapping=self.tokenizer.is_fast)
-        ids = encoded["input_ids"]
-        offsets = encoded.get("offset_mapping") or [(0, 0)] * len(ids)
-        names = self.tokenizer.convert_ids_to_tokens(ids)
-        return [
-            Token(name, start, end) if end > start else Token(name, -1, -1)
-            for name, (start, end) in zip(names, offsets, strict=True)
-        ]
+        return word_pieces(self.tokenizer, text, self.max_tokens)
+
+
+def word_pieces(tokenizer: Any, text: str, max_tokens: int | None) -> list[Token]:
+    """Returns the word pieces of a text by a tokenizer of transformers, and where they are."""
+    options = {"truncation": max_tokens is not None, "max_length": max_tokens}
+    encoded = tokenizer(text, return_offsets_mapping=tokenizer.is_fast, **options)
+    ids = encoded["input_ids"]
+    offsets = encoded.get("offset_mapping") or [(0, 0)] * len(ids)
+    return [
+        Token(name, start, end) if end > start else Token(name, -1, -1)
+        for name, (start, end) in zip(tokenizer.convert_ids_to_tokens(ids), offsets, strict=True)
+    ]
 
 
 def _load_transformer(folder: Path) -> tuple[Any, Any]:
@@ -220,15 +217,11 @@ def layer_numbers(layers: Layers, count: int) -> tuple[int, ...]:
 def open_token_encoder(
     encoder: str | Path | SentenceEncoder | TokenEncoder, layers: Layers = "last"
 ) -> TokenEncoder:
-    """Returns the token states of an encoder, named as in `AttentiveProbe`.
-
-    FolderError for a folder that is missing or of another kind, InputError for anything else that
-    is no encoder, or has no such layers.
-    """
+    """Returns the token states of an encoder, named as in `AttentiveProbe`."""
     if isinstance(encoder, TokenEncoder):
         return encoder
     if isinstance(encoder, SentenceEncoder):
-        return _genpool(encoder, None, layers)
+        return GenpoolTokenEncoder(encoder, layers)
     if not isinstance(encoder, str | Path):
         raise InputError(
             f"encoder is {type(encoder).__name__}; expected 'embedded', a folder, "
@@ -236,42 +229,28 @@ def open_token_encoder(
         )
     name = str(encoder)
     if name == EMBEDDED:
-        return _genpool(SentenceEncoder.from_pretrained(), EMBEDDED, layers)
+        return GenpoolTokenEncoder(SentenceEncoder.from_pretrained(), layers, EMBEDDED)
     if name.startswith(TRANSFORMER):
         return TransformerTokenEncoder(Path(name.removeprefix(TRANSFORMER)), layers)
     folder = inner = Path(name)
     is_transformer = (folder / MODULES).is_file()
     if is_transformer:
         # Only the first module is used, not those that follow it, such as a pooling.
-        modules = _read_json(folder / MODULES)
-        if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
-            raise FolderError(f"{folder / MODULES} is damaged: expected a list of modules.")
-        inner = folder / str(modules[0].get("path", ""))
+        try:
+            first = dict(json.loads((folder / MODULES).read_text(encoding="utf-8"))[0])
+        except (OSError, ValueError, RecursionError, LookupError, TypeError) as error:
+            raise FolderError(
+                f"{folder / MODULES} is damaged: expected a list of modules in JSON ({error})."
+            ) from None
+        inner = folder / str(first.get("path", ""))
         if not inner.resolve().is_relative_to(folder.resolve()):
             raise FolderError(f"{folder / MODULES} names {inner}, which is outside of the folder.")
-        is_transformer = not str(modules[0].get("type", "")).startswith("genpool.")
+        is_transformer = not str(first.get("type", "")).startswith("genpool.")
     reference = str(folder.resolve())
     if not is_transformer:
-        return _genpool(SentenceEncoder.from_pretrained(inner), reference, layers)
-    settings = _read_json(inner / TEXT_SETTINGS) if (inner / TEXT_SETTINGS).is_file() else {}
-    limit = settings.get("max_seq_length") if isinstance(settings, dict) else None
-    return TransformerTokenEncoder(inner, layers, limit, reference)
-
-
-def _genpool(encoder: SentenceEncoder, reference: str | None, layers: Layers) -> TokenEncoder:
-    if layers != "last":
-        raise InputError(
-            f"layers is {layers!r}; of an encoder of genpool only the last layer is read. Leave "
-            "layers out, or use a transformer."
-        )
-    return GenpoolTokenEncoder(encoder, reference)
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FolderError(f"{path} cannot be read as JSON: {error}") from None
+        return GenpoolTokenEncoder(SentenceEncoder.from_pretrained(inner), layers, reference)
+    settings = read_json(inner / TEXT_SETTINGS) if (inner / TEXT_SETTINGS).is_file() else {}
+    return TransformerTokenEncoder(inner, layers, settings.get("max_seq_length"), reference)
 
 
 # --- The states of many texts --------------------------------------------------------------------
@@ -279,11 +258,8 @@ def _read_json(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class TokenStates:
-    """States of texts in the order of the texts.
-
-    `rows` are those of all texts, (tokens, layers, dim), in half precision; `places` (texts, 2) has
-    the first row and the number of tokens of each text.
-    """
+    """States of texts: the rows of all, (tokens, layers, dim), in half precision, and for each text
+    the first of its rows and their number, (texts, 2)."""
 
     rows: HalfRows
     places: NDArray[np.int64]
@@ -301,11 +277,8 @@ class TokenStates:
         token_dropout: float = 0.0,
         random: torch.Generator | None = None,
     ) -> tuple[Tensor, Packing]:
-        """Returns the states of the texts at these positions (batch,) as packed rows.
-
-        `token_dropout` is the share of tokens that are left out at random, drawn by `random`. The
-        rows are (rows, layers, dim), in single precision; the packing says where they belong.
-        """
+        """Returns the states of the texts at these positions (batch,) as packed rows (rows, layers,
+        dim), in single precision; a share of tokens is left out, drawn by `random`."""
         starts, lengths = torch.from_numpy(self.places[texts]).unbind(dim=1)  # (batch,) each
         longest = int(lengths.max()) if len(lengths) else 0
         mask = torch.arange(longest) < lengths.unsqueeze(1)  # (batch, time)
@@ -334,20 +307,15 @@ def encode_states(
     encoder: TokenEncoder,
     texts: Sequence[str],
     cache: RowCache | None = None,
-    done: Callable[[int], object] = lambda count: None,
+    done: Callable[[int], object] = ignore_progress,
 ) -> TokenStates:
-    """Returns the states of texts, each of which is encoded once: in memory, or mapped from a
-    cache, which keeps them.
-
-    `done` is called with the number of texts of every finished batch.
-    """
+    """Returns the states of texts, each encoded once: in memory, or mapped from a cache."""
     todo = list(dict.fromkeys(texts)) if cache is None else cache.missing(texts)
     done(len(texts) - len(todo))
     keys: list[str] = []
     arrays: list[HalfRows] = []
-    for positions in length_groups(
-        [len(text) // CHARACTERS_PER_TOKEN + 1 for text in todo], ENCODING_BATCH
-    ):
+    lengths = [len(text) // CHARACTERS_PER_TOKEN + 1 for text in todo]
+    for positions in length_groups(lengths, ENCODING_BATCH):
         group = [todo[position] for position in positions]
         keys += group
         arrays += encoder.states(group)
@@ -359,7 +327,7 @@ def encode_states(
         if keys:
             cache.append(keys, arrays)
         return TokenStates(cache.rows(), cache.places(texts))
-    lengths = np.array([len(array) for array in arrays], dtype=np.int64)
-    places = dict(zip(keys, zip(np.cumsum(lengths) - lengths, lengths, strict=True), strict=True))
+    counts = np.array([len(array) for array in arrays], dtype=np.int64)
+    places = dict(zip(keys, zip(np.cumsum(counts) - counts, counts, strict=True), strict=True))
     rows = np.concatenate([np.empty((0, encoder.layers, encoder.dim), np.float16), *arrays])
     return TokenStates(rows, np.array([places[text] for text in texts], np.int64).reshape(-1, 2))

@@ -17,15 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.evaluation.accuracy import compare_correct, paired_t_test
-from genpool.reproduction.definitions import (
-    EARLIER,
-    EXPERIMENTS,
-    FAMILIES,
-    NONE,
-    PAPER,
-    Column,
-    Row,
-)
+from genpool.reproduction import definitions
+from genpool.reproduction.definitions import EXPERIMENTS, NONE, Column, Row
 from genpool.reproduction.ledger import Record
 from genpool.reproduction.plan import Plan
 
@@ -45,12 +38,7 @@ def weakest(verdicts: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much one row is ahead of another in a column.
-
-    Where both rows have several seeds, points and p-value are of all of them: a row of the test set
-    counts by the share of the seeds that are right. Otherwise they are of seed 0. McNemar's test
-    knows only right and wrong, and is always of seed 0.
-    """
+    """How much one row is ahead of another in a column, as templates/report.md explains."""
 
     points: float
     p_value: float  # of the one-tailed paired t-test over the rows of the test set
@@ -128,7 +116,7 @@ class Claim:
         elif isinstance(self.than, str):
             experiment = EXPERIMENTS[self.table]
             row, column = experiment.row(self.better), experiment.column(self.columns[0])
-            answer = _better_than_all(plan, row, EARLIER, column)
+            answer = _better_than_all(plan, row, definitions.EARLIER, column)
         else:
             answer = self._better(plan, self.than)
         if plan.scale.decides or answer.verdict == MISSING:
@@ -201,13 +189,10 @@ def _several_heads(family: str, plan: Plan) -> Answer:
 
 
 def _best_dev(plan: Plan, family: str) -> dict[str, tuple[float, int]]:
-    """Returns the best dev accuracy, and the rows behind it, by the number of heads.
-
-    Empty while a model is missing.
-    """
+    """Returns best dev accuracies and their rows by the number of heads, or none if one misses."""
     figure, scores = EXPERIMENTS["figure2"], {}
     for row in figure.rows:
-        if row.system == FAMILIES[family]:
+        if row.system == definitions.FAMILIES[family]:
             record = plan.record(row, figure.columns[0])
             if record is None:
                 return {}
@@ -225,12 +210,11 @@ def _dev_verdict(lead: float, accuracy: float, rows: int) -> str:
 def _attention_distance(plan: Plan) -> Answer:
     """Answers "the penalty makes the heads look at different words", of figure 3."""
     figure = EXPERIMENTS["figure3"]
-    distances = []
-    for title in ("penalty on attention matrices", "no penalty"):
-        record = plan.record(figure.row(title), figure.columns[0])
-        if record is None or ATTENTION_DISTANCE not in record.heads:
-            return NOT_MEASURED
-        distances.append(record.heads[ATTENTION_DISTANCE])
+    records = [plan.record(row, figure.columns[0]) for row in figure.rows]  # with, and without
+    heads = [record.heads for record in records if record is not None]
+    distances = [found[ATTENTION_DISTANCE] for found in heads if ATTENTION_DISTANCE in found]
+    if len(distances) < 2:
+        return NOT_MEASURED
     with_penalty, without = distances
     measured = f"mean squared distance between the heads' attention: {with_penalty:.3g} with, "
     measured += f"{without:.3g} without"
@@ -249,5 +233,5 @@ ANSWERS: dict[str, Callable[[Plan], Answer]] = {
 
 
 #: what the paper claims, and statements beyond it that a reader of its tables asks for
-CLAIMS = [Claim(**claim) for claim in PAPER["claims"]]
-BEYOND = [Claim(**claim) for claim in PAPER["beyond"]]
+CLAIMS = [Claim(**claim) for claim in definitions.PAPER["claims"]]
+BEYOND = [Claim(**claim) for claim in definitions.PAPER["beyond"]]

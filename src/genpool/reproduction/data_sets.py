@@ -5,7 +5,7 @@ Real text is tokenized once, here: in every cell again, it took up to a sixth of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from genpool.data import TableReader
@@ -36,9 +36,9 @@ def mixed_nli(data: Path, folder: Path) -> None:
     _write(folder / "cross.tsv", header, _pairs(data / "mnli" / "dev_mismatched.tsv.xz"))
 
 
-def tokenized_texts(source: Path, folder: Path, train_rows: int | None = None) -> None:
+def tokenized_texts(data: Path, folder: Path, source: str, train_rows: int | None = None) -> None:
     """Writes train, dev and test of single texts; of train, a number of rows drawn by a seed."""
-    reader = TableReader(source)
+    reader = TableReader(data / source)
     for split in ("train", "dev", "test"):
         rows = [(str(example.label), example.first) for example in reader.read(split)]
         if split == "train" and train_rows is not None:
@@ -47,13 +47,19 @@ def tokenized_texts(source: Path, folder: Path, train_rows: int | None = None) -
         _write(folder / f"{split}.tsv", ("label", "text"), _tokenized(rows))
 
 
-def generated_texts(folder: Path, seed: int) -> None:
+def generated_texts(data: Path, folder: Path, seed: int) -> None:
     """Writes train, dev and test tables of single texts, whose label is the rule behind them."""
     for split, rows in (("train", 1500), ("dev", 300), ("test", 300)):
         pairs = [pair for pair in generate(rows, seed) if pair.rule in TEXT_RULES]
         seed += 1
         texts = [(pair.rule, f"{pair.premise} {pair.hypothesis}") for pair in pairs]
         _write(folder / f"{split}.tsv", ("label", "text"), texts)
+
+
+#: makes a data set from the folder --data, in another folder, by the names in scales.toml
+PREPARE: dict[str, Callable[..., None]] = {
+    function.__name__: function for function in (mixed_nli, tokenized_texts, generated_texts)
+}
 
 
 def _pairs(path: Path) -> list[tuple[str, ...]]:

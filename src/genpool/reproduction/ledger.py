@@ -103,10 +103,6 @@ class Ledger:
 
     Lines are only ever appended, by one process, and flushed to disk; a line that a kill cut short
     is ignored and removed before the next one is written.
-
-    Attributes:
-        records: in the order in which their cells were first entered. What is changed here alone
-            is not written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -144,8 +140,5 @@ class Ledger:
         record = self.records.get(cell.key)
         return record if record is not None and record.status == DONE else None
 
-    def finished(self) -> list[Record]:
-        return [record for record in self.records.values() if record.status == DONE]
-
-    def failed(self) -> list[Record]:
-        return [record for record in self.records.values() if record.status == FAILED]
+    def with_status(self, status: str) -> list[Record]:
+        return [record for record in self.records.values() if record.status == status]

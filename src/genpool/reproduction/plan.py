@@ -10,37 +10,22 @@ import copy
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
-from genpool.reproduction.definitions import (
-    BEST,
-    NONE,
-    PENALTIES,
-    SYSTEMS,
-    TUNED_ON,
-    Column,
-    Experiment,
-    Row,
-    Scale,
-)
+from genpool.reproduction import definitions
+from genpool.reproduction.definitions import BEST, NONE, Column, Experiment, Row, Scale
 from genpool.reproduction.ledger import DONE, Cell, Ledger, Record
 from genpool.saving.saved_model import PARTS
 
 
 class Plan:
-    """The cells of one scale, and the records of those that are finished.
-
-    Attributes:
-        asked: all cells that rows have asked for since the last call of `pending`, by key.
-    """
+    """The cells of one scale, and the records of those that are finished."""
 
     def __init__(self, scale: Scale, ledger: Ledger) -> None:
         self.scale, self.ledger = scale, ledger
+        #: all cells that rows have asked for since the last call of `pending`, by key
         self.asked: dict[str, Cell] = {}
 
     def cells(self, experiments: Iterable[Experiment], only: str | None = None) -> list[Cell]:
-        """Returns the cells that the rows show, with all seeds, as far as they are chosen.
-
-        only: title of a row; the others are left out. None (default): all rows.
-        """
+        """Returns the cells that rows (or one, by its title) show, as far as they are chosen."""
         return [
             cell
             for experiment in experiments
@@ -77,8 +62,6 @@ class Plan:
                 records[cell.key] = Record(cell.key, DONE, accuracy=dev, inactive=is_inactive)
         return left, set(plan.asked)
 
-    # --- The cell of a row -----------------------------------------------------------------------
-
     def seeds(self, row: Row, task: str) -> list[Cell]:
         """Returns the row's cells with all seeds, as far as they are chosen."""
         count = self.scale.seeds if row.several_seeds else 1
@@ -101,21 +84,20 @@ class Plan:
         return cell
 
     def learning_rate(self) -> tuple[str, ...] | None:
-        """Returns the setting of the chosen learning rate; None while it is not chosen.
-
-        The rate with the best mean dev accuracy of max pooling and generalized pooling without a
-        penalty on SNLI is used for all systems and tasks; without any to try, the recipes' own.
-        """
+        """Returns the setting of the learning rate; None while it is not chosen, () without any."""
         rates = [(f"training.learning_rate={rate}",) for rate in self.scale.learning_rates]
         if not rates:
             return ()
-        groups = [[self.cell("snli", system, rate, 0) for system in TUNED_ON] for rate in rates]
+        groups = [
+            [self.cell("snli", system, rate, 0) for system in definitions.TUNED_ON]
+            for rate in rates
+        ]
         best = self.best(*groups)
         return None if best is None else rates[groups.index(best)]
 
     def _penalties(self, task: str, row: Row, overrides: Sequence[str]) -> list[Cell]:
         """Returns the cells among which the penalty of a row is chosen."""
-        names = PENALTIES if row.penalty == BEST else (row.penalty,)
+        names = definitions.PENALTIES if row.penalty == BEST else (row.penalty,)
         cells = [self.cell(task, row.system, overrides, 0)] if row.penalty == BEST else []
         for name in names:
             first, *others = (
@@ -132,8 +114,7 @@ class Plan:
     def best(self, *groups: list[Cell]) -> list[Cell] | None:
         """Returns the group with the best mean dev accuracy; None while a cell is not trained.
 
-        Of equals, the first: no penalty before a penalty, a large weight first. A cell that failed
-        is worse than any other.
+        Of equals, the first. A cell that failed is worse than any other.
         """
         if False in {self.is_trained(cell) for cell in chain(*groups)}:  # every cell is asked for
             return None
@@ -154,19 +135,17 @@ class Plan:
     ) -> Cell:
         """Returns one training run of a system on a task, with a penalty such as "attention 1"."""
         settings = self.scale.tasks[task]
-        changes = (*SYSTEMS[system].overrides_at(self.scale), *overrides)
+        changes = (*definitions.SYSTEMS[system].overrides_at(self.scale), *overrides)
         if penalty != NONE:
             name, weight = penalty.split()
             changes += (f"penalty.name={name}", f"penalty.weight={weight}")
         overrides = (*_applicable(settings.overrides, changes), *changes)
         return Cell(self.scale.name, task, system, settings.recipe, overrides, seed, penalty)
 
-    # --- Its record ------------------------------------------------------------------------------
-
     def record(self, row: Row, column: Column) -> Record | None:
         """Returns the finished record that a row shows in a column, or None while there is none."""
-        record = self.entry(row, column)
-        return record if record is not None and record.status == DONE else None
+        cell = self.cell_of(row, column.task)
+        return None if cell is None else self.ledger.done(cell)
 
     def entry(self, row: Row, column: Column) -> Record | None:
         """Returns the record that a row shows in a column, finished or failed."""

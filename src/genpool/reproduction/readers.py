@@ -36,6 +36,7 @@ from genpool.disk.files import RawLine, open_bytes, raw_lines
 from genpool.errors import ConfigError, DataError
 
 REST = "rest"
+Sizes = tuple[int | str, int, int]
 _UNUSED = len(SPLITS)
 _SET_SIZES = (
     f"sizes=[train, dev, test], where train may be {REST!r} for all other rows (command line: "
@@ -53,12 +54,12 @@ _UNKNOWN_AGE = "xx-xx"
 _NO_TEXT = "no text"
 
 
-def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.uint8]:
+def draw_parts(count: int, sizes: Sizes, seed: int) -> NDArray[np.uint8]:
     """Returns the part of each row, an index into SPLITS or 3 for an unused row, shape (count,).
 
     Test is drawn first and train last, so a smaller training set leaves dev and test unchanged.
     """
-    train, dev, test = check_sizes(sizes)
+    train, dev, test = sizes
     held_out = dev + test
     train = max(count - held_out, 0) if isinstance(train, str) else train
     if train == 0 or train + held_out > count:
@@ -74,7 +75,7 @@ def draw_parts(count: int, sizes: Sequence[int | str], seed: int) -> NDArray[np.
     return parts
 
 
-def check_sizes(sizes: Sequence[int | str]) -> tuple[int | str, int, int]:
+def check_sizes(sizes: Sequence[int | str]) -> Sizes:
     """Returns the sizes of train, dev and test; train may be "rest": all rows that are left."""
     if len(sizes) == len(SPLITS):
         train, dev, test = sizes
@@ -102,19 +103,25 @@ class DrawnSplitReader(Reader):
 
     @cached_property
     def _parts(self) -> NDArray[np.uint8]:
-        """The part that each text belongs to, shape (texts,)."""
-        count = self._count()
+        """The part that each row belongs to, shape (rows,)."""
+        count = sum(1 for _ in self._rows())
         try:
             return draw_parts(count, self._sizes, self._seed)
         except DataError as error:
             raise DataError(error.problem + self._hint(), self.place) from None
 
-    def _count(self) -> int:
-        """Returns the number of texts to draw from."""
+    def _drawn(self, split: str) -> Iterator[Any]:
+        wanted = SPLITS.index(split)
+        for row, part in zip(self._rows(), self._parts, strict=True):
+            if part == wanted:
+                yield row
+
+    def _rows(self) -> Iterator[Any]:
+        """Yields what the splits are drawn from."""
         raise NotImplementedError
 
     def _hint(self) -> str:
-        """Returns what may be the cause if there are too few texts."""
+        """Returns what may be the cause if there are too few rows."""
         return ""
 
 
@@ -148,17 +155,12 @@ class YelpReader(DrawnSplitReader):
         self._file = find_split_files(path, {"all": _YELP_FILES})["all"] if path.is_dir() else path
         self.place = self._file
 
-    def _lines(self) -> Iterator[RawLine]:
+    def _rows(self) -> Iterator[RawLine]:
         return (line for line in raw_lines(self._file) if line.data.strip())
 
-    def _count(self) -> int:
-        return sum(1 for _ in self._lines())
-
     def records(self, split: str) -> Iterator[Record]:
-        wanted = SPLITS.index(split)
-        for line, part in zip(self._lines(), self._parts, strict=True):
-            if part == wanted:
-                yield Record(self._file, line.number, json_values(line))
+        for line in self._drawn(split):
+            yield Record(self._file, line.number, json_values(line))
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
         label = parse_label(values, "stars", STARS)
@@ -202,15 +204,12 @@ class PanReader(DrawnSplitReader):
             raise DataError(problem, path)
 
     def _stream(self, split: str) -> Iterator[Example]:
+        return self._drawn(split)
+
+    def _rows(self) -> Iterator[Example]:
         # The split is drawn over the documents that can be used, so all of them are made into
         # examples each time, under one name: a bad file is then counted once, not once a split.
-        wanted = SPLITS.index(split)
-        for example, part in zip(super()._stream("all"), self._parts, strict=True):
-            if part == wanted:
-                yield example
-
-    def _count(self) -> int:
-        return sum(1 for _ in super()._stream("all"))
+        return super()._stream("all")
 
     def _hint(self) -> str:
         empty = self.skipped[_NO_TEXT]
@@ -268,9 +267,8 @@ class PanReader(DrawnSplitReader):
         return Example(str(values["age"]), parse_text(values, "text"), id=str(values["id"]))
 
 
-# --- Plain text out of XML and HTML, which are not trusted ---------------------------------------
-
-# Patterns and not html.parser, which takes a tweet's "</3" for a comment and drops what follows.
+# XML and HTML are not trusted. Patterns and not html.parser, which takes a tweet's "</3" for a
+# comment and drops what follows.
 _HIDDEN = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>")
 _BREAKING = re.compile("br|hr|p|div|li|ul|ol|table|tr|td|th|h[1-6]|blockquote", re.IGNORECASE)

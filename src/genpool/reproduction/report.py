@@ -9,10 +9,12 @@ import base64
 import math
 import re
 import statistics
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from genpool.disk.atomic import write_text_file
 from genpool.disk.files import markdown_table
@@ -20,52 +22,35 @@ from genpool.errors import FolderError
 from genpool.evaluation.accuracy import accuracy_interval
 from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture, new_figure, save_figure
 from genpool.model import SentenceEncoder
+from genpool.reproduction import definitions
 from genpool.reproduction.claims import BEYOND, CLAIMS, MISSING, Claim, row_difference
 from genpool.reproduction.definitions import (
     BEST,
     EXPERIMENTS,
-    FAMILIES,
     NONE,
     PENALTIES,
-    SENTENCE,
-    SYSTEMS,
-    TUNED_ON,
     Column,
     Experiment,
     Row,
 )
-from genpool.reproduction.ledger import Record, parse_overrides
+from genpool.reproduction.ledger import DONE, FAILED, Record, parse_overrides
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.reproduction import Reproduction
 
 TEMPLATES = Path(__file__).parent / "templates"
 FIGURES = "figures"
-LEARNING_RATE = """The learning rate was chosen before any comparison, once for all systems and
-tasks: of {rates}, the one with the best mean dev accuracy of {tuned} pooling without a penalty on
-SNLI: {chosen}. It was not tried on the other tasks. Everything that was chosen was chosen on a dev
-set; every test set was scored with the model of the best dev epoch."""
-NO_LEARNING_RATE = """The learning rate could not be chosen, because the models on SNLI that it is
-chosen with have failed: the first of {rates} is used, {chosen}."""
-TREES = (
-    "Syntax trees of the systems that read parses. The tree of NTI is balanced by definition, and "
-    "Gumbel TreeLSTM learns its own."
-)
-HEADS = (
-    "How far apart the heads are, measured on dev sentences at the end of training (mean squared "
-    "distance over pairs of heads):"
-)
+GRADIENT_SHARE = "penalty_gradient_share"
+NOTES: dict[str, str] = tomllib.loads((TEMPLATES / "notes.toml").read_text(encoding="utf-8"))
 COLOURS = {"scalar": "#2e7d32", "vector": "#1f5f8b"}
 #: styles and opacities of the curves, from few heads to many
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 OPACITIES = (0.4, 0.55, 0.7, 0.85, 1.0)
+LINE: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.6}
 
 
 def write_report(reproduction: Reproduction, sentence: str | None = None) -> Path:
-    """Writes report.md and report.html from the ledger, with what is there so far.
-
-    Returns the path of the Markdown page. The sentence is that of figure 3; None: the paper's.
-    """
-    plan, sentence = reproduction.plan, sentence or SENTENCE
+    """Writes report.md, whose path is returned, and report.html from what the ledger has so far."""
+    plan, sentence = reproduction.plan, sentence or definitions.PAPER["figure3"]["sentence"]
     figures = reproduction.out / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
     draw_figure2(plan, figures / "figure2.png")
@@ -132,9 +117,9 @@ def _learning_rate(plan: Plan) -> str:
     rate = plan.learning_rate()
     if not rate:
         return ""
-    is_trained = plan.ledger.done(plan.cell("snli", TUNED_ON[0], rate, 0)) is not None
-    text = LEARNING_RATE if is_trained else NO_LEARNING_RATE
-    rates, tuned = ", ".join(plan.scale.learning_rates), " and ".join(TUNED_ON)
+    is_trained = plan.ledger.done(plan.cell("snli", definitions.TUNED_ON[0], rate, 0)) is not None
+    text = NOTES["learning_rate" if is_trained else "no_learning_rate"]
+    rates, tuned = ", ".join(plan.scale.learning_rates), " and ".join(definitions.TUNED_ON)
     return text.format(rates=rates, tuned=tuned, chosen=rate[0].partition("=")[2])
 
 
@@ -160,7 +145,7 @@ def _experiment(name: str, plan: Plan, figures: Path, sentence: str) -> str:
         parts.append(accuracy_tables(experiment, plan))
         parts += [own_penalty_note(experiment, plan), trees_note(experiment, plan)]
         if name == "table4":
-            parts += [HEADS, _heads_table(experiment, plan)]
+            parts += [NOTES["heads"], _heads_table(experiment, plan)]
     # A figure whose models are on another machine keeps the picture that was drawn there.
     elif not (figures / f"{name}.png").is_file():
         parts.append("Not drawn: its models are not trained yet.")
@@ -226,72 +211,55 @@ def _title(row: Row, record: Record) -> str:
     return f"{row.title} ({chosen}{', inactive' if record.inactive else ''})"
 
 
-def _notes(
-    experiment: Experiment, plan: Plan, note: Callable[[Row, Column, Record], str | None]
-) -> list[str]:
-    """Returns what there is to say about the finished cells of a table, as lines of a list."""
-    lines = []
+def _finished(experiment: Experiment, plan: Plan) -> Iterator[tuple[Row, Column, Record]]:
     for row, column in product(experiment.rows, experiment.columns):
         record = plan.record(row, column)
-        text = None if record is None else note(row, column, record)
-        lines += [f"- {row.title}{text}"] if text is not None else []
-    return lines
+        if record is not None:
+            yield row, column, record
 
 
 def trees_note(experiment: Experiment, plan: Plan) -> str:
     """Returns where the trees of the systems that read parses came from; empty without any."""
-
-    def note(row: Row, column: Column, record: Record) -> str | None:
-        if not SYSTEMS[row.system].reads_parses:
-            return None
-        kind = "real parses"
-        if "balanced" in record.trees:
-            mixed = "from the data" in record.trees or "parsed" in record.trees
-            kind = "real parses, and balanced trees for the rest" if mixed else "balanced trees"
-        return f": {kind} ({record.trees})"
-
-    lines = _notes(experiment, plan, note)
-    return "\n".join([TREES, "", *lines]) if lines else ""
+    lines = []
+    for row, _, record in _finished(experiment, plan):
+        if definitions.SYSTEMS[row.system].reads_parses:
+            kind = "real parses"
+            if "balanced" in record.trees:
+                mixed = "from the data" in record.trees or "parsed" in record.trees
+                kind = "real parses, and balanced trees for the rest" if mixed else "balanced trees"
+            lines.append(f"- {row.title}: {kind} ({record.trees})")
+    return "\n".join([NOTES["trees"], "", *lines]) if lines else ""
 
 
 def own_penalty_note(experiment: Experiment, plan: Plan) -> str:
     """Returns what the published penalties of other systems did; empty without any."""
-
-    def note(row: Row, column: Column, record: Record) -> str | None:
-        share = record.heads.get("penalty_gradient_share")
-        if row.penalty != NONE or share is None:
-            return None
-        return (
-            " has the penalty of its own paper, whose gradient on the pooling was "
-            f"{share:.2f} times as long as that of the whole loss at the end of the training on "
-            f"{column.title}."
-        )
-
-    return "\n".join(_notes(experiment, plan, note))
+    return "\n".join(
+        NOTES["own_penalty"].format(title=row.title, share=share, column=column.title)
+        for row, column, record in _finished(experiment, plan)
+        if row.penalty == NONE and (share := record.heads.get(GRADIENT_SHARE)) is not None
+    )
 
 
 def _heads_table(experiment: Experiment, plan: Plan) -> str:
     """Returns the distances between heads of every row: redundancy as a number."""
     heads = ["task", "model", *(f"{name} distance" for name in PENALTIES)]
     heads += [f"{name} hinges active" for name in PENALTIES] + ["penalty's share of the gradient"]
-    shares = [f"heads_{name}_active" for name in PENALTIES] + ["penalty_gradient_share"]
-    rows = []
-    tasks = {column.task: column for column in experiment.columns}
-    for (task, column), row in product(tasks.items(), experiment.rows):
-        record = plan.record(row, column)
-        if record is None:
-            continue
-        distances = [record.heads.get(f"heads_{name}_distance_mean") for name in PENALTIES]
-        cells = ["" if distance is None else f"{distance:.3g}" for distance in distances]
-        for name in shares:
-            share = record.heads.get(name)
-            cells.append("" if share is None else f"{100 * share:.1f} %")
-        rows.append([task, _title(row, record), *cells])
-    return markdown_table(heads, rows, text=2) if rows else ""
+    formats = {f"heads_{name}_distance_mean": "{:.3g}" for name in PENALTIES}
+    formats |= {f"heads_{name}_active": "{:.1%}" for name in PENALTIES} | {GRADIENT_SHARE: "{:.1%}"}
+    rows: dict[tuple[str, str], list[str]] = {}  # a task has one row, whatever its columns
+    for row, column, record in _finished(experiment, plan):
+        cells = [
+            text.format(record.heads[name]).replace("%", " %") if name in record.heads else ""
+            for name, text in formats.items()
+        ]
+        rows[column.task, row.title] = [column.task, _title(row, record), *cells]
+    tasks = [column.task for column in experiment.columns]
+    ordered = sorted(rows.values(), key=lambda cells: tasks.index(cells[0]))
+    return markdown_table(heads, ordered, text=2) if rows else ""
 
 
 def _failures(plan: Plan) -> str:
-    failed = plan.ledger.failed()
+    failed = plan.ledger.with_status(FAILED)
     rows = [[f"{record.cell['task']}: {record.cell['system']}", record.reason] for record in failed]
     table = markdown_table(["cell", "reason"], rows, text=2)
     return f"## Cells that failed\n\n{table}" if failed else ""
@@ -300,7 +268,7 @@ def _failures(plan: Plan) -> str:
 def _choices(plan: Plan) -> str:
     """Returns the dev accuracy of every cell by which something was chosen on a dev set."""
     rows = []
-    for record in plan.ledger.finished():
+    for record in plan.ledger.with_status(DONE):
         cell, settings = record.cell, record.settings
         heads = settings.get("pooling", {}).get("heads", "")
         penalty = str(cell["penalty"]) + (" (inactive)" if record.inactive else "")
@@ -328,23 +296,15 @@ def draw_figure2(plan: Plan, path: Path) -> None:
     figure = new_figure(7.5, 4.6)
     axes = figure.subplots()
     longest = 0.0
-    for family, system in FAMILIES.items():
+    for family, system in definitions.FAMILIES.items():
         rows = [row for row in experiment.rows if row.system == system]
         records = [(row, plan.record(row, experiment.columns[0])) for row in rows]
         drawn = [(row, record) for row, record in records if record is not None]
         for (row, record), style, opacity in zip(drawn, STYLES, OPACITIES, strict=False):
             longest = max(longest, *record.dev_epochs)
-            axes.plot(
-                record.dev_epochs,
-                [100 * value for value in record.dev_curve],
-                color=COLOURS[family],
-                alpha=opacity,
-                linestyle=style,
-                marker="o",
-                markersize=3.5,
-                linewidth=1.6,
-                label=row.title,
-            )
+            accuracies = [100 * value for value in record.dev_curve]
+            look = {"linestyle": style, "alpha": opacity, "color": COLOURS[family], **LINE}
+            axes.plot(record.dev_epochs, accuracies, label=row.title, **look)
     if not longest:
         return
     axes.set_xticks(range(1, math.ceil(longest) + 1))

@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Collection, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,29 +25,22 @@ from genpool.disk.files import is_file
 from genpool.disk.folder_format import read_json
 from genpool.disk.lock import remove_lock
 from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
+from genpool.reproduction.data_sets import PREPARE
 from genpool.reproduction.definitions import EXPERIMENTS, SCALES, Experiment
-from genpool.reproduction.ledger import FAILED, Cell, Ledger, Record
+from genpool.reproduction.ledger import DONE, FAILED, Cell, Ledger, Record
 from genpool.reproduction.plan import Plan
-from genpool.reproduction.workers import INTERRUPTED, Worker
+from genpool.reproduction.workers import INTERRUPTED, Workers
 from genpool.training.run_folder import run_lock
 
 ALL = "all"
 #: marks a folder of data that is complete, and tokenized
 TOKENIZED = "tokenized"
+SHARED = """Tables share models. A penalty that turns out to be never active is trained once, \
+which makes them fewer."""
 
 
 class Reproduction:
-    """The folder of a reproduction.
-
-    Args:
-        out: the folder; it is made where it is not there.
-        scale: a name of `SCALES`; None: that of the folder.
-        data: folder of the data sets; None: that of an earlier call, or none for "tiny".
-        show_progress: whether to print a line for every cell.
-
-    Raises:
-        FolderError: the folder holds a reproduction of another scale.
-    """
+    """The folder of a reproduction; its scale and data are those of an earlier call by default."""
 
     def __init__(
         self,
@@ -89,40 +82,23 @@ class Reproduction:
 
     def train(self, experiments: Sequence[Experiment], only: str | None, jobs: int) -> None:
         """Trains cells until none is pending; KeyboardInterrupt passes on to the workers."""
-        idle: list[Worker] = []
-        running: dict[Future[dict[str, Any]], tuple[Cell, Worker, float]] = {}
-        with ThreadPoolExecutor(jobs) as pool:  # a thread waits for each worker
-            try:
-                while pending := self.plan.pending(experiments, only):
-                    busy = {cell.key for cell, _, _ in running.values()}
-                    for cell in (cell for cell in pending if cell.key not in busy):
-                        if len(running) == jobs:
-                            break
-                        job = self.make_job(cell)
-                        if isinstance(job, str):
-                            self._fail(cell, job)
-                            continue
-                        self.say(f"started   {cell}")
-                        worker = idle.pop() if idle else Worker(self.out / "workers.log")
-                        running[pool.submit(worker.train, job)] = cell, worker, time.time()
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        cell, worker, start = running.pop(future)
-                        if worker.is_alive:
-                            idle.append(worker)
-                        else:
-                            worker.end()
-                        self._enter(cell, future.result(), start)
-            finally:
-                workers = [worker for _, worker, _ in running.values()]
-                try:
-                    for worker in workers:
-                        worker.interrupt()
-                    wait(running)  # a run that is interrupted saves its state first
-                finally:
-                    for worker in (*idle, *workers):
-                        worker.end()
+        running: dict[Future[dict[str, Any]], tuple[Cell, float]] = {}
+        with Workers(jobs, self.out / "workers.log") as workers:
+            while pending := self.plan.pending(experiments, only):
+                busy = {cell.key for cell, _ in running.values()}
+                for cell in (cell for cell in pending if cell.key not in busy):
+                    if len(running) == jobs:
+                        break
+                    job = self.make_job(cell)
+                    if isinstance(job, str):
+                        self._fail(cell, job)
+                        continue
+                    self.say(f"started   {cell}")
+                    running[workers.submit(job)] = cell, time.time()
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    self._enter(*running.pop(future), future.result())
 
-    def _enter(self, cell: Cell, answer: dict[str, Any], start: float) -> None:
+    def _enter(self, cell: Cell, start: float, answer: dict[str, Any]) -> None:
         """Enters the answer of a worker, which has trained since `start`, into the ledger."""
         if answer["status"] == INTERRUPTED:
             raise KeyboardInterrupt
@@ -145,10 +121,8 @@ class Reproduction:
     def failures(self, experiments: Sequence[Experiment], only: str | None = None) -> list[str]:
         """Returns a line for every cell that a table needs and that has failed."""
         cells = {cell.key: cell for cell in self.plan.cells(experiments, only)}
-        failed = self.ledger.failed()
-        return [
-            f"{cells[failure.key]}: {failure.reason}" for failure in failed if failure.key in cells
-        ]
+        failed = self.ledger.with_status(FAILED)
+        return [f"{cells[record.key]}: {record.reason}" for record in failed if record.key in cells]
 
     def make_job(self, cell: Cell) -> dict[str, Any] | str:
         """Returns what a worker needs to know of a cell, or why it cannot be run."""
@@ -161,11 +135,11 @@ class Reproduction:
         if missing:
             return f"missing data: {', '.join(str(base / name) for name in missing)}"
         data = str(base / task.needs[0]) if task.needs else None
-        if task.prepare is not None:
-            folder = self.out / "data" / cell.task
+        if task.prepare:
+            folder, arguments = self.out / "data" / cell.task, dict(task.prepare)
             if not (folder / TOKENIZED).is_file():
                 try:
-                    task.prepare(base, folder)
+                    PREPARE[arguments.pop("function")](base, folder, **arguments)
                     (folder / TOKENIZED).touch()
                 except (GenpoolError, OSError) as error:
                     return f"the data could not be made: {error}"
@@ -178,18 +152,14 @@ class Reproduction:
         }
 
     def count_cells(self) -> tuple[int, int]:
-        """Returns how many cells are done, and how many there are, of all tables and figures.
-
-        A cell that no table needs, such as one of a definition that has changed since, does not
-        count.
-        """
+        """Returns how many cells of the tables and figures are done, and how many there are."""
         left, needed = self.plan.left(EXPERIMENTS.values())
-        done = sum(record.key in needed for record in self.ledger.finished())
+        done = sum(record.key in needed for record in self.ledger.with_status(DONE))
         return done, done + len(left)
 
     def status(self) -> str:
         """Returns what is done and left, and how long that may take, in a few lines."""
-        done, failed = self.ledger.finished(), self.ledger.failed()
+        done, failed = self.ledger.with_status(DONE), self.ledger.with_status(FAILED)
         lines = [f"scale {self.plan.scale.name}: {len(done)} models trained, {len(failed)} failed"]
         for record in failed:
             cell = record.cell
@@ -203,16 +173,17 @@ class Reproduction:
             left, _ = self.plan.left(experiments)
             # A task without a finished cell is taken to be as long as the others.
             known = [times.get(cell.task, times.get(ALL, [0.0])) for cell in left]
-            return f"{len(left)} models left{_duration(sum(map(statistics.mean, known)))}"
+            seconds = sum(map(statistics.mean, known))
+            if seconds < 120:
+                return f"{len(left)} models left" + (f", about {seconds:.0f} s" if seconds else "")
+            minutes = seconds / 60
+            about = f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+            return f"{len(left)} models left, about {about}"
 
         for name, experiment in EXPERIMENTS.items():
             lines.append(f"  {name:8} {left_text([experiment])}")
         lines.append(f"in all {left_text(EXPERIMENTS.values())} of one core")
-        lines.append(
-            "Tables share models. A penalty that turns out to be never active is trained once, "
-            "which makes them fewer."
-        )
-        return "\n".join(lines)
+        return "\n".join([*lines, SHARED])
 
 
 def reproduce(
@@ -227,26 +198,9 @@ def reproduce(
 ) -> list[str]:
     """Runs every cell of the named tables and figures that is not finished, and writes the report.
 
-    A cell that failed earlier is tried again. Nothing that is finished is run twice: a stop at any
-    moment, also by `kill -9`, costs at most the work since the last checkpoint of a run.
-
-    Args:
-        names: of `EXPERIMENTS`, or "all".
-        out: folder of the reproduction.
-        scale: a name of `SCALES`.
-        data: folder of the data sets; not needed for "tiny".
-        jobs: cells that are trained at once, each on one thread.
-        only: title of a row; the others are left out.
-        sentence: the sentence of figure 3; None: the paper's.
-        show_progress: whether to print a line for every cell.
-
-    Returns:
-        A line for every cell that failed; empty where all is well.
-
-    Raises:
-        ConfigError: a table, figure, row or scale that does not exist.
-        FolderError: the folder holds a reproduction of another scale.
-        TrainingError: another process is writing to the folder.
+    The arguments are the options of `genpool reproduce`. A cell that failed earlier is tried again.
+    Nothing that is finished is run twice: a stop at any moment, also by `kill -9`, costs at most
+    the work since the last checkpoint of a run. Returns a line for every cell that failed.
     """
     from genpool.reproduction.report import write_report
 
@@ -256,7 +210,7 @@ def reproduce(
     with run_lock(reproduction.out):
         # What another process has finished before it let go of the lock is read now.
         reproduction = Reproduction(out, scale, data, show_progress)
-        for record in reproduction.ledger.failed():
+        for record in reproduction.ledger.with_status(FAILED):
             del reproduction.ledger.records[record.key]
         reproduction.train(experiments, only, jobs)
         write_report(reproduction, sentence=sentence)
@@ -278,11 +232,3 @@ def _chosen(names: Sequence[str], scale: str, only: str | None) -> list[Experime
     if problems:
         raise ConfigError(problems)
     return chosen
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f", about {seconds:.0f} s" if seconds else ""
-    return (
-        f", about {seconds / 60:.0f} min" if seconds < 5400 else f", about {seconds / 3600:.1f} h"
-    )

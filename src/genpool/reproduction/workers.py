@@ -1,8 +1,7 @@
 """Processes that train cells one after the other: a JSON line in for each, a JSON line out.
 
-A reproduction keeps as many of these as it has jobs, each with one thread. One that dies (out of
-memory, killed) costs its cell alone; one whose parent dies ends at once, because the other end of
-its standard input is gone, and its run continues from its checkpoint later.
+One that dies (out of memory, killed) costs its cell alone; one whose parent dies ends at once,
+because its standard input is closed, and its run continues from its checkpoint later.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ import os
 import queue
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import tomllib
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from subprocess import PIPE, Popen
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,64 +43,70 @@ ENVIRONMENT = {
 }
 
 
-class Worker:
-    """A worker process, seen from the reproduction; `log` gets what it prints."""
+class Workers:
+    """As many worker processes as jobs, seen from the reproduction; `log` gets what they print.
 
-    def __init__(self, log: Path) -> None:
+    A context, at whose end runs that are not finished are interrupted and save their state.
+    """
+
+    def __init__(self, jobs: int, log: Path) -> None:
         self.log = log
-        with log.open("ab") as file:
-            self._process = subprocess.Popen(
+        self._threads = ThreadPoolExecutor(jobs)  # each waits for one process
+        self._processes: list[Popen[str]] = []
+        self._idle: list[Popen[str]] = []
+
+    def submit(self, job: dict[str, Any]) -> Future[dict[str, Any]]:
+        """Returns the answer of `run_cell`, later; at most `jobs` may be open."""
+        process = self._idle.pop() if self._idle else self._start()
+        return self._threads.submit(self._train, process, job)
+
+    def _train(self, process: Popen[str], job: dict[str, Any]) -> dict[str, Any]:
+        with suppress(BrokenPipeError):  # it has died since its last cell
+            print(json.dumps(job), file=process.stdin, flush=True)
+        for line in process.stdout or ():
+            self._idle.append(process)
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        code = process.wait()
+        reason = f"the process ended with exit code {code}; see {self.log.name}"
+        if code < 0:
+            reason = f"the process was killed by signal {-code}: out of memory?"
+        return {"status": FAILED, "reason": reason}
+
+    def _start(self) -> Popen[str]:
+        with self.log.open("ab") as file:
+            process = Popen(
                 [sys.executable, "-m", "genpool.reproduction.workers"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                stdin=PIPE,
+                stdout=PIPE,
                 stderr=file,
                 text=True,
                 env={**os.environ, **ENVIRONMENT},
                 # Ctrl-C reaches the workers through this process, once: a second would not save.
                 start_new_session=True,
             )
+        self._processes.append(process)
+        return process
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def __enter__(self) -> Self:
+        return self
 
-    def train(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Returns the answer of `run_cell`, or that of a cell whose process has died."""
-        with suppress(BrokenPipeError):  # it has died since its last cell
-            print(json.dumps(job), file=self._process.stdin, flush=True)
-        line = next(iter(self._process.stdout or ()), None)
-        if line is not None:
-            answer: dict[str, Any] = json.loads(line)
-            return answer
-        code = self._process.wait()
-        reason = f"the process ended with exit code {code}; see {self.log.name}"
-        if code < 0:
-            reason = f"the process was killed by signal {-code}: out of memory?"
-        return {"status": FAILED, "reason": reason}
-
-    def interrupt(self) -> None:
-        """Makes `train` return soon; where the system can, the run saves its state first."""
-        if os.name == "posix":
-            self._process.send_signal(signal.SIGINT)
-        else:  # it has no such signal: the run continues from its last checkpoint
-            self._process.terminate()
-
-    def end(self) -> None:
-        """Ends the process, which stops when its standard input is closed."""
-        if self._process.stdin is not None:
-            with suppress(BrokenPipeError):
-                self._process.stdin.close()
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+    def __exit__(self, *error: object) -> None:
+        try:
+            for process in self._processes:
+                if os.name == "posix":
+                    process.send_signal(signal.SIGINT)
+                else:  # it has no such signal: a run continues from its last checkpoint
+                    process.terminate()
+            self._threads.shutdown()  # a run that is interrupted saves its state first
+        finally:
+            for process in self._processes:  # which ends when its standard input is closed
+                with suppress(BrokenPipeError):
+                    process.communicate()
 
 
 def run_cell(job: dict[str, Any]) -> dict[str, Any]:
-    """Trains the cell of a job, or continues it, and returns its record as a dictionary.
-
-    job: `cell` (the fields of a `Cell`), `data` and `vectors` (paths, or None), and `out`, the
-    folder of the reproduction.
-    """
+    """Trains the cell of a job (`Reproduction.make_job`) to its end; returns its record."""
     from genpool.training import read_settings, train
 
     cell, out = Cell(**job["cell"]), Path(job["out"])
@@ -122,10 +128,7 @@ def run_cell(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def record_of_run(cell: Cell, path: Path, out: Path) -> Record:
-    """Returns the record of a finished run, and removes what nobody needs any more.
-
-    The predictions and the best model stay; the last model, which is as large, goes.
-    """
+    """Returns the record of a finished run; its last model, which nobody needs, is removed."""
     folder = RunFolder(path)
     lines = folder.metric_lines()
     settings = tomllib.loads(folder.config.read_text(encoding="utf-8"))
@@ -162,11 +165,9 @@ def record_of_run(cell: Cell, path: Path, out: Path) -> Record:
 
 
 def trained_epochs(lines: list[dict[str, Any]]) -> list[float]:
-    """Returns how many epochs were trained at every evaluation, such as 0.5, 1, 1.5, 2.
-
-    `epoch` of a line counts whole epochs, so the line at the end of one has the fewest steps an
-    epoch. A run that its schedule stopped within the first epoch counts as one.
-    """
+    """Returns how many epochs were trained at every evaluation, such as 0.5, 1, 1.5, 2."""
+    # `epoch` counts whole epochs, so the line at the end of one has the fewest steps an epoch. A
+    # run that its schedule stopped within the first epoch counts as one.
     ends = [line["step"] / line["epoch"] for line in lines if line["epoch"]]
     steps = min(ends, default=lines[-1]["step"])
     return [round(line["step"] / steps, 3) for line in lines]

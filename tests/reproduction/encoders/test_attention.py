@@ -155,7 +155,7 @@ def test_directed_pairs_are_those_of_a_loop_over_chosen_tokens(reverse: bool) ->
     sentence, step = packing.sentence.tolist(), packing.step.tolist()
     rows = range(len(step))
     for chosen in ((), (heads, dependents)):
-        pairs = directed_pairs(packing, reverse, *chosen)
+        pairs = directed_pairs(packing, reverse, torch.stack(chosen, dim=1) if chosen else None)
         expected = {
             (i, j)
             for i in rows

@@ -21,25 +21,17 @@ from typing import Any, ClassVar, NamedTuple
 from genpool.data.reader import SPLITS, Example, Reader, Record, register
 from genpool.errors import ConfigError, InputError
 from genpool.reproduction.corpus import scenes
-from genpool.reproduction.corpus.scenes import (
-    EXTRAS,
-    FRAMES,
-    PARTS,
-    Dice,
-    Phrase,
-    Scene,
-    change,
-    draw,
-    render,
-)
+from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, change, draw, render
 
 LABELS = ("entailment", "neutral", "contradiction")
-ONE_WAY = ("chase", "follow", "lead")  # if A does it to B, B does not do it to A
-EITHER_WAY = ("watch", "look at", "help", "greet", "photograph")  # B may do it to A as well
-COUNTED = ("carry", "hold", "buy", "sell", "plant", "draw", "wash", "order")  # many things at once
-SHARED = ("carry", "wash", "repair", "push", "pull", "chase", "follow", "watch", "help", "greet")
-TRANSITIVE = tuple(verb for verb in FRAMES if FRAMES[verb].objects)
-TOGETHER = (*(verb for verb in FRAMES if not FRAMES[verb].objects), *SHARED)  # done by many at once
+ONE_WAY, EITHER_WAY, COUNTED, SHARED = (
+    tuple(scenes.WORDS[name]) for name in ("one_way", "either_way", "counted", "shared")
+)
+TRANSITIVE = tuple(verb for verb in scenes.FRAMES if scenes.FRAMES[verb].objects)
+TOGETHER = (
+    *(verb for verb in scenes.FRAMES if not scenes.FRAMES[verb].objects),
+    *SHARED,
+)  # done by many at once
 NUMBERS = ("one", "two", "three", "four", "five", "six")
 _ENDLESS = 99
 #: the rules that change a part of a scene: their articles, and the parts
@@ -96,17 +88,14 @@ QUANTIFIERS = (
 )
 
 
-# --- The rules: one hypothesis, and a premise for each label -------------------------------------
-
-
 def _along(dice: Dice, rule: str) -> Case:
     """The narrower premise entails, the broader one leaves it open, the opposed one contradicts."""
     articles, parts = _OF_PARTS[rule]
     scene = draw(dice, dice.pick(articles) if articles else "a")
     return Case(
         scene,
-        change(dice, scene, "narrower", *parts) or change(dice, scene, "narrower", *EXTRAS),
-        change(dice, scene, "broader", *parts) or change(dice, scene, "broader", *EXTRAS),
+        change(dice, scene, "narrower", *parts) or change(dice, scene, "narrower", *scenes.EXTRAS),
+        change(dice, scene, "broader", *parts) or change(dice, scene, "broader", *scenes.EXTRAS),
         change(dice, scene, "opposed", *parts),
     )
 
@@ -147,7 +136,9 @@ def roles(dice: Dice) -> Case:
     if not scenes.sensible(swapped):
         return Case(scene)
     swapped = replace(swapped, passive=dice.chance(0.5))
-    same = dice.pick([replace(scene, passive=True), change(dice, scene, "narrower", *EXTRAS)])
+    same = dice.pick(
+        [replace(scene, passive=True), change(dice, scene, "narrower", *scenes.EXTRAS)]
+    )
     if scene.verb in ONE_WAY:
         return Case(scene, same, replace(scene, subjects=(), passive=True), swapped)
     return Case(scene, same, swapped, _not(scene))
@@ -159,7 +150,7 @@ def synonym(dice: Dice) -> Case:
     same = replace(scene, reworded=not scene.reworded)
     if render(same) == render(scene):
         return Case(scene)
-    less, other = (change(dice, same, way, *PARTS) for way in ("broader", "opposed"))
+    less, other = (change(dice, same, way, *scenes.PARTS) for way in ("broader", "opposed"))
     return Case(scene, same, less, other)
 
 
@@ -213,9 +204,6 @@ RULES: dict[str, Rule] = {
     **{name: partial(_along, rule=name) for name in _OF_PARTS},
     **{rule.__name__: rule for rule in (negation, passive, roles, synonym, conjunction, number)},
 }
-
-
-# --- The corpus ----------------------------------------------------------------------------------
 
 
 def generate(size: int, seed: int = 0, rules: Mapping[str, Rule] = RULES) -> Iterator[Pair]:

@@ -35,9 +35,6 @@ class Dice:
         return options[int(self._random.random() * len(options))]
 
 
-# --- The words -----------------------------------------------------------------------------------
-
-
 def table(text: str, separator: str = ", ") -> list[list[str]]:
     """Returns the columns of each row; rows end with a line or a semicolon."""
     lines = filter(str.strip, text.replace(";", "\n").splitlines())
@@ -110,25 +107,25 @@ class Modifier(NamedTuple):
     relative: bool  # a small horse is not a small animal
 
 
-_WORDS = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
-NOUNS, PLACES, TIMES, VERBS = (Tree(_WORDS[name]) for name in ("nouns", "places", "times", "verbs"))
+WORDS = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+NOUNS, PLACES, TIMES, VERBS = (Tree(WORDS[name]) for name in ("nouns", "places", "times", "verbs"))
 #: verbs in one row cannot be done at once by the same one (to the same thing)
-EXCLUSIVE = table(_WORDS["exclusive"])
+EXCLUSIVE = table(WORDS["exclusive"])
 FRAMES = {
     verb: Frame(*(() if cell == "-" else tuple(cell.split(", ")) for cell in cells))
-    for verb, *cells in table(_WORDS["frames"], "|")
+    for verb, *cells in table(WORDS["frames"], "|")
 }
-_GROUPS = dict(table(_WORDS["groups"], ": "))
+_GROUPS = dict(table(WORDS["groups"], ": "))
 MODIFIERS = tuple(
     Modifier(tuple(words.split(", ")), tuple(kinds.format(**_GROUPS).split(", ")), bool(relative))
-    for words, kinds, *relative in table(_WORDS["modifiers"], "|")
+    for words, kinds, *relative in table(WORDS["modifiers"], "|")
 )
 _RELATIVE = frozenset(word for row in MODIFIERS if row.relative for word in row.words)
-SYNONYMS = dict(table(_WORDS["synonyms"]))
-_PLURALS = dict(table(_WORDS["irregular_plurals"]))
+SYNONYMS = dict(table(WORDS["synonyms"]))
+_PLURALS = dict(table(WORDS["irregular_plurals"]))
 #: past and participle
-_IRREGULAR = {base: forms for base, *forms in table(_WORDS["irregular_verbs"])}
-_DOUBLED = frozenset(itertools.chain(*table(_WORDS["doubled"])))
+_IRREGULAR = {base: forms for base, *forms in table(WORDS["irregular_verbs"])}
+_DOUBLED = frozenset(itertools.chain(*table(WORDS["doubled"])))
 #: determiners of one thing; none is for words such as "nobody"
 _SINGULAR = ("a", "the", "another", "only a", "1", "")
 #: vowels that are spoken as consonants
@@ -143,9 +140,6 @@ def frame_of(verb: str) -> Frame:
 def modifiers(noun: str) -> tuple[Modifier, ...]:
     """Returns the adjectives that can be said of a noun."""
     return tuple(row for row in MODIFIERS if any(noun in NOUNS.under(kind) for kind in row.kinds))
-
-
-# --- Scenes and their sentences ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -260,9 +254,6 @@ def _inflect(scene: Scene, verb: str, be: str) -> str:
     return f"{be}{negation} {action}"
 
 
-# --- Random scenes -------------------------------------------------------------------------------
-
-
 def draw(dice: Dice, article: str = "a", verbs: Sequence[str] = tuple(FRAMES)) -> Scene:
     """Returns a sensible scene with one of these verbs."""
     while True:
@@ -311,9 +302,6 @@ def sensible(scene: Scene) -> bool:
 @cache
 def _adjectives(noun: str) -> frozenset[str]:
     return frozenset(word for row in modifiers(noun) for word in row.words)
-
-
-# --- Changes of a scene --------------------------------------------------------------------------
 
 
 def change(dice: Dice, scene: Scene, way: Way, *parts: str) -> Scene | None:

@@ -65,10 +65,7 @@ class FactorizationMachine(nn.Module):
 
 
 def intra_attention(values: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
-    """Returns x'_i = sum_j softmax_j(k_i . k_j) x_j, (batch, time, dim).
-
-    values x and keys k (batch, time, dim), both zero or finite at padding; mask (batch, time).
-    """
+    """Returns x'_i = sum_j softmax_j(k_i . k_j) x_j of values x and keys k (batch, time, dim)."""
     scores = keys @ keys.mT  # (batch, time, time)
     # The lowest finite value: a sentence without tokens has finite weights, of vectors that are 0.
     lowest = torch.finfo(scores.dtype).min

@@ -47,32 +47,21 @@ class Pairs(NamedTuple):
         return [Pairs(*block) for block in zip(queries, sources, strict=True)]
 
 
-def directed_pairs(
-    packing: Packing, reverse: bool, heads: Tensor | None = None, dependents: Tensor | None = None
-) -> Pairs:
+def directed_pairs(packing: Packing, reverse: bool, chosen: Tensor | None = None) -> Pairs:
     """Returns all pairs of a token and one before it (after it, if reverse) in its sentence.
 
-    heads, dependents (rows,): the rows that attend, and those attended to. Default: None, all.
+    chosen (rows, 2): the rows that attend, and those attended to. Default: None, all.
     """
-    batch, longest = packing.shape[0], len(packing.sizes)
-    device = packing.index.device
-    place = packing.aligned_index()  # (rows,)
-    row_at = place.new_zeros(batch * longest).index_copy(
-        0, place, torch.arange(len(place), device=device)
-    )  # (batch * longest,)
-    here, there = _at(place, heads, batch, longest), _at(place, dependents, batch, longest)
-    position = torch.arange(longest, device=device)  # (longest,)
+    rows = torch.arange(len(packing.index), device=packing.index.device)  # (rows,)
+    chosen = torch.ones_like(rows).bool().unsqueeze(1).expand(-1, 2) if chosen is None else chosen
+    heads, dependents = packing.align(chosen).unbind(dim=2)  # 2 x (batch, longest)
+    position = rows[: len(packing.sizes)]  # (longest,)
     own = position.unsqueeze(1)  # (longest, 1)
     in_direction = position > own if reverse else position < own  # (longest, longest)
-    allowed = here.unsqueeze(2) & there.unsqueeze(1) & in_direction  # (batch, longest, longest)
+    allowed = heads.unsqueeze(2) & dependents.unsqueeze(1) & in_direction
     sentence, query, source = allowed.nonzero(as_tuple=True)  # 3 x (pairs,)
-    return Pairs(row_at[sentence * longest + query], row_at[sentence * longest + source])
-
-
-def _at(place: Tensor, chosen: Tensor | None, batch: int, longest: int) -> Tensor:
-    """Returns (batch, longest): True at the places (rows,) of chosen rows (rows,), or of all."""
-    chosen = torch.ones_like(place, dtype=torch.bool) if chosen is None else chosen
-    return chosen.new_zeros(batch * longest).index_copy(0, place, chosen).view(batch, longest)
+    row_at = packing.align(rows.unsqueeze(1)).squeeze(2)  # (batch, longest)
+    return Pairs(row_at[sentence, query], row_at[sentence, source])
 
 
 def attend_pairs(sources: Tensor, keys: Tensor, queries: Tensor, pairs: Pairs) -> Tensor:
@@ -93,10 +82,7 @@ def attend_pairs(sources: Tensor, keys: Tensor, queries: Tensor, pairs: Pairs) -
 
 
 def _activations(keys: Tensor, queries: Tensor, block: Pairs) -> tuple[Tensor, Tensor]:
-    """Returns z and the weights before their division by the sum, both (pairs, dim).
-
-    keys and queries (rows, dim) are multiplied by 0.4 before.
-    """
+    """Returns z and the undivided weights (pairs, dim) of 0.4 keys and 0.4 queries (rows, dim)."""
     z = keys.index_select(0, block.source)
     z.add_(queries.index_select(0, block.query)).sigmoid_()
     # Between 1 and exp(10): no maximum has to be subtracted.
@@ -176,10 +162,7 @@ class DirectionalAttention(nn.Module):
         return functional.elu(self.inputs(tokens))
 
     def context(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Returns s (batch, time, hidden) of padded m (batch, time, hidden), for exported graphs.
-
-        mask (batch, time): True at the tokens that may be attended to.
-        """
+        """Returns s of padded m (batch, time, hidden); mask (batch, time): what is attended to."""
         position = torch.arange(hidden.shape[1], device=hidden.device)  # (time,)
         own = position.unsqueeze(1)  # (time, 1)
         in_direction = position > own if self.reverse else position < own  # (time, time)

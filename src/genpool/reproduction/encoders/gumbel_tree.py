@@ -1,13 +1,12 @@
 """Gumbel TreeLSTM: a binary tree that the encoder chooses itself (Choi et al. 2018).
 
 The nodes [h ; c] of all sentences are the rows of one tensor, sentence after sentence, without
-padding. Pair p of a layer is the row left[p] with the row behind it, and row p of the next layer.
+padding. Pair p of a layer is the row left_at[p] with the row behind it, and row p of the next one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,11 +25,9 @@ from genpool.tensors.packing import Packing
 
 
 def straight_through(logits: Tensor, valid: Tensor, temperature: float) -> Tensor:
-    """Returns one-hot choices (batch, pairs), drawn from the softmax of the logits (batch, pairs).
+    """Returns one-hot choices of the largest of noisy logits, with the gradient of their softmax.
 
-    The values are those of the largest logit with Gumbel noise; the gradient is that of the softmax
-    of the same noisy logits (straight-through Gumbel-softmax). valid (batch, pairs): what may be
-    chosen; a row without any has zeros.
+    logits, valid (batch, pairs): a row in which nothing is valid has zeros.
     """
     uniform = torch.rand_like(logits).clamp_min(torch.finfo(logits.dtype).tiny)
     noise = -(-uniform.log()).clamp_min(torch.finfo(logits.dtype).tiny).log()  # (batch, pairs)
@@ -119,108 +116,50 @@ class GumbelTreeEncoder(PackedEncoder):
 
     def _join_all(self, leaves: Tensor, packing: Packing, sample: bool) -> tuple[Tensor, Tensor]:
         """Returns the same for leaves (rows, 2 hidden), in their type."""
-        sizes = torch.tensor(packing.sizes, device=leaves.device)  # (longest,)
-        sentences, longest, rows = packing.sizes[0], len(packing.sizes), len(leaves)
+        device, longest = leaves.device, len(packing.sizes)
         # Long sentences first, as in the packing: those that are not finished are the first ones.
-        rank = torch.arange(rows, device=leaves.device) - (sizes.cumsum(0) - sizes)[packing.step]
-        lengths = torch.bincount(rank, minlength=sentences)  # (sentences,): never increasing
-        at_leaf = (lengths.cumsum(0) - lengths)[rank] + packing.step  # (rows,)
-        nodes = torch.empty_like(leaves).index_copy(0, at_leaf, leaves)  # sentence by sentence
-        progress = _Progress(sentences, longest, leaves.device)
+        sizes = torch.tensor(packing.sizes, device=device)  # (longest,)
+        rank = torch.arange(len(leaves), device=device) - (sizes.cumsum(0) - sizes)[packing.step]
+        lengths = torch.bincount(rank)  # (sentences,): never increasing
+        start = lengths.cumsum(0) - lengths  # (sentences,)
+        nodes = torch.empty_like(leaves).index_copy(0, start[rank] + packing.step, leaves)
+        # Integers need no gradient: the last token of every node, the number of the largest node
+        # that ends at every token, and the reductions; all (sentences, longest).
+        ends = torch.arange(longest, device=device).expand(len(lengths), longest)
+        largest, tree = start.unsqueeze(1) + ends, torch.zeros_like(ends)
+        made, count = [nodes], len(nodes)
         for layer in range(1, longest):
-            active = packing.sizes[layer]
-            pairs = _Pairs.of_layer(lengths[:active] - layer, longest - layer)
-            # The sentences behind the active ones have one node each, their root.
-            finished = packing.sizes[layer - 1] - active
-            nodes, roots = torch.split(nodes, [len(pairs.left) + active, finished])
-            progress.finish(roots, active)
-            left = nodes.index_select(0, pairs.left)  # (pairs, 2 hidden)
-            right = nodes.index_select(0, pairs.left + 1)  # (pairs, 2 hidden)
+            active, most = packing.sizes[layer], longest - layer
+            pair_counts = lengths[:active] - layer  # (active,)
+            valid = torch.arange(most, device=device) < pair_counts.unsqueeze(1)  # (active, most)
+            padded_at = valid.flatten().nonzero().squeeze(1)  # (pairs,)
+            # Every sentence has one node more than pairs.
+            left_at = torch.arange(len(padded_at), device=device) + padded_at // most  # (pairs,)
+            left, right = nodes.index_select(0, left_at), nodes.index_select(0, left_at + 1)
             candidates = join_nodes(self.composition, left, right)  # (pairs, 2 hidden)
-            choice = self._choose(candidates, pairs, sample)  # (active, longest - layer)
-            place = choice.detach().argmax(dim=1)  # (active,)
-            progress.join(place, left.index_select(0, pairs.first + place))
-            reached = choice.cumsum(dim=1)  # (active, longest - layer): 1 from the choice on
+            choice = self._choose(candidates, valid, padded_at, sample)  # (active, most)
+            reached = choice.cumsum(dim=1)  # (active, most): 1 from the choice on
             # Of candidate, left and right node: one is 1, the others are 0.
             weights = torch.stack([choice, 1 - reached, reached - choice], dim=2)
-            weights = weights.flatten(0, 1).index_select(0, pairs.place)  # (pairs, 3)
+            weights = weights.flatten(0, 1).index_select(0, padded_at)  # (pairs, 3)
             sources = torch.stack([candidates, left, right], dim=1)  # (pairs, 3, 2 hidden)
             nodes = (weights.unsqueeze(2) * sources).sum(dim=1)  # (pairs, 2 hidden)
-        progress.finish(nodes, 0)
-        at = rank * longest + packing.step  # (rows,)
-        return progress.states(at)[:, : self.output_dim], progress.tree.flatten()[at].unsqueeze(1)
+            place, first = choice.detach().argmax(dim=1), pair_counts.cumsum(0) - pair_counts
+            made.append(nodes.index_select(0, first + place))  # (active, 2 hidden)
+            row, ends = torch.arange(active, device=device), ends[:active]
+            right_end = ends[row, place + 1]  # (active,)
+            tree[row, right_end] += 1
+            largest[row, right_end] = count + row
+            count += active
+            is_behind = torch.arange(most, device=device) >= place.unsqueeze(1)
+            ends = torch.where(is_behind, ends[:, 1:], ends[:, :-1])  # (active, most)
+        states = torch.cat(made).index_select(0, largest[rank, packing.step])
+        return states[:, : self.output_dim], tree[rank, packing.step].unsqueeze(1)
 
-    def _choose(self, candidates: Tensor, pairs: _Pairs, sample: bool) -> Tensor:
-        """Returns the choice y (active, longest - layer) of the candidates (pairs, 2 hidden)."""
+    def _choose(self, candidates: Tensor, valid: Tensor, padded_at: Tensor, sample: bool) -> Tensor:
+        """Returns the choice y (active, most) of the candidates (pairs, 2 hidden)."""
         query = self.query.to(candidates)
         h_alone = torch.cat([query, torch.zeros_like(query)])  # (2 hidden,): not c
-        scores = pairs.padded(candidates @ h_alone)  # (active, longest - layer)
-        if sample:
-            return straight_through(scores, pairs.valid, self.temperature)
-        return best(scores, pairs.valid)
-
-
-class _Pairs(NamedTuple):
-    """The neighbouring nodes of a layer, sentence after sentence."""
-
-    left: Tensor  # (pairs,): the row of the left node; the right one is behind it
-    first: Tensor  # (active,): the first pair of every sentence
-    valid: Tensor  # (active, most): which pairs of a padded tensor exist
-    place: Tensor  # (pairs,): where they are in it, flattened
-
-    @classmethod
-    def of_layer(cls, counts: Tensor, most: int) -> _Pairs:
-        """Returns the pairs of sentences with counts (active,) of them; most: the largest count."""
-        valid = torch.arange(most, device=counts.device) < counts.unsqueeze(1)  # (active, most)
-        place = valid.flatten().nonzero().squeeze(1)  # (pairs,)
-        # Every sentence has one node more than pairs.
-        left = torch.arange(len(place), device=counts.device) + place // most  # (pairs,)
-        return cls(left, counts.cumsum(0) - counts, valid, place)
-
-    def padded(self, values: Tensor) -> Tensor:
-        """Returns values (pairs,) as (active, most), zeros where there is no pair."""
-        zeros = values.new_zeros(self.valid.numel())
-        return zeros.index_copy(0, self.place, values).view(self.valid.shape)
-
-
-class _Progress:
-    """Which nodes are where while the trees grow, and the states that are final.
-
-    A node's place in its sentence and its last token are integers: they need no gradient.
-    """
-
-    def __init__(self, sentences: int, longest: int, device: torch.device) -> None:
-        self.ends = torch.arange(longest, device=device).expand(sentences, longest)
-        self.first = torch.arange(sentences, device=device) * longest  # (sentences,)
-        self.tree = torch.zeros(sentences, longest, dtype=torch.long, device=device)
-        self.final_rows: list[Tensor] = []
-        self.final_at: list[Tensor] = []
-
-    def finish(self, roots: Tensor, active: int) -> None:
-        """Takes the roots (n, 2 hidden) of the sentences from `active` on, which are complete."""
-        self._take(roots, self.ends[active:, 0], self.first[active:])
-        self.ends, self.first = self.ends[:active], self.first[:active]
-
-    def join(self, place: Tensor, left: Tensor) -> None:
-        """Records that the nodes at place and place + 1 of every sentence were joined.
-
-        left (active, 2 hidden): the left nodes of them.
-        """
-        rows = torch.arange(len(place), device=place.device)  # (active,)
-        # Nothing larger will end where the left one of the two does: its state is final.
-        self._take(left, self.ends[rows, place], self.first)
-        right_end = self.ends[rows, place + 1]
-        self.tree[rows, right_end] += 1
-        behind = torch.arange(self.ends.shape[1] - 1, device=place.device) >= place.unsqueeze(1)
-        self.ends = torch.where(behind, self.ends[:, 1:], self.ends[:, :-1])
-
-    def states(self, at: Tensor) -> Tensor:
-        """Returns the final states of the tokens at (rows,), as places in (sentences * longest)."""
-        rows, where = torch.cat(self.final_rows), torch.cat(self.final_at)
-        order = torch.empty(self.tree.numel(), dtype=torch.long, device=at.device)
-        order[where] = torch.arange(len(where), device=at.device)
-        return rows.index_select(0, order[at])
-
-    def _take(self, rows: Tensor, ends: Tensor, first: Tensor) -> None:
-        self.final_rows.append(rows)
-        self.final_at.append(first + ends)
+        zeros = candidates.new_zeros(valid.numel())
+        scores = zeros.index_copy(0, padded_at, candidates @ h_alone).view(valid.shape)
+        return straight_through(scores, valid, self.temperature) if sample else best(scores, valid)

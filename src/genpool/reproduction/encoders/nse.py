@@ -56,21 +56,14 @@ class NSEEncoder(PackedEncoder):
         order = packing.sentence[: packing.sizes[0]]  # (sentences with a token,)
         memory = packing.align(words).index_select(0, order)  # (sentences, longest, hidden)
         empty = ~packing.aligned_mask().index_select(0, order)  # (sentences, longest)
-        return self._write_states(queries, memory, empty, packing.sizes)
-
-    def _write_states(
-        self, queries: Tensor, memory: Tensor, empty: Tensor, sizes: tuple[int, ...]
-    ) -> Tensor:
-        """Returns h (rows, hidden) of the queries o (rows, hidden), step by step."""
-        hidden = self.output_dim
         from_query, from_memory = self.compose.weight.chunk(2, dim=1)  # 2 x (2 hidden, hidden)
         composed = functional.linear(queries, from_query, self.compose.bias)  # (rows, 2 hidden)
         projected = functional.linear(composed, self.write.w, self.write.b)  # (rows, 4 hidden)
         # W (W_m m) = (W W_m) m: one product for each batch instead of a second one for each step.
         recurrent = torch.cat([self.write.w @ from_memory, self.write.u], dim=1)  # (4 h, 2 h)
-        h = c = projected.new_zeros(len(memory), hidden)  # (sentences, hidden)
+        h = c = projected.new_zeros(len(memory), self.output_dim)  # (sentences, hidden)
         states: list[Tensor] = []
-        for now, size in steps_of(sizes):
+        for now, size in steps_of(packing.sizes):
             memory, empty, h, c = memory[:size], empty[:size], h[:size], c[:size]
             attention = attend(memory, empty, queries[now])  # (size, longest): z
             read = (attention.unsqueeze(1) @ memory).squeeze(1)  # (size, hidden): m
@@ -85,10 +78,7 @@ class NSEEncoder(PackedEncoder):
 
 
 def attend(memory: Tensor, empty: Tensor, queries: Tensor) -> Tensor:
-    """Returns z = softmax_j(o . M_j), (batch, slots), exactly 0 at empty slots.
-
-    memory (batch, slots, hidden); empty (batch, slots); queries (batch, hidden). Every sentence
-    has at least one slot that is not empty.
-    """
+    """Returns z = softmax_j(o . M_j), exactly 0 at empty slots; not all of a sentence are empty."""
+    # memory (batch, slots, hidden); empty (batch, slots); queries (batch, hidden)
     scores = (memory @ queries.unsqueeze(2)).squeeze(2)  # (batch, slots)
     return scores.masked_fill(empty, float("-inf")).softmax(dim=1)

@@ -18,7 +18,6 @@ dependents. A model that is not in training chooses the words with p >= 1/2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
@@ -41,10 +40,7 @@ FIRST_LOG_ODDS = 2.0
 
 
 class Selector(nn.Module):
-    """The log-odds of a choice: w . elu(W [x ; mean(x) ; x * mean(x)] + b) + b_w.
-
-    They are equal for all words before training.
-    """
+    """The log-odds of a choice: w . elu(W [x ; mean(x) ; x * mean(x)] + b) + b_w."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
@@ -54,33 +50,6 @@ class Selector(nn.Module):
         # Zeros: until the selector is trained, inference chooses every word, as pretraining does.
         nn.init.zeros_(self.output.weight)
         nn.init.constant_(self.output.bias, FIRST_LOG_ODDS)
-
-
-def selector_log_odds(
-    selectors: Sequence[Selector], tokens: Tensor, mean: Tensor, sentence: Tensor | None = None
-) -> Tensor:
-    """Returns the log-odds (..., selectors) of tokens (..., dim), in the type of the tokens.
-
-    mean: mean(x) of every token's sentence, (..., dim), or of every sentence, (sentences, dim),
-    with `sentence` (tokens,) that says which sentence a token belongs to.
-    """
-    dtype = tokens.dtype
-    # All selectors in one product: twice as wide is faster than twice as many.
-    weight = torch.cat([selector.hidden.weight for selector in selectors]).to(dtype)
-    bias = torch.cat([selector.hidden.bias for selector in selectors]).to(dtype)
-    of_token, of_mean, of_product = weight.chunk(3, dim=1)  # 3 x (selectors * hidden, dim)
-    from_mean = functional.linear(mean, of_mean, bias)
-    if sentence is not None:  # multiplied once for each sentence, not for each token
-        mean, from_mean = mean[sentence], from_mean[sentence]
-    logits = functional.linear(tokens, of_token) + from_mean
-    hidden = functional.elu(logits + functional.linear(tokens * mean, of_product))
-    parts = hidden.chunk(len(selectors), dim=-1)  # (..., hidden) of every selector
-    outputs = [selector.output for selector in selectors]
-    odds = [
-        functional.linear(part, output.weight.to(dtype), output.bias.to(dtype))
-        for part, output in zip(parts, outputs, strict=True)
-    ]
-    return torch.cat(odds, dim=-1)
 
 
 class Decisions(NamedTuple):
@@ -98,7 +67,7 @@ def sentence_means(rows: Tensor, packing: Packing) -> Tensor:
 
 
 def mean_of_others(hidden: Tensor, mean: Tensor, count: Tensor) -> Tensor:
-    """Returns the mean of the other words, (..., dim); zeros for a word that is alone.
+    """Returns the mean of the other words (..., dim), zeros for a word that is alone.
 
     hidden: m (..., dim); mean: that of the sentence (..., dim); count: its words (...,).
     """
@@ -109,11 +78,11 @@ def mean_of_others(hidden: Tensor, mean: Tensor, count: Tensor) -> Tensor:
 def reinforce_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
     """Returns the loss whose gradient estimates that of the expected reward, with its sign changed.
 
-    The mean reward of the other examples is subtracted from every reward. It does not depend on the
-    choices that it is subtracted for, so that the expectation stays and the variance shrinks.
     log_probabilities of the choices and rewards (sides, examples) -> scalar.
     """
     examples = rewards.shape[1]
+    # The mean reward of the others does not depend on the choices that it is subtracted for, so
+    # that the expectation stays and the variance shrinks.
     baseline = (rewards.sum(dim=1, keepdim=True) - rewards) / max(examples - 1, 1)
     advantage = (rewards - baseline).detach()  # (sides, examples); alone, the reward itself
     return -(advantage * log_probabilities).sum(dim=0).mean()
@@ -165,8 +134,6 @@ class ReSANEncoder(PackedEncoder):
         self._in_second_phase = False
         self._decisions: Decisions | None = None
 
-    # --- The two phases --------------------------------------------------------------------------
-
     def set_epoch(self, epoch: int) -> None:
         """Starts the second phase with epoch `pretraining_epochs`, counted from 0."""
         self._in_second_phase = epoch >= self.pretraining_epochs
@@ -180,17 +147,30 @@ class ReSANEncoder(PackedEncoder):
         rewards = log_likelihoods.detach() - self.price * decisions.share.view(shape)
         return reinforce_loss(decisions.log_probability.view(shape), rewards)
 
-    # --- Hard choices ----------------------------------------------------------------------------
-
     def log_odds(self, tokens: Tensor, mean: Tensor, sentence: Tensor | None = None) -> Tensor:
-        """Returns the log-odds (..., 2) of head and dependent; see `selector_log_odds`.
+        """Returns the log-odds (..., 2) of head and dependent, of tokens (..., input_dim).
 
-        They are computed in single precision or better, because rounding must not change a choice.
+        mean: mean(x), (..., input_dim), or of every sentence, with the `sentence` of every token.
         """
+        # In single precision or better, because rounding must not change a choice.
         wide = torch.promote_types(tokens.dtype, torch.float32)
+        tokens, mean = tokens.to(wide), mean.to(wide)
+        selectors = (self.head_selector, self.dependent_selector)
         with torch.autocast(tokens.device.type, enabled=False):
-            selectors = (self.head_selector, self.dependent_selector)
-            return selector_log_odds(selectors, tokens.to(wide), mean.to(wide), sentence)
+            # Both in one product: twice as wide is faster than twice as many.
+            weight = torch.cat([selector.hidden.weight for selector in selectors]).to(wide)
+            bias = torch.cat([selector.hidden.bias for selector in selectors]).to(wide)
+            of_token, of_mean, of_product = weight.chunk(3, dim=1)  # 3 x (2 hidden, input_dim)
+            from_mean = functional.linear(mean, of_mean, bias)
+            if sentence is not None:  # multiplied once for each sentence, not for each token
+                mean, from_mean = mean[sentence], from_mean[sentence]
+            logits = functional.linear(tokens, of_token) + from_mean
+            hidden = functional.elu(logits + functional.linear(tokens * mean, of_product))
+            odds = []
+            for selector, part in zip(selectors, hidden.chunk(2, dim=-1), strict=True):
+                output = selector.output
+                odds.append(functional.linear(part, output.weight.to(wide), output.bias.to(wide)))
+        return torch.cat(odds, dim=-1)
 
     def _choose(self, log_odds: Tensor, packing: Packing) -> Tensor:
         """Returns the choices (rows, 2), True for head and for dependent."""
@@ -206,8 +186,6 @@ class ReSANEncoder(PackedEncoder):
         )
         return chosen
 
-    # --- Soft attention --------------------------------------------------------------------------
-
     def states(self, rows: Tensor, packing: Packing) -> Tensor:
         # Detached: the reward trains the samplers, not the word vectors.
         words = rows.detach()
@@ -215,7 +193,7 @@ class ReSANEncoder(PackedEncoder):
         chosen = self._choose(log_odds, packing)  # (rows, 2)
 
         def context(part: DirectionalAttention, hidden: Tensor) -> Tensor:
-            pairs = directed_pairs(packing, part.reverse, *chosen.unbind(dim=1))
+            pairs = directed_pairs(packing, part.reverse, chosen)
             seen = part.context_of_pairs(hidden, pairs)  # (rows, hidden)
             mean, count = sentence_means(hidden, packing), packing.lengths()
             others = mean_of_others(hidden, mean[packing.sentence], count[packing.sentence])
@@ -232,7 +210,7 @@ class ReSANEncoder(PackedEncoder):
         count = mask.sum(dim=1, keepdim=True)  # (batch, 1)
         words = count.clamp(min=1).unsqueeze(2)  # (batch, 1, 1)
         mean = tokens.sum(dim=1, keepdim=True) / words  # (batch, 1, input_dim)
-        chosen = self.log_odds(tokens, mean.expand_as(tokens)) >= 0  # (batch, time, 2)
+        chosen = self.log_odds(tokens, mean) >= 0  # (batch, time, 2)
 
         def context(part: DirectionalAttention, hidden: Tensor) -> Tensor:
             hidden = hidden.masked_fill(~mask.unsqueeze(2), 0)  # (batch, time, hidden)

@@ -37,11 +37,8 @@ def width_layer(input_dim: int, hidden_dim: int) -> nn.Module:
 
 
 def join_nodes(composition: nn.Linear, left: Tensor, right: Tensor, *inputs: Tensor) -> Tensor:
-    """Returns nodes [h ; c] (n, 2 hidden) above left and right ones (n, 2 hidden).
-
-    composition: the layer of `composition_layer`, here in the type of the nodes, which may be wider
-    than that of the parameters; it reads h of both, and further inputs (n, ...).
-    """
+    """Returns nodes [h ; c] (n, 2 hidden) above left and right ones, which read inputs (n, dim)."""
+    # In the type of the nodes, which may be wider than that of the parameters.
     h_left, c_left = left.chunk(2, dim=1)
     h_right, c_right = right.chunk(2, dim=1)
     weight, bias = composition.weight.to(left), composition.bias.to(left)
@@ -71,11 +68,8 @@ def initialize_parts(layer: nn.Linear, parts: int = 1) -> None:
 
 
 def lstm_leaves(direction: LSTMDirection, rows: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Returns the states and the cells [h ; c] (rows, 2 hidden) of packed inputs (rows, input_dim).
-
-    In the plain form, because the fused one has no cells among its results, and in the wider one of
-    the types of rows and weights.
-    """
+    """Returns the states and cells [h ; c] (rows, 2 hidden) of packed inputs (rows, input_dim)."""
+    # In the plain form, because the fused one does not return cells, and in the wider type.
     dtype = torch.promote_types(rows.dtype, direction.w.dtype)
     weights = Weights(*(weight.to(dtype) for weight in direction.weights))
     return torch.cat(lstm_plain(rows.to(dtype), sizes, weights, direction.reverse), dim=1)

@@ -92,16 +92,6 @@ class SPINNEncoder(PackedEncoder):
         plan = shift_reduce_plan(tree_rows(packing, BinaryTrees)[:, 0], packing)
         # Under autocast too, nodes keep the type of the weights: they are read by many steps.
         tokens = self.words(rows).to(self.words.weight.dtype)  # (rows, 2 hidden): h and c
-        return self._run(tokens, plan)
-
-    def make_annotator(self) -> BinaryTrees:
-        return BinaryTrees(self.parser)
-
-    def tree(self, words: Sequence[str], rows: Tensor, packing: Packing) -> str:
-        return to_brackets(words, tree_rows(packing, BinaryTrees).cpu().numpy())
-
-    def _run(self, tokens: Tensor, plan: ShiftReducePlan) -> Tensor:
-        """Returns the states (rows, hidden) after all transitions, from tokens (rows, 2 hidden)."""
         hidden, sentences = self.output_dim, plan.steps[0].active
         memory = tokens.new_zeros(plan.nodes, 2 * hidden)
         made, first_node = tokens, 1  # the rows that are written before the next ones are read
@@ -110,14 +100,23 @@ class SPINNEncoder(PackedEncoder):
         for number, step in enumerate(plan.steps):
             memory, pair = write_and_read(memory, made, first_node, step.stack)
             right, left = pair.chunk(2)  # 2 x (active, 2 hidden): the top, and the node below
-            first_node = step.first_node
+            first_node, parts = step.first_node, [left, right]
             if self.tracking_dim:
                 seen = torch.cat([right[:, :hidden], left[:, :hidden], e[: step.active]], dim=1)
                 e, m = lstm_cell(from_buffer[number] + self.tracking_stack(seen), m[: step.active])
-            # (reducing, 2 hidden)
-            made = self._reduce(left, right, e, step.reducing).to(memory.dtype)
+                parts.append(e)
+            made = memory[:0]
+            if len(step.reducing):
+                parts = [part.index_select(0, step.reducing) for part in parts]
+                made = join_nodes(self.composition, *parts).to(memory.dtype)  # (n, 2 hidden)
         _, tops = write_and_read(memory, made, first_node, plan.tops)  # (rows, 2 hidden)
         return tops[:, :hidden]
+
+    def make_annotator(self) -> BinaryTrees:
+        return BinaryTrees(self.parser)
+
+    def tree(self, words: Sequence[str], rows: Tensor, packing: Packing) -> str:
+        return to_brackets(words, tree_rows(packing, BinaryTrees).cpu().numpy())
 
     def _buffer_gates(self, words: Tensor, plan: ShiftReducePlan) -> tuple[Tensor, ...]:
         """Returns for every step what the next words (rows, hidden) add to the tracking gates."""
@@ -128,14 +127,6 @@ class SPINNEncoder(PackedEncoder):
         projected = self.tracking_buffer(torch.cat([empty, words]))  # (1 + rows, 4 tracking)
         steps = projected.index_select(0, plan.buffer)
         return torch.split(steps, [step.active for step in plan.steps])
-
-    def _reduce(self, left: Tensor, right: Tensor, e: Tensor, reducing: Tensor) -> Tensor:
-        if not len(reducing):
-            return left[:0]
-        if len(reducing) < len(left):
-            left, right = left.index_select(0, reducing), right.index_select(0, reducing)
-            e = e.index_select(0, reducing) if self.tracking_dim else e
-        return join_nodes(self.composition, left, right, *([e] if self.tracking_dim else []))
 
 
 # The order of work: integers only, known before any vector is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Lock
@@ -119,7 +119,7 @@ class TreeAnnotator(Annotator):
     @staticmethod
     @abstractmethod
     def truncated(tree: Tree, tokens: int) -> Tree:
-        """Returns the tree of the first tokens."""
+        """Returns the tree of the first tokens, which are not all of them."""
 
     @staticmethod
     @abstractmethod
@@ -127,9 +127,9 @@ class TreeAnnotator(Annotator):
         """Returns the tree with a begin and an end token around the sentence."""
 
     @staticmethod
-    @abstractmethod
     def from_dependencies(heads: Tree) -> Tree:
         """Returns a tree of this kind from a dependency tree (tokens, 2)."""
+        return heads
 
     @classmethod
     def column(cls, text_column: str, names: Collection[str]) -> str | None:
@@ -145,19 +145,14 @@ class TreeAnnotator(Annotator):
     def annotate(
         self, sentences: Sentences, max_length: int | None = None, sentence_ends: bool = False
     ) -> list[Tree]:
-        trees: list[Tree | None] = [
-            self._fitting(self.known(words), len(words), max_length) for words in sentences
-        ]
-        missing = [place for place, tree in enumerate(trees) if tree is None]
+        trees = [self._fitting(self.known(words), len(words), max_length) for words in sentences]
+        missing = [words for words, tree in zip(sentences, trees, strict=True) if tree is None]
         self.counts["from the data"] += len(trees) - len(missing)
         self.counts["balanced" if self.parser is None else "parsed"] += len(missing)
-        if self.parser is None:
-            made = [self.balanced(len(sentences[place])) for place in missing]
-        else:
-            made = self._parsed([sentences[place] for place in missing], self.parser)
-        for place, tree in zip(missing, made, strict=True):
-            trees[place] = tree
-        complete = [tree for tree in trees if tree is not None]
+        made: Iterator[Tree] = map(self.balanced, map(len, missing))
+        if self.parser is not None:
+            made = self._parsed(missing, self.parser)
+        complete = [next(made) if tree is None else tree for tree in trees]
         return [self.with_ends(tree) for tree in complete] if sentence_ends else complete
 
     def report(self) -> str:
@@ -177,20 +172,15 @@ class TreeAnnotator(Annotator):
         self.counts["unfit"] += 1
         return None
 
-    def _parsed(self, sentences: Sentences, parser: str) -> list[Tree]:
-        if not sentences:
-            return []
+    def _parsed(self, sentences: Sentences, parser: str) -> Iterator[Tree]:
         # Once each: the premise of a pair is often that of the next pairs too.
         distinct = list(dict.fromkeys(map(tuple, sentences)))
         with self._lock:  # several threads may use one model
-            if self._loaded is None:
+            if distinct and self._loaded is None:
                 self._loaded = PARSERS[parser]()
-            dependencies = self._loaded(distinct)
-        trees = {
-            words: self.from_dependencies(tree)
-            for words, tree in zip(distinct, dependencies, strict=True)
-        }
-        return [trees[tuple(words)] for words in sentences]
+            parsed = self._loaded(distinct) if self._loaded else []
+        trees = dict(zip(distinct, map(self.from_dependencies, parsed), strict=True))
+        return (trees[tuple(words)] for words in sentences)
 
 
 def tree_rows(packing: Packing, kind: type[TreeAnnotator]) -> Tensor:

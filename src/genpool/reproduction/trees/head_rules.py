@@ -12,72 +12,31 @@ is simpler than Stanford's patterns and sometimes differs from them.
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from genpool.errors import InputError
 from genpool.tensors.arrays import Annotation
 
-# Models are trained with these places in their weights: entries may be added at the end only.
-_RELATION_NAMES = """
-    dep acl acomp advcl advmod agent amod appos attr aux auxpass case cc ccomp compound conj cop
-    csubj dative det dobj expl mark neg nmod npadvmod nsubj nsubjpass nummod pcomp pobj poss prep
-    prt punct relcl xcomp
-"""
+_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: relations of typed dependencies that are told apart; the first stands for all others
-RELATIONS = tuple(_RELATION_NAMES.split())
+RELATIONS: tuple[str, ...] = tuple(_DATA["relations"])
 _IDS = {name: place for place, name in enumerate(RELATIONS)}
-
-#: what other schemes (Stanford's, Universal Dependencies) call some of them
-_SYNONYM_NAMES = """
-    nn=compound flat=compound fixed=compound rcmod=relcl acl:relcl=relcl partmod=acl infmod=acl
-    vmod=acl num=nummod possessive=case nmod:poss=poss obj=dobj iobj=dative obl=nmod
-    nsubj:pass=nsubjpass aux:pass=auxpass compound:prt=prt tmod=npadvmod
-"""
-_SYNONYMS = dict(pair.split("=") for pair in _SYNONYM_NAMES.split())
+_IDS |= {name: _IDS[known] for name, known in _DATA["synonyms"].items()}
+_BY_LABEL: dict[str, str] = _DATA["by_label"]
+#: the head of a phrase: in order the side to start from, and the labels
+_RULES: dict[str, list[list[str]]] = _DATA["heads"]
+_RULES |= {label: _RULES[other] for label, other in _DATA["same_heads"].items()}
+_PUNCTUATION, _NOUNS, _VERBS, _CLAUSES, _BE, _NEGATIONS, _ADVERBS = _DATA["groups"].values()
 
 
 def relation_id(name: str) -> int:
     """Returns the place of a relation in `RELATIONS`; a subtype is its type, an unknown one 0."""
     name = name.lower()
-    known = _IDS.get(_SYNONYMS.get(name, name))
-    if known is None:
-        base = name.split(":")[0]
-        known = _IDS.get(_SYNONYMS.get(base, base), 0)
-    return known
-
-
-_PUNCTUATION = frozenset([".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP", "#"])
-_NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX")
-_VERBS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD")
-_CLAUSES = ("S", "SQ", "SINV", "SBAR", "SBARQ")
-_BE = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "'s", "'re", "'m"])
-_NEGATIONS = frozenset(["not", "n't"])
-#: dependents that are named the same in every phrase
-_LABEL_NAMES = """
-    CC=cc PP=prep WHPP=prep PRT=prt RP=prt EX=expl POS=case PRP$=poss WP$=poss CD=nummod QP=nummod
-    DT=det PDT=det WDT=det
-"""
-_BY_LABEL = dict(pair.split("=") for pair in _LABEL_NAMES.split())
-
-#: the head of a phrase: (from the right, labels) in order; the first label that a child has
-_RULES: dict[str, list[tuple[bool, tuple[str, ...]]]] = {
-    "S": [(False, ("VP",)), (False, (*_CLAUSES, "ADJP", "UCP", "NP"))],
-    "SQ": [(False, ("VP", "SQ")), (False, _VERBS)],
-    "SINV": [(False, ("VP",)), (False, (*_VERBS, "S", "SINV", "ADJP", "NP"))],
-    "SBAR": [(False, ("S", "SQ", "SINV", "SBAR", "VP", "NP"))],
-    "SBARQ": [(False, ("SQ", "S", "SINV", "SBARQ"))],
-    "VP": [(False, ("VP",)), (False, _VERBS), (False, ("ADJP", "NP", "S"))],
-    "NP": [(True, _NOUNS), (False, ("NP",)), (True, ("PRP", "EX", "CD", "QP", "JJ", "DT", "VBG"))],
-    "PP": [(False, ("IN", "TO", "VBG", "VBN", "RP")), (False, ("PP",))],
-    "ADJP": [(True, ("JJ", "JJR", "JJS", "VBN", "VBG")), (True, ("NN", "NNS", "CD", "ADJP"))],
-    "ADVP": [(True, ("RB", "RBR", "RBS")), (True, ("JJ", "ADVP", "NN", "IN", "NP"))],
-    "QP": [(True, ("CD", "NN", "NNS", "JJ", "RB"))],
-    "PRT": [(False, ("RP",))],
-}
-_RULES |= {"WHNP": _RULES["NP"], "NX": _RULES["NP"], "WHPP": _RULES["PP"], "WHADVP": _RULES["ADVP"]}
-_RULES |= {"PRN": _RULES["S"], "FRAG": _RULES["S"], "UCP": _RULES["S"], "WHADJP": _RULES["ADJP"]}
+    return _IDS.get(name, _IDS.get(name.split(":")[0], 0))
 
 
 @dataclass
@@ -138,10 +97,10 @@ def _attach(phrase: _Phrase, words: list[str], heads: Annotation) -> None:
 
 def _head_child(phrase: _Phrase) -> int:
     labels = [child.label for child in phrase.children]
-    for from_right, wanted in _RULES.get(phrase.label, ()):
+    for side, *wanted in _RULES.get(phrase.label, ()):
         places = [place for place, label in enumerate(labels) if label in wanted]
         if places:
-            return places[-1 if from_right else 0]
+            return places[-1 if side == "right" else 0]
     words = [place for place, label in enumerate(labels) if label not in (*_PUNCTUATION, "CC")]
     return words[0] if words else 0
 
@@ -155,16 +114,15 @@ def _relation(phrase: _Phrase, head_place: int, place: int, words: list[str]) ->
     if child.label[:2] == head.label[:2] and any(other.label == "CC" for other in between):
         return "conj"
     word = words[child.head].lower()
-    if child.label in ("RB", "RBR", "RBS", "ADVP", "WHADVP"):
+    if child.label in _ADVERBS:
         return "neg" if word in _NEGATIONS else "advmod"
-    fixed = _BY_LABEL.get(child.label)
-    if fixed is not None:
-        return fixed
+    if child.label in _BY_LABEL:
+        return _BY_LABEL[child.label]
     if phrase.label in ("NP", "NX", "WHNP"):
         return _in_noun_phrase(child, place < head_place)
     if phrase.label in ("PP", "WHPP"):
         return "pobj" if child.label in ("NP", "WHNP", *_NOUNS) else "pcomp"
-    if phrase.label == "VP" or phrase.label == "SQ":
+    if phrase.label in ("VP", "SQ"):
         return _in_verb_phrase(child, head, word, words)
     if child.label == "NP":
         return "nsubj" if place < head_place else "dobj"
@@ -193,7 +151,8 @@ def _in_verb_phrase(child: _Phrase, head: _Phrase, word: str, words: list[str]) 
     if child.label == "ADJP":
         return "acomp"
     if child.label == "SBAR":
-        is_marked = child.children[0].label == "IN" and words[child.children[0].head] != "that"
+        first = child.children[0] if child.children else child
+        is_marked = first.label == "IN" and words[first.head] != "that"
         return "advcl" if is_marked else "ccomp"
     if child.label in _CLAUSES:
         has_subject = any(part.label == "NP" for part in child.children)

@@ -86,8 +86,6 @@ class DependencyTrees(TreeAnnotator):
     @staticmethod
     def truncated(tree: Tree, tokens: int) -> Tree:
         """Returns the first tokens; the head of one whose head is cut is the next one above."""
-        if tokens >= len(tree):
-            return tree
         heads, cut = tree[:, 0].tolist(), tree[:tokens].copy()
         root = -1
         for token in range(tokens):
@@ -105,19 +103,6 @@ class DependencyTrees(TreeAnnotator):
         begin = (roots[0], 0)
         end = (roots[0], 0) if len(tree) else (0, 0)
         return np.concatenate([[begin], shifted, [end]]).astype(np.int32)
-
-    @staticmethod
-    def from_dependencies(heads: Tree) -> Tree:
-        return heads
-
-    @staticmethod
-    def last_descendants(heads: list[int]) -> list[int]:
-        """Returns the last token of the subtree of every token."""
-        last = list(range(len(heads)))
-        for token in range(len(heads)):
-            for above in _ancestors(heads, token) or ():
-                last[above] = max(last[above], token)
-        return last
 
     @staticmethod
     def projective(heads: list[int]) -> list[int]:
@@ -230,8 +215,6 @@ class BinaryTrees(TreeAnnotator):
 
     @staticmethod
     def truncated(tree: Tree, tokens: int) -> Tree:
-        if tokens >= len(tree):
-            return tree
         cut = tree[:tokens].copy()
         if tokens:  # what is left on the stack is joined at the last token, the last nodes first
             cut[-1] += tokens - 1 - cut.sum()
@@ -245,12 +228,12 @@ class BinaryTrees(TreeAnnotator):
 
     @staticmethod
     def from_dependencies(heads: Tree) -> Tree:
-        """Returns a word joined with its right dependents, the nearest first, then its left ones.
-
-        heads (tokens, 2), as in `DependencyTrees`.
-        """
+        """Returns words joined with their right dependents, the nearest first, then the left."""
         head_of = DependencyTrees.projective(heads[:, 0].tolist())
-        last = DependencyTrees.last_descendants(head_of)
+        last = list(range(len(head_of)))  # the last token below every token
+        for token in range(len(head_of)):
+            for above in _ancestors(head_of, token) or ():
+                last[above] = max(last[above], token)
         tree = np.zeros((len(head_of), 1), dtype=np.int32)
         for token, head in enumerate(head_of):
             if head >= 0:
