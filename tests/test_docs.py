@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.helpers.documents import blocks_of, environment, reading
-from tests.helpers.links import broken_links
 
 pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parent.parent
@@ -114,22 +113,3 @@ def test_nothing_is_loaded_from_another_host(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"', text)
         assert not loaded, page
-
-
-def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
-    assert broken_links(site) == []
-
-
-def test_a_broken_link_is_found(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "index.html").write_text('<h2 id="here">A</h2><img src="../no.png">')
-    links = ["a/", "a/#here", "a/#there", "b/", "#", "https://example.org/x", "https://a b/", "//c"]
-    page = "".join(f'<a href="{link}">x</a>' for link in links)
-    (tmp_path / "index.html").write_text(page)
-    assert broken_links(tmp_path) == [
-        "a/index.html: ../no.png",
-        "index.html: a/#there",
-        "index.html: b/",
-        "index.html: https://a b/",
-        "index.html: //c",
-    ]

@@ -292,19 +292,6 @@ def test_last_pooling_learns_from_the_encoder_whether_states_have_two_directions
         assert model.settings.pooling.options["bidirectional"] is given.bidirectional
 
 
-def test_dropout_works_in_training_only(make_encoder) -> None:
-    model = make_encoder()
-    batch = model.text.batch(words_of(model))
-    still = [model(batch).vector.detach() for _ in range(2)]
-    assert torch.equal(*still)
-    torch.manual_seed(0)
-    model.train()
-    moving = [model(batch).vector.detach() for _ in range(2)]
-    assert difference(*moving) > 1e-3 and difference(moving[0], still[0]) > 1e-3
-    torch.manual_seed(0)
-    assert torch.equal(model(batch).vector.detach(), moving[0])
-
-
 def test_using_a_model_leaves_its_mode_as_it_was(make_encoder) -> None:
     model = PairClassifier(make_encoder(), ["yes", "no"]).train()
     model.encoder.pooling.eval()

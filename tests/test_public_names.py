@@ -17,7 +17,7 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.cli import app
 from genpool.pooling import POOLINGS, GeneralizedPooling, Pooled, penalties
 
-_FOLDERS = """classifier data distillation embedding encoder evaluation inference integrations.onnx
+_FOLDERS = """data distillation embedding encoder evaluation inference integrations.onnx
     integrations.sentence_transformers pooling probing search service text training"""
 PACKAGES = ["genpool", *(f"genpool.{folder}" for folder in _FOLDERS.split())]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -218,20 +217,6 @@ def test_a_recipe_file_that_is_absent_or_not_text_is_refused(tmp_path: Path) -> 
         recipe_text(str(tmp_path / "latin.toml"))
 
 
-def values(tables: Any) -> Iterator[Any]:
-    """Yields all values of nested tables and lists."""
-    if isinstance(tables, dict | list):
-        for value in tables.values() if isinstance(tables, dict) else tables:
-            yield from values(value)
-    else:
-        yield tables
-
-
 def test_a_recipe_names_no_place_of_one_machine() -> None:
     for name in recipe_names():
-        tables = tomllib.loads(recipe_text(name))
-        texts = [value for value in values(tables) if isinstance(value, str)]
-        assert texts, name
-        for text in texts:
-            assert not (PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute())
-            assert not text.startswith("~")
+        assert not re.search(r"""["'](/|~|[A-Za-z]:[\\/])""", recipe_text(name)), name

@@ -23,7 +23,7 @@ from genpool.data import TableReader
 from genpool.disk.atomic import atomic_file
 from genpool.distillation.corpus import comparison_key, untokenized
 from genpool.errors import DataError
-from genpool.reproduction.corpus.rules import LABELS, generate
+from genpool.reproduction.rules import LABELS, generate
 
 MULTINLI = ("mnli/dev_matched", "mnli/dev_mismatched")
 #: their pairs are scored: no row of a training set may be equal to one of them

@@ -16,7 +16,7 @@ from benchmarks.release.nli_pairs import MULTINLI, NliPair, read_pairs, scored_h
 from benchmarks.release.wide_rules import WIDE_RULES
 from genpool import PairClassifier
 from genpool.evaluation import AccuracyReport, accuracy_report
-from genpool.reproduction.corpus.rules import generate
+from genpool.reproduction.rules import generate
 
 #: pairs by the wide rules, of a seed that no training has used
 GENERATED, GENERATED_SEED = 3_000, 9_001

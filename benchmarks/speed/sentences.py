@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from benchmarks.data import data_path, has_data
 from genpool.data import Example, TableReader
-from genpool.reproduction.corpus import RulesReader
+from genpool.reproduction.rules import RulesReader
 
 SNLI_TEST = "snli/test.raw.tsv.xz"
 

@@ -21,7 +21,7 @@ from benchmarks.release.nli_pairs import (
 )
 from genpool.data import TableReader
 from genpool.errors import DataError
-from genpool.reproduction.corpus.rules import LABELS
+from genpool.reproduction.rules import LABELS
 from tests.helpers.shared_data import shared_data
 
 TABLES = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,10 +37,3 @@ def test_places_that_are_not_measured_have_dashes() -> None:
     assert row[:5] == ["TREC 200", "2", "37.50", "**75.00**", "+37.50"]
     assert probes.page_row(CELLS, "IMDB", 5000) == ["IMDB 5,000", "0", *["-"] * 6]
     assert "ahead in 1 of 1 measured places" in probes.goal(CELLS)
-
-
-def test_cells_are_read_line_by_line(tmp_path: Path) -> None:
-    path = tmp_path / "cells.jsonl"
-    assert probes.read_cells(path) == []
-    path.write_text("".join(json.dumps(line) + "\n" for line in CELLS))
-    assert probes.read_cells(path) == CELLS

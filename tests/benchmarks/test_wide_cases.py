@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.release.wide_rules import WIDE_RULES, drawing, kinds, opposites, people
-from genpool.reproduction.corpus.rules import LABELS, Case, ask
-from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, render
+from genpool.reproduction.rules import LABELS, Case, ask
+from genpool.reproduction.scenes import Dice, Phrase, Scene, render
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from benchmarks.release.wide_rules import WIDE_RULES, nations
-from genpool.reproduction.corpus.rules import ask
-from genpool.reproduction.corpus.scenes import Dice, render
+from genpool.reproduction.rules import ask
+from genpool.reproduction.scenes import Dice, render
 
 
 def pairs_of(rule: str, count: int = 400) -> Iterable[tuple[str, str, str]]:

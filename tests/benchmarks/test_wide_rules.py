@@ -15,8 +15,8 @@ from benchmarks.release.wide_rules import (
     opposites,
     words,
 )
-from genpool.reproduction.corpus.rules import LABELS, RULES, Pair, ask, generate
-from genpool.reproduction.corpus.scenes import Dice, render
+from genpool.reproduction.rules import LABELS, RULES, Pair, ask, generate
+from genpool.reproduction.scenes import Dice, render
 
 
 @pytest.fixture(scope="module")

@@ -64,14 +64,6 @@ def test_dropout_is_applied_to_both_hidden_layers_and_nowhere_else() -> None:
     assert kept_layers.factors == []
 
 
-def test_dropout_works_while_training_only() -> None:
-    mlp, inputs = made(dropout=0.5), features()
-    assert torch.equal(mlp.eval()(inputs), mlp.eval()(inputs))
-    assert not torch.equal(mlp.train()(inputs), mlp.eval()(inputs))
-    without = made(dropout=0.0)
-    assert torch.equal(without.train()(inputs), mlp.eval()(inputs))
-
-
 def test_gradients_are_those_of_finite_differences() -> None:
     mlp, inputs = made().eval(), features().requires_grad_()
     names = [name for name, _ in mlp.named_parameters()]

@@ -120,7 +120,7 @@ def test_evaluate_agrees_with_the_scores_of_the_run(
     genpool: Command, place: Path, rules_run: Path
 ) -> None:
     """The same pairs as a table give the accuracy that training reported."""
-    from genpool.reproduction.corpus.rules import RulesReader
+    from genpool.reproduction.rules import RulesReader
 
     rows = [
         "\t".join((str(example.label), example.first, str(example.second), str(example.genre)))

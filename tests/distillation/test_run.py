@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -152,26 +151,6 @@ def test_a_run_is_not_continued_on_another_corpus_of_equal_size(data: Path, stop
     save_checkpoint(stopped / "checkpoints", 99, {"invented": 1}, {})
     with pytest.raises(TrainingError, match=r"of another version of genpool.*--out"):
         run(data, "run", True)
-
-
-def test_two_distillations_in_one_folder_are_refused(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = read_distillation(RECIPE, ["training.epochs=1"])
-    step = DistillationRun.step
-    errors: list[str] = []
-
-    def second(self: DistillationRun, batch: list[int]) -> None:
-        if self.state.step == 3:
-            with pytest.raises(TrainingError) as error:
-                distil(settings, data, data / "run", True, show_progress=False)
-            errors.append(str(error.value))
-        step(self, batch)
-
-    monkeypatch.setattr(DistillationRun, "step", second)
-    distil(settings, data, data / "run", show_progress=False)
-    assert len(errors) == 1 and f"in use: process {os.getpid()} on " in errors[0]
-    assert not list((data / "run").glob(".*"))
 
 
 def test_mistakes_are_named(data: Path) -> None:

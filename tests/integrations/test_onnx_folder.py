@@ -69,6 +69,17 @@ def test_the_folder_holds_graph_config_tokenizer_and_page(
     assert f"float32 (batch, {model.output_dim})" in page
     for name in ("word_ids", "letters", "mask"):
         assert f"| `{name}` |" in page
+    graph = onnx.load(exported / "model.onnx")
+    onnx.checker.check_model(graph, full_check=True)
+    sizes = {
+        value.name: [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim]
+        for value in graph.graph.input
+    }
+    assert sizes == {
+        "word_ids": ["batch", "time"],
+        "letters": ["batch", "time", "longest_word"],
+        "mask": ["batch", "time"],
+    }
 
 
 def test_the_graph_alone_turns_ids_into_vectors(exported: Path, model: SentenceEncoder) -> None:
@@ -90,20 +101,6 @@ def test_the_graph_alone_turns_ids_into_vectors(exported: Path, model: SentenceE
     feeds = {"word_ids": word_ids, "letters": letters, "mask": mask}
     (actual,) = session.run(["sentence_embedding"], feeds)
     assert np.abs(actual - padded_vectors(model, ["the dog runs", "dog"])).max() < 1e-6
-
-
-def test_onnx_itself_finds_the_graph_well_formed(exported: Path) -> None:
-    graph = onnx.load(exported / "model.onnx")
-    onnx.checker.check_model(graph, full_check=True)
-    sizes = {
-        value.name: [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim]
-        for value in graph.graph.input
-    }
-    assert sizes == {
-        "word_ids": ["batch", "time"],
-        "letters": ["batch", "time", "longest_word"],
-        "mask": ["batch", "time"],
-    }
 
 
 def test_the_encoder_does_all_that_sentence_encoders_do(
@@ -190,7 +187,6 @@ def test_a_graph_that_differs_is_not_kept(
     assert files(folder.parent) == before
 
 
-@pytest.mark.usefixtures("quick_export")
 def test_a_folder_between_its_two_renames_is_found_again(
     folder: Path, model: SentenceEncoder
 ) -> None:

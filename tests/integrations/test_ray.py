@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,15 @@ import pytest
 from genpool import SentenceEncoder
 from genpool.errors import DataError, InputError
 from genpool.integrations import ray as integration
-from genpool.integrations.bulk import BulkOptions, encode_bulk
+from genpool.integrations.bulk import BulkOptions, BulkSummary, encode_bulk
 from genpool.integrations.load_encoder import FolderBytes
-from genpool.integrations.ray import RayEngine, TextEncoder, encode_task, ray_session, worker_count
+from genpool.integrations.ray import (
+    TextEncoder,
+    encode_on_ray,
+    encode_task,
+    ray_session,
+    worker_count,
+)
 from tests.helpers.bulk_runs import problems, sentence, shard_bytes, write_texts
 
 # Warnings of Ray and of what it loads are not ours.
@@ -39,48 +46,29 @@ def address() -> Iterator[str]:
     cluster.shutdown()
 
 
-def test_a_cluster_writes_the_bytes_of_one_process(
+def run(encoder: SentenceEncoder, source: Path, out: Path, **options: Any) -> BulkSummary:
+    """Encodes a file or a folder on Ray."""
+    engine = partial(encode_on_ray, **options)
+    return encode_bulk(encoder, [source], out, SMALL, engine, show_progress=False)
+
+
+def test_a_cluster_writes_the_bytes_of_one_process_or_says_why_not(
     sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
 ) -> None:
-    ids = write_texts(tmp_path / "in", files=3, rows=25)
-    sources, calm, out = [tmp_path / "in"], tmp_path / "calm", tmp_path / "out"
-    encode_bulk(sentence_encoder, sources, calm, SMALL, show_progress=False)
-    engine = RayEngine(address=address)
-    summary = encode_bulk(sentence_encoder, sources, out, SMALL, engine, show_progress=False)
-    assert summary.rows == 75
+    source, calm, out = tmp_path / "in", tmp_path / "calm", tmp_path / "out"
+    ids = write_texts(source, files=3, rows=25)
+    encode_bulk(sentence_encoder, [source], calm, SMALL, show_progress=False)
+    assert run(sentence_encoder, source, out, address=address).rows == 75
     assert problems(out, ids, shard_bytes(calm)) == []
     # Nothing is left to do: Ray is not even asked.
-    again = RayEngine(address="nobody:1")
-    assert encode_bulk(sentence_encoder, sources, out, SMALL, again, show_progress=False).rows == 75
-
-
-def test_errors_come_back_from_the_cluster_as_they_are(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
-) -> None:
+    assert run(sentence_encoder, source, out, address="nobody:1").rows == 75
+    with ray_session(address) as ray:
+        assert worker_count(ray, None) == 2  # one CPU stays free
+    with pytest.raises(InputError, match="3 CPUs for 4 workers"):
+        run(sentence_encoder, source, tmp_path / "new", workers=4, address=address)
     (tmp_path / "a.txt").write_bytes(b"a dog\ncaf\xe9\n")
     with pytest.raises(DataError, match=r"a\.txt, line 2: is not UTF-8"):
-        encode_bulk(
-            sentence_encoder,
-            [tmp_path / "a.txt"],
-            tmp_path / "out",
-            SMALL,
-            RayEngine(1, address),
-            show_progress=False,
-        )
-
-
-def test_one_cpu_stays_free_and_too_many_workers_are_refused(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, address: str
-) -> None:
-    with ray_session(address) as ray:
-        assert worker_count(ray, None) == 2
-    write_texts(tmp_path / "in", files=1, rows=3)
-    with pytest.raises(InputError, match="3 CPUs for 4 workers"):
-        encode_bulk(
-            sentence_encoder, [tmp_path / "in"], tmp_path / "out", SMALL, RayEngine(4, address)
-        )
-    with pytest.raises(InputError, match="workers is 0"):
-        RayEngine(0)
+        run(sentence_encoder, tmp_path / "a.txt", tmp_path / "bad", workers=1, address=address)
 
 
 def test_the_encoder_is_an_actor_class_of_ray_data(
@@ -111,27 +99,21 @@ def test_the_encoder_is_an_actor_class_of_ray_data(
 def test_a_task_loads_the_model_once(
     sentence_encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from genpool.integrations.bulk import job
-
     model, loaded = FolderBytes(sentence_encoder), []
 
     def load(files: FolderBytes) -> SentenceEncoder:
         loaded.append(files)
         return sentence_encoder
 
-    class Tasks:
+    def engine(encoder, settings, shards):
         """The engine without Ray: the tasks are called here."""
-
-        def __call__(self, encoder, settings, shards):
-            for shard in shards:
-                yield encode_task(model, shard, settings)
+        return (encode_task(model, shard, settings) for shard in shards)
 
     monkeypatch.setattr(integration, "_loaded", {})
     monkeypatch.setattr(FolderBytes, "load", load)
+    source, calm, out = [tmp_path / "in"], tmp_path / "calm", tmp_path / "out"
     ids = write_texts(tmp_path / "in", files=1, rows=25)
-    encode_bulk(sentence_encoder, [tmp_path / "in"], tmp_path / "calm", SMALL, show_progress=False)
-    job.encode_bulk(
-        sentence_encoder, [tmp_path / "in"], tmp_path / "out", SMALL, Tasks(), show_progress=False
-    )
+    encode_bulk(sentence_encoder, source, calm, SMALL, show_progress=False)
+    encode_bulk(sentence_encoder, source, out, SMALL, engine, show_progress=False)
     assert len(loaded) == 1
-    assert problems(tmp_path / "out", ids, shard_bytes(tmp_path / "calm")) == []
+    assert problems(out, ids, shard_bytes(calm)) == []

@@ -139,7 +139,9 @@ def test_a_column_of_texts_is_joined_with_other_columns(sentence_encoder: Senten
 # --- GenpoolClassifier ---------------------------------------------------------------------------
 
 
-def test_a_classifier_learns_and_predicts(fitted: GenpoolClassifier) -> None:
+def test_a_classifier_learns_what_the_text_classifier_does(
+    fitted: GenpoolClassifier, make_encoder
+) -> None:
     assert fitted.classes_.tolist() == ["dog", "man"]
     assert fitted.score(TEXTS, LABELS) == 1.0
     probabilities = fitted.predict_proba(TEXTS)
@@ -147,11 +149,6 @@ def test_a_classifier_learns_and_predicts(fitted: GenpoolClassifier) -> None:
     expected = fitted.model_.predict_proba(TEXTS)  # columns in the order of model_.labels
     order = [fitted.model_.labels.index(label) for label in ("dog", "man")]
     assert np.array_equal(probabilities, expected[:, order])
-
-
-def test_it_is_what_the_fit_of_the_text_classifier_learns(
-    fitted: GenpoolClassifier, make_encoder
-) -> None:
     options: dict[str, Any] = {"epochs": 30, "learning_rate": 0.02, "show_progress_bar": False}
     model = TextClassifier.fit(TEXTS, LABELS, start=make_encoder(), **options)
     for name, weights in fitted.model_.state_dict().items():

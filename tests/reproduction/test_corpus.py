@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genpool.errors import ConfigError, DataError, InputError
-from genpool.reproduction.corpus import rules, scenes
-from genpool.reproduction.corpus.rules import LABELS, RULES, Pair, RulesReader, ask, generate
-from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, Way, change, render, sensible
+from genpool.reproduction import rules, scenes
+from genpool.reproduction.rules import LABELS, RULES, Pair, RulesReader, ask, generate
+from genpool.reproduction.scenes import Dice, Phrase, Scene, Way, change, render, sensible
 
 
 @pytest.fixture(scope="module")

@@ -192,13 +192,6 @@ def test_a_first_save_that_fails_leaves_no_folder_or_a_complete_one(tmp_path, wr
         assert number_of(target) == 2
 
 
-def test_a_relative_path_recovers_like_any_other(tmp_path, write, monkeypatch) -> None:
-    target = fresh(tmp_path, write, 0)
-    target.rename(target.with_name(".model.previous"))
-    monkeypatch.chdir(target.parent)
-    assert number_of(Path("model")) == 1
-
-
 def test_every_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(
     folder, monkeypatch
 ) -> None:
@@ -375,18 +368,3 @@ def test_savers_and_a_reader_of_one_folder_never_mix_versions(
     assert versions and set(versions) <= {0, 1, 2}
     assert version_of(TextClassifier.from_pretrained(target)) in (1, 2)
     assert [path.name for path in target.parent.iterdir()] == ["model"]
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
-def test_files_of_two_models_of_the_same_sizes_are_recognised(
-    make_encoder: MakeEncoder, tmp_path: Path, name: str
-) -> None:
-    model = TextClassifier(make_encoder(), ["yes", "no"])
-    for version in (1, 2):
-        as_version(model, version).save_pretrained(tmp_path / str(version))
-    (tmp_path / "1" / name).write_bytes((tmp_path / "2" / name).read_bytes())
-    with pytest.raises(FolderError) as caught:
-        TextClassifier.from_pretrained(tmp_path / "1")
-    message = str(caught.value)
-    assert f"{tmp_path / '1' / name} and {tmp_path / '1' / 'config.json'} do not belong" in message
-    assert 'remove "checksums" from config.json' in message

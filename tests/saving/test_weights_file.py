@@ -22,7 +22,7 @@ from genpool.saving.weights_file import (
     quantize_weights,
 )
 from tests.helpers.random_encoders import SENTENCES, model
-from tests.helpers.saved_folders import PAIRS, change_json, content_of, refusal, remove_checksums
+from tests.helpers.saved_folders import change_json, content_of, refusal, remove_checksums
 
 BIAS = "encoder.pooling.b2"
 
@@ -82,20 +82,6 @@ def test_a_model_that_is_not_finite_is_not_saved(folder: Path, value: float, int
             model.save_pretrained(target, int8=int8)
     assert content_of(folder) == before
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
-
-
-def test_a_loaded_model_does_not_depend_on_its_file_any_more(folder: Path) -> None:
-    model = PairClassifier.from_pretrained(folder)
-    before = model.predict_proba(PAIRS)
-    path = folder / "model.safetensors"
-    size = path.stat().st_size
-    with path.open("rb+") as file:  # in place: a mapped file would change under the model
-        file.seek(size // 2)
-        file.write(b"\x3f" * (size - size // 2))
-    assert np.array_equal(model.predict_proba(PAIRS), before)
-    with path.open("rb+") as file:
-        file.truncate(10)
-    assert np.array_equal(model.predict_proba(PAIRS), before)
 
 
 @pytest.mark.parametrize("int8", [False, True])

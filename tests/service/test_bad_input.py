@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from genpool.service import ServedModel, ServiceSettings, create_app
@@ -189,14 +188,3 @@ def test_an_error_of_the_service_shows_nothing_of_its_inside(
         assert "secret" not in answer.text and "log" in message
         assert "a secret of the inside" in caplog.text  # for those who run the service
         assert client.get("/healthz").is_success
-
-
-def test_requests_that_arrive_together_get_their_own_answers(
-    app: FastAPI, served: ServedModel
-) -> None:
-    words = ["a dog", "the man", "two dogs", "red", "not a man", "sleeps"]
-    answers = post_together(app, "/v1/embeddings", [{"input": word} for word in words])
-    for word, answer in zip(words, answers, strict=True):
-        [alone] = post_together(create_app(served), "/v1/embeddings", [{"input": word}])
-        expected = alone.json()["data"][0]["embedding"]
-        assert answer.json()["data"][0]["embedding"] == pytest.approx(expected, abs=1e-6)

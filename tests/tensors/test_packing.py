@@ -73,7 +73,7 @@ def test_align_moves_every_sentence_to_the_start(mask: Tensor) -> None:
         for step, position in enumerate(positions):
             expected[row, step] = padded[row, position]
     assert torch.equal(aligned, expected)
-    assert torch.equal(aligned.flatten(0, 1)[packing.aligned_index()], rows)
+    assert torch.equal(aligned.flatten(0, 1)[packing.aligned().index], rows)
 
 
 def test_right_padded_sentences_are_packed_as_pytorch_packs_them() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from genpool import PairClassifier, TextClassifier
 from genpool.errors import ConfigError, DataError
-from genpool.reproduction.corpus.rules import RulesReader
+from genpool.reproduction.rules import RulesReader
 from genpool.training.preparation import Prepared, data_notes, prepare
 from genpool.training.settings import (
     read_settings,

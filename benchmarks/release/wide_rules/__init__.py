@@ -12,7 +12,7 @@ from benchmarks.release.wide_rules.kinds import colour, count, kind
 from benchmarks.release.wide_rules.nations import country, nationality
 from benchmarks.release.wide_rules.opposites import attribute, deed, state
 from benchmarks.release.wide_rules.people import converse, nobody, swap
-from genpool.reproduction.corpus.rules import RULES, Rule
+from genpool.reproduction.rules import RULES, Rule
 
 WIDE_RULES: Mapping[str, Rule] = {
     **RULES,

@@ -15,8 +15,8 @@ from benchmarks.release.wide_rules.words import (
     TRAITS,
     WORKERS,
 )
-from genpool.reproduction.corpus.rules import Case
-from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, render
+from genpool.reproduction.rules import Case
+from genpool.reproduction.scenes import Dice, Phrase, Scene, render
 
 PERSONS = (*PEOPLE.words, *WORKERS)
 #: determiners of a scene that entails what remains of it when a detail is dropped

@@ -18,8 +18,8 @@ from benchmarks.release.wide_rules.words import (
     USES,
     VAGUE,
 )
-from genpool.reproduction.corpus.rules import Case, Quantifier
-from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, Tree, takes_an
+from genpool.reproduction.rules import Case, Quantifier
+from genpool.reproduction.scenes import Dice, Phrase, Scene, Tree, takes_an
 
 _ON_LAND = [word for word in THINGS.under("animal") if word not in THINGS.under("fish")]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from benchmarks.release.wide_rules.drawing import activity, article, finish, somebody
 from benchmarks.release.wide_rules.kinds import broader, narrower, pick_or
 from benchmarks.release.wide_rules.words import cells
-from genpool.reproduction.corpus.rules import Case
-from genpool.reproduction.corpus.scenes import Dice, Scene, Tree, table
+from genpool.reproduction.rules import Case
+from genpool.reproduction.scenes import Dice, Scene, Tree, table
 
 
 class Nation(NamedTuple):

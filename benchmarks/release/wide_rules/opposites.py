@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from benchmarks.release.wide_rules.drawing import around, article, finish, somebody
 from benchmarks.release.wide_rules.words import cells
-from genpool.reproduction.corpus.rules import Case
-from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, table
+from genpool.reproduction.rules import Case
+from genpool.reproduction.scenes import Dice, Phrase, Scene, table
 
 
 class Opposites(NamedTuple):

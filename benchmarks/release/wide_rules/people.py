@@ -8,8 +8,8 @@ from typing import NamedTuple
 from benchmarks.release.wide_rules.drawing import activity, around, finish, somebody, two_people
 from benchmarks.release.wide_rules.kinds import narrower, pick_or
 from benchmarks.release.wide_rules.words import ACTIVITIES, PEOPLE, cells
-from genpool.reproduction.corpus.rules import Case
-from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, table
+from genpool.reproduction.rules import Case
+from genpool.reproduction.scenes import Dice, Phrase, Scene, table
 
 #: A does it to B, so B does not do it to A
 ONE_WAY = cells(

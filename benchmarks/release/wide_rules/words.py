@@ -6,8 +6,8 @@ in brackets is never said.
 
 from __future__ import annotations
 
-from genpool.reproduction.corpus.rules import Quantifier
-from genpool.reproduction.corpus.scenes import Tree, table
+from genpool.reproduction.rules import Quantifier
+from genpool.reproduction.scenes import Tree, table
 
 
 def cells(text: str) -> tuple[str, ...]:

@@ -204,7 +204,7 @@ def _encode_shards(
     if address is not None and engine != "ray":
         raise InputError("--address is of a Ray cluster; add --engine ray.")
     from genpool.integrations.bulk import BulkOptions, encode_bulk
-    from genpool.integrations.bulk.engines import Engine, LocalEngine
+    from genpool.integrations.bulk.engines import Engine, encode_locally
     from genpool.model import SentenceEncoder
 
     has_model = len(paths) > 1 and (Path(paths[0]) / "config.json").is_file()
@@ -212,11 +212,11 @@ def _encode_shards(
     if "-" in inputs:
         raise InputError("standard input can be read only once, so it has no shards; name files.")
     how = BulkOptions(**bulk)
-    runner: Engine = LocalEngine(workers or 1)
+    runner: Engine = partial(encode_locally, workers=workers or 1)
     if engine == "ray":
-        from genpool.integrations.ray import RayEngine
+        from genpool.integrations.ray import encode_on_ray
 
-        runner = RayEngine(workers, address)
+        runner = partial(encode_on_ray, workers=workers, address=address)
     encoder = SentenceEncoder.from_pretrained(model)
     summary = encode_bulk(encoder, inputs, output, how, runner)
     typer.echo(f"{output}: vectors of {how.truncate_dim or encoder.output_dim:,} dimensions")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from genpool.errors import InputError, unknown_name
 from genpool.tensors.modules import (
     Initialization,
     gaussian_,
@@ -36,20 +35,10 @@ def character_vectors(
     filters: Sequence[Tensor],
     padding: CharacterPadding = "both",
 ) -> Tensor:
-    """Returns max_t ReLU(filter * characters_t) of every word, all filters concatenated.
+    """Returns max_t ReLU(filter * characters_t) of every word, (words, all maps); zeros of none.
 
-    Every word has its own zero padding, so that its vector depends only on its own characters. A
-    word without characters has a vector of zeros.
-
-    Args:
-        characters: (characters, dim), the vectors of the characters of all words, one word after
-            the other.
-        character_counts: (words,), the number of characters of each word.
-        filters: one tensor (maps, dim, width) for each width.
-        padding: "both" centres a filter on a character, "right" starts it there. Default: "both".
-
-    Returns:
-        (words, all maps)
+    characters (characters, dim), one word after the other; character_counts (words,); filters
+    (maps, dim, width). Words have their own padding: a vector depends on its characters only.
     """
     words, maps = len(character_counts), sum(len(weights) for weights in filters)
     word_indices = torch.arange(words, device=characters.device)  # (words,)
@@ -106,9 +95,7 @@ class CharacterCNN(nn.Module):
         require_positive(characters=characters, dim=dim, maps=maps, number_of_widths=len(widths))
         require_positive(widths=min(widths))
         require_literal("initialization", initialization, Initialization)
-        if padding not in get_args(CharacterPadding):
-            known = get_args(CharacterPadding)
-            raise InputError(unknown_name("character padding", padding, known))
+        require_literal("character padding", padding, CharacterPadding)
         self.initialization, self.padding = initialization, padding
         self.output_dim = maps * len(widths)
         # The names `letters` and `filters` are those of the tensors in saved folders.
@@ -118,20 +105,13 @@ class CharacterCNN(nn.Module):
 
     def reset_parameters(self) -> None:
         """Initializes the character vectors (Gaussian 0.01) and the filters."""
-        gaussian_([self.letters])
-        if self.initialization == "gaussian":
-            gaussian_(self.filters)
-            return
-        for weights in self.filters:
-            nn.init.kaiming_uniform_(weights, a=5**0.5)  # as in nn.Conv1d
+        gaussian_([self.letters, *(self.filters if self.initialization == "gaussian" else ())])
+        if self.initialization == "torch":
+            for weights in self.filters:
+                nn.init.kaiming_uniform_(weights, a=5**0.5)  # as in nn.Conv1d
 
     def forward(self, character_ids: Tensor, character_counts: Tensor) -> Tensor:
-        """Returns the vectors (words, output_dim) of words.
-
-        Args:
-            character_ids: (characters,), as in `Batch`.
-            character_counts: (words,), as in `Batch`.
-        """
+        """Returns the vectors (words, output_dim) of words, from ids and counts as in `Batch`."""
         if len(character_ids) <= CHARACTERS_TOGETHER or torch.is_grad_enabled():
             return self._together(character_ids, character_counts)
         # In parts, for bounded memory: the features of a character take a hundred times its space.

@@ -86,10 +86,7 @@ class TokenEmbedding(Configured, nn.Module):
         gaussian_([*(self.backing or {}).values(), self.words])
 
     def distinct(self, batch: Batch) -> Tensor:
-        """Returns [word ; characters] of each distinct word: (distinct, output_dim).
-
-        This is before dropout; the encoder's input at inference is `distinct_at_inference`.
-        """
+        """Returns [word ; characters] of each distinct word, (distinct, output_dim): no dropout."""
         vectors = functional.embedding(batch.word_ids, self.words)  # (distinct, word_dim)
         if self.backing is not None:
             vectors = self._with_ngrams(vectors, batch, self.backing["table"])
@@ -130,18 +127,10 @@ class TokenEmbedding(Configured, nn.Module):
 
 
 def ngram_vectors(ngram_ids: Tensor, ngram_counts: Tensor, table: Tensor) -> Tensor:
-    """Returns the sum of the vectors of every word's n-grams, divided by the root of their number.
+    """Returns the sum of every word's n-grams in a table (ids, dim), by the root of their number.
 
-    The root keeps the length: a mean of many different n-grams would be short, and words of many
-    n-grams alike.
-
-    Args:
-        ngram_ids: (n-grams,), those of all words, one word after the other.
-        ngram_counts: (words,), the number of n-grams of each word.
-        table: (ids, dim), the vectors of the n-grams.
-
-    Returns:
-        (words, dim); zeros for a word without n-grams.
+    A mean of many different n-grams would be short. ngram_ids (n-grams,), one word after the other;
+    ngram_counts (words,) -> (words, dim).
     """
     starts = ngram_counts.cumsum(0) - ngram_counts  # (words,)
     sums = functional.embedding_bag(ngram_ids, table, starts, mode="sum")  # (words, dim)

@@ -9,14 +9,13 @@ from genpool import registry
 from genpool.encoder.base import Encoded, Encoder
 from genpool.encoder.baselines import (
     BagOfWordsEncoder,
-    BiLSTMEncoder,
     CNNEncoder,
     GRUEncoder,
     LSTMEncoder,
     ResidualStackedEncoder,
     ShortcutStackedEncoder,
 )
-from genpool.encoder.lstm import StackedBiLSTMEncoder
+from genpool.encoder.lstm import BiLSTMEncoder, StackedBiLSTMEncoder
 
 _CLASSES: dict[str, type[Encoder]] = {
     "stacked-bilstm": StackedBiLSTMEncoder,

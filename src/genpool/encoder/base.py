@@ -112,22 +112,17 @@ class Encoder(Configured, nn.Module):
         return Encoded(packing.unpack(states), unpacked)
 
     def encode_rows(self, rows: Tensor, packing: Packing, gates: bool) -> StatesAndGates:
-        """Encodes packed rows: the vectors of the real tokens, (rows, input_dim).
-
-        Returns the states (rows, output_dim), and the input gates (rows, width) or None.
-        """
+        """Returns states (rows, output_dim) of packed rows (rows, input_dim); gates or None."""
         raise NotImplementedError
 
     def padded_states(
         self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]
     ) -> Tensor:
-        """Encodes padded sentences in operations that an exported graph can contain.
+        """Returns states (batch, time, output_dim), of any value at padding, for an exported graph.
 
         An encoder that can be exported writes it without a loop over tokens and without shapes
-        that depend on values; the LSTM and GRU encoders are exported without it. tokens (batch,
-        time, input_dim) start at 0 and are zeros at padding; mask (batch, time); lstm returns the
-        states (batch, time, hidden) of a layer for its input. Returns the states (batch, time,
-        output_dim), of any value at padding.
+        that depend on values. tokens (batch, time, input_dim) start at 0 and are zeros at padding;
+        lstm returns the states (batch, time, hidden) of a layer for its input.
         """
         raise NotImplementedError
 
@@ -146,11 +141,10 @@ class Encoder(Configured, nn.Module):
         """Called with the epoch, from 0, before every training step if `has_extra_loss`."""
 
     def extra_loss(self, log_likelihoods: Tensor) -> Tensor | None:
-        """Returns a scalar to add to the loss of the last forward pass in training, or None.
+        """Returns a scalar to add to the loss of a training step if `has_extra_loss`, or None.
 
-        Called once for every training step if `has_extra_loss`, for encoders whose decisions have
-        no gradient of their own. log_likelihoods: log p(label) of each example, (examples,); of
-        pairs, the batch had first all first sentences, then all second ones.
+        For encoders whose decisions have no gradient of their own. log_likelihoods: log p(label) of
+        each example, (examples,); of pairs, all first sentences come before all second ones.
         """
         return None
 

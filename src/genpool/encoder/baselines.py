@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import cast
 
 import torch
@@ -56,11 +57,7 @@ class CNNEncoder(Encoder):
         self.widths = tuple(widths)
         self.filters = nn.ModuleList(nn.Conv1d(input_dim, maps, width) for width in widths)
 
-    def convolve(self, tokens: Tensor) -> Tensor:
-        """Returns the states (batch, time, output_dim) of tokens (batch, time, input_dim).
-
-        Every sentence starts at 0 and is followed by zeros (`Packing.align`).
-        """
+    def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object = None) -> Tensor:
         channels = tokens.mT  # (batch, input_dim, time)
         features = []
         for width, convolution in zip(self.widths, self.filters, strict=True):
@@ -71,11 +68,8 @@ class CNNEncoder(Encoder):
     def encode_rows(self, rows: Tensor, packing: Packing, gates: bool) -> StatesAndGates:
         if not packing.sizes:
             return rows.new_zeros(0, self.output_dim), None
-        states = self.convolve(packing.align(rows)).flatten(0, 1)  # (batch * longest, output_dim)
-        return states.index_select(0, packing.aligned_index()), None
-
-    def padded_states(self, tokens: Tensor, mask: Tensor, lstm: object) -> Tensor:
-        return self.convolve(tokens)
+        aligned = packing.aligned()  # every sentence starts at 0 and is followed by zeros
+        return aligned.pack(self.padded_states(aligned.unpack(rows), aligned.mask())), None
 
 
 class GRUEncoder(Encoder):
@@ -130,31 +124,6 @@ class LSTMEncoder(Encoder):
         return states, top.gates(inputs, states, packing.sizes) if gates else None
 
 
-class BiLSTMEncoder(BiLSTMStack):
-    """A plain BiLSTM: layer l reads h^{l-1}. One layer of 2048 with max pooling is InferSent.
-
-    Args:
-        input_dim: dimensions of a token vector.
-        hidden_dim: dimensions of each direction.
-        layers: number of layers.
-
-    Example:
-        >>> states, _ = BiLSTMEncoder(300, hidden_dim=2048)(vectors, mask)   # (batch, time, 4096)
-    """
-
-    def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
-        require_layers(layers, input_dim=input_dim, hidden_dim=hidden_dim)
-        input_dims = [input_dim] + [2 * hidden_dim] * (layers - 1)
-        super().__init__(input_dim, input_dims, [hidden_dim] * layers)
-
-    def word_columns(self) -> list[int]:
-        return [self.input_dim] + [0] * (len(self.layers) - 1)
-
-    def layer_rows(self, embedded: Tensor, below: list[DirectionPair]) -> DirectionPair:
-        states = torch.cat(below[-1], dim=1)  # (rows, 2 hidden)
-        return states, states
-
-
 class ShortcutStackedEncoder(BiLSTMStack):
     """The shortcut-stacked encoder (Nie & Bansal 2017): each layer reads e and all layers below.
 
@@ -167,10 +136,10 @@ class ShortcutStackedEncoder(BiLSTMStack):
     """
 
     def __init__(self, input_dim: int, hidden_dims: Sequence[int] = (512, 1024, 2048)) -> None:
-        require_layers(len(hidden_dims))
-        require_positive(hidden_dim=min(hidden_dims))
-        widths = [input_dim + 2 * sum(hidden_dims[:layer]) for layer in range(len(hidden_dims))]
-        super().__init__(input_dim, widths, hidden_dims)
+        require_layers(
+            len(hidden_dims), input_dim=input_dim, hidden_dim=min(hidden_dims, default=1)
+        )
+        super().__init__(input_dim, hidden_dims)
 
     def layer_rows(self, embedded: Tensor, below: list[DirectionPair]) -> DirectionPair:
         rows = torch.cat([embedded, *(half for states in below for half in states)], dim=1)
@@ -191,10 +160,9 @@ class ResidualStackedEncoder(BiLSTMStack):
 
     def __init__(self, input_dim: int, hidden_dim: int = 600, layers: int = 3) -> None:
         require_layers(layers, input_dim=input_dim, hidden_dim=hidden_dim)
-        upper = input_dim + 2 * hidden_dim
-        super().__init__(input_dim, [input_dim] + [upper] * (layers - 1), [hidden_dim] * layers)
+        super().__init__(input_dim, [hidden_dim] * layers)
 
     def layer_rows(self, embedded: Tensor, below: list[DirectionPair]) -> DirectionPair:
-        total = sum((torch.cat(states, dim=1) for states in below[1:]), torch.cat(below[0], dim=1))
+        total = reduce(torch.add, [torch.cat(states, dim=1) for states in below])
         rows = torch.cat([embedded, total], dim=1)  # (rows, input_dim + 2 hidden)
         return rows, rows

@@ -9,7 +9,7 @@ The four parts are stacked in each matrix, in the order i, f, o, g, so that the 
 adjacent. `lstm_plain` is the equations, differentiated by autograd; `lstm` returns the same states
 from a fused kernel, on CUDA from PyTorch's.
 
-Stacks of BiLSTM layers differ only in the input x^l of layer l. e are the token vectors, h^l the
+Stacks of BiLSTM layers differ in the input x^l of layer l only, by the token vectors e and h^l, the
 states [forward ; backward] of layer l:
 
     BiLSTMEncoder            x^l = h^{l-1}
@@ -17,14 +17,14 @@ states [forward ; backward] of layer l:
     ShortcutStackedEncoder   x^l = [e ; h^1 ; ... ; h^{l-1}]  Nie & Bansal 2017
     ResidualStackedEncoder   x^l = [e ; h^1 + ... + h^{l-1}]  Nie & Bansal 2017
 
-All but the paper's are in `genpool.encoder.baselines`.
+The last two are in `genpool.encoder.baselines`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,8 +34,7 @@ from genpool.encoder.base import Encoder, StatesAndGates, require_layers
 from genpool.tensors.modules import fast, require_literal, run_both
 from genpool.tensors.packing import Packing, Sizes, steps_of
 
-#: rows for the forward and for the backward direction, 2 x (rows, dim)
-DirectionPair = tuple[Tensor, Tensor]
+DirectionPair = tuple[Tensor, Tensor]  # of the forward and the backward direction, (rows, dim)
 #: "direction": each direction reads its own direction's states; "both": those of both directions
 Shortcut = Literal["direction", "both"]
 
@@ -49,10 +48,7 @@ class Weights(NamedTuple):
 
 
 def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns h_t and c_t (sentences, hidden) of c_{t-1} and of W x_t + U h_{t-1} + b.
-
-    gates (sentences, 4 hidden), before their activations.
-    """
+    """Returns h_t and c_t (sentences, hidden) of gates W x_t + U h_{t-1} + b and of c_{t-1}."""
     hidden = c.shape[1]
     i, f, o = gates[:, : 3 * hidden].sigmoid().chunk(3, dim=1)
     new_c = f * c + i * gates[:, 3 * hidden :].tanh()
@@ -62,10 +58,7 @@ def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 def lstm_plain(
     rows: Tensor, sizes: Sizes, weights: Weights, reverse: bool
 ) -> tuple[Tensor, Tensor]:
-    """Returns the states and the cells (rows, hidden) of packed inputs (rows, input_dim).
-
-    sizes as in `Packing`.
-    """
+    """Returns the states and the cells (rows, hidden) of packed inputs (rows, input_dim)."""
     w, u, b = weights
     projected = torch.addmm(b, rows, w.T)  # (rows, 4 hidden)
     h = c = projected.new_zeros(sizes[0] if sizes else 0, u.shape[1])  # (sentences, hidden)
@@ -82,14 +75,9 @@ def lstm_plain(
 
 
 def input_gates(inputs: Tensor, previous: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:
-    """Returns i_t (..., hidden), which gated pooling reads, from x_t and h_{t-1}.
-
-    inputs (..., input_dim); previous (..., hidden); of w, u and b only
-    the first part, i, is used: the order of the others does not matter.
-    """
-    hidden = u.shape[1]
-    logits = inputs @ w[:hidden].T + previous @ u[:hidden].T + b[:hidden]
-    return logits.sigmoid()  # (..., hidden)
+    """Returns i_t (..., hidden), which gated pooling reads, of inputs x_t and previous h_{t-1}."""
+    hidden = u.shape[1]  # i is the first part
+    return (inputs @ w[:hidden].T + previous @ u[:hidden].T + b[:hidden]).sigmoid()
 
 
 class LSTMDirection(nn.Module):
@@ -104,10 +92,7 @@ class LSTMDirection(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Re-initializes: matrices that are square per gate orthogonal, others Gaussian, biases 0.
-
-        The Gaussian's standard deviation is 0.01.
-        """
+        """Re-initializes: matrices orthogonal where square per gate, else Gaussian; biases 0."""
         with torch.no_grad():
             for gate in (*self.u.chunk(4), *self.w.chunk(4)):
                 if gate.shape[0] == gate.shape[1]:
@@ -118,7 +103,6 @@ class LSTMDirection(nn.Module):
 
     @property
     def weights(self) -> Weights:
-        """The three parameters w, u and b."""
         return Weights(self.w, self.u, self.b)
 
     def forward(self, rows: Tensor, sizes: Sizes) -> Tensor:
@@ -151,22 +135,21 @@ class BiLSTMStack(Encoder):
 
     bidirectional = True
     has_gates = True
+    #: whether the input of the layers above the first begins with the token vectors, too
+    has_shortcuts: ClassVar[bool] = True
 
-    def __init__(self, input_dim: int, input_dims: Sequence[int], hidden_dims: Sequence[int]):
+    def __init__(self, input_dim: int, hidden_dims: Sequence[int]) -> None:
         super().__init__(input_dim, output_dim=2 * hidden_dims[-1])
-        dims = zip(input_dims, hidden_dims, strict=True)
-        self.layers = nn.ModuleList(BiLSTMLayer(inputs, hidden) for inputs, hidden in dims)
+        self.layers = nn.ModuleList()
+        rows, below = torch.empty(0, input_dim), list[DirectionPair]()
+        for hidden_dim in hidden_dims:  # the widths follow from `layer_rows`
+            inputs = self.layer_rows(rows, below)[0] if below else rows
+            self.layers.append(BiLSTMLayer(inputs.shape[1], hidden_dim))
+            below.append((torch.empty(0, hidden_dim), torch.empty(0, hidden_dim)))
 
     def layer_rows(self, embedded: Tensor, below: list[DirectionPair]) -> DirectionPair:
-        """Returns the input of layer len(below) + 1, from the token vectors and all states below.
-
-        embedded (rows, input_dim); below: the states of every layer below, from the lowest up.
-        """
+        """Returns the input of the next layer, from e (rows, input_dim) and all states below."""
         raise NotImplementedError
-
-    def word_columns(self) -> list[int]:
-        """Returns how many leading columns of each layer's input are the token vectors."""
-        return [self.input_dim] * len(self.layers)
 
     def encode_rows(self, rows: Tensor, packing: Packing, gates: bool) -> StatesAndGates:
         below: list[DirectionPair] = []
@@ -180,6 +163,29 @@ class BiLSTMStack(Encoder):
         top = cast(BiLSTMLayer, self.layers[-1])
         ways = zip((top.forwards, top.backwards), inputs, below[-1], strict=True)
         return states, torch.cat([way.gates(x, h, packing.sizes) for way, x, h in ways], dim=1)
+
+
+class BiLSTMEncoder(BiLSTMStack):
+    """A plain BiLSTM: layer l reads h^{l-1}. One layer of 2048 with max pooling is InferSent.
+
+    Args:
+        input_dim: dimensions of a token vector.
+        hidden_dim: dimensions of each direction.
+        layers: number of layers.
+
+    Example:
+        >>> states, _ = BiLSTMEncoder(300, hidden_dim=2048)(vectors, mask)   # (batch, time, 4096)
+    """
+
+    has_shortcuts = False
+
+    def __init__(self, input_dim: int, hidden_dim: int = 300, layers: int = 1) -> None:
+        require_layers(layers, input_dim=input_dim, hidden_dim=hidden_dim)
+        super().__init__(input_dim, [hidden_dim] * layers)
+
+    def layer_rows(self, embedded: Tensor, below: list[DirectionPair]) -> DirectionPair:
+        states = torch.cat(below[-1], dim=1)  # (rows, 2 hidden)
+        return states, states
 
 
 class StackedBiLSTMEncoder(BiLSTMStack):
@@ -208,9 +214,8 @@ class StackedBiLSTMEncoder(BiLSTMStack):
     ) -> None:
         require_layers(layers, input_dim=input_dim, hidden_dim=hidden_dim)
         require_literal("shortcut", shortcut, Shortcut)
-        upper = input_dim + (hidden_dim if shortcut == "direction" else 2 * hidden_dim)
-        super().__init__(input_dim, [input_dim] + [upper] * (layers - 1), [hidden_dim] * layers)
-        self.shortcut = shortcut
+        self.shortcut = shortcut  # before the layers, whose widths depend on it
+        super().__init__(input_dim, [hidden_dim] * layers)
 
     def layer_rows(self, embedded: Tensor, below: list[DirectionPair]) -> DirectionPair:
         forwards, backwards = below[-1]  # 2 x (rows, hidden)
@@ -242,8 +247,7 @@ def lstm(
 class FusedLSTM(torch.autograd.Function):
     """All steps of one or two directions as one node of the graph, two in parallel.
 
-    The backward pass collects the gate gradients of all steps and computes each weight gradient
-    with one large multiplication at the end, where autograd would make one for every step.
+    Each weight gradient is one large multiplication, where autograd would make one for every step.
     """
 
     @staticmethod
@@ -282,7 +286,7 @@ class FusedLSTM(torch.autograd.Function):
 
 
 def previous_rows(rows: Tensor, sizes: Sizes, reverse: bool) -> Tensor:
-    """Returns the row of the token before each row (after it, in reverse), or zeros."""
+    """Returns the row of the token before each row (in reverse after it), or zeros."""
     steps = [(slice(0, 0), 0), *steps_of(sizes, reverse)]  # no rows before the first step
     before = [
         functional.pad(rows[last][:size], (0, 0, 0, max(0, size - last_size)))
@@ -291,8 +295,7 @@ def previous_rows(rows: Tensor, sizes: Sizes, reverse: bool) -> Tensor:
     return torch.cat([rows[:0], *(before[::-1] if reverse else before)])  # (rows, dim)
 
 
-#: add_product(gates, states): gates += states U^T, in place
-AddProduct = Callable[[Tensor, Tensor], object]
+AddProduct = Callable[[Tensor, Tensor], object]  # (gates, states): gates += states U^T, in place
 
 
 def adder(u: Tensor) -> AddProduct:
@@ -302,21 +305,15 @@ def adder(u: Tensor) -> AddProduct:
 
 
 def run_steps(
-    gates: Tensor,
-    sizes: Sizes,
-    add_product: AddProduct,
-    reverse: bool,
-    states: Tensor | None = None,
+    gates: Tensor, sizes: Sizes, add_product: AddProduct, reverse: bool, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs all steps; returns the activated gates, the cells and the states, each (rows, ...).
+    """Runs all steps on W x + b (rows, 4 hidden); returns activated gates, cells and states.
 
-    gates: the projected inputs W x + b (rows, 4 hidden), which are overwritten; states (rows,
-    hidden): memory to write the states to, None allocates it. No step copies a state: the rows of
-    the previous step are read in place.
+    The gates are overwritten; the states (rows, hidden) are written to `out`, where it is given.
     """
     hidden = gates.shape[1] // 4
     cells = gates.new_empty(len(gates), hidden)
-    states = gates.new_empty(len(gates), hidden) if states is None else states
+    states = gates.new_empty(len(gates), hidden) if out is None else out
     last, last_size = slice(0, 0), 0  # of the previous step; sentences that start now have none
     for now, size in steps_of(sizes, reverse):
         shared = min(size, last_size)
@@ -367,8 +364,7 @@ def run_backward(
 def lstm_library(rows: Tensor, sizes: Sizes, weights: Weights, reverse: bool) -> Tensor:
     """Returns the same states from PyTorch's kernel, which on CUDA is cuDNN's.
 
-    It runs forward in time only: for the backward direction every sentence is reversed and its
-    states are reversed again.
+    It runs forward only: in reverse, every sentence is reversed and its states again.
     """
     reversal = _reversal_index(sizes, rows.device) if reverse else slice(None)
     ordered = [torch_gate_order(weight) for weight in weights]

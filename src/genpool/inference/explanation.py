@@ -1,8 +1,7 @@
 """What a model looked at: the weight and the influence of every word of a sentence, or of a pair.
 
-A weight is not an influence. A state can be small, or much like the others: then its word changes
-little, whatever its weight. The influence of a word is how far a vector turns when the word's state
-is left out of the pooling.
+A weight is not an influence: a state that is small, or much like the others, changes little. The
+influence of a word is how far a vector turns when its state is left out of the pooling.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,23 +25,13 @@ from genpool.text import Token
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """The vectors of one sentence, and the same vectors with each token left out of the pooling.
+class LeaveOneOut(NamedTuple):
+    """The vectors of one sentence, and the same without each token: zeros if there is no other."""
 
-    A sentence of one token has zeros without it.
-
-    Attributes:
-        vector: the sentence vector, (output_dim,).
-        heads: the vector of each head, (heads, dim).
-        vector_without: (tokens, output_dim), the sentence vector without each token.
-        heads_without: (heads, tokens, dim), the vector of each head without each token.
-    """
-
-    vector: Floats
-    heads: Floats
-    vector_without: Floats
-    heads_without: Floats
+    vector: Floats  # (output_dim,)
+    heads: Floats  # (heads, dim)
+    vector_without: Floats  # (tokens, output_dim)
+    heads_without: Floats  # (heads, tokens, dim)
 
 
 @dataclass(frozen=True)
@@ -118,28 +108,19 @@ class Explanation:
         means: NDArray[np.float32] = self.weights.mean(axis=2)
         return means
 
-    @property
+    @cached_property
     def head_overlap(self) -> Floats:
         """(heads, heads): the share of their weight that two heads give to the same tokens.
 
         For each dimension the smaller of both weights, summed over the tokens; then the mean over
         the dimensions. 1 for heads that weight alike, 0 for heads that have no token in common.
         """
-        return 1 - self.head_distances
-
-    @cached_property
-    def head_distances(self) -> Floats:
-        """(heads, heads): half of the sum of absolute differences of weights, from 0 to 1.
-
-        This is the total variation distance of the two heads, averaged over the dimensions; see
-        `head_overlap`.
-        """
         weights = self.weights.astype(np.float64)  # (heads, tokens, dim)
-        rows = [np.abs(weights - head).sum(axis=1).mean(axis=1) / 2 for head in weights]
-        return np.array(rows).reshape(len(weights), len(weights))
+        # The total variation distance of two heads is half of their absolute difference.
+        rows = [1 - np.abs(weights - head).sum(axis=1).mean(axis=1) / 2 for head in weights]
+        return np.array(rows)
 
     def __str__(self) -> str:
-        """Returns a table: a line per token, a column for the vector and for each head."""
         return explanation_views.sentence_table(self)
 
     def to_html(self) -> str:
@@ -151,7 +132,6 @@ class Explanation:
         return explanation_views.page("What each head looks at", self._repr_html_())
 
     def _repr_html_(self) -> str:
-        """Returns the content of the page, which a notebook shows."""
         return explanation_views.sentence(self)
 
 
@@ -204,7 +184,6 @@ class PairExplanation:
         )
 
     def __str__(self) -> str:
-        """Returns the similarity and the label, then a table of the words of each sentence."""
         return explanation_views.pair_table(self)
 
     def to_html(self) -> str:
@@ -216,7 +195,6 @@ class PairExplanation:
         return explanation_views.page("What two sentences have in common", self._repr_html_())
 
     def _repr_html_(self) -> str:
-        """Returns the content of the page, which a notebook shows."""
         return explanation_views.pair(self)
 
 
@@ -232,42 +210,24 @@ def explain_states(
 ) -> Explanation:
     """Returns what each head of a pooling looks at in one sentence, whatever made the states.
 
-    Args:
-        sentence: the sentence.
-        tokens: its tokens.
-        states: their states, (tokens, dim).
-        pooling: the pooling.
-        project: what follows the pooling. Default: nothing.
-        gates: (tokens, width), for a pooling with `needs_gates`. Default: None.
-        truncated: whether tokens were left out. Default: False.
-        tree: the tree of the tokens, with brackets. Default: None.
+    states (tokens, dim); gates (tokens, width), for a pooling with `needs_gates`; `project` is what
+    follows the pooling.
     """
-    _, weights = pool_with_weights(pooling, states, gates)
+    weights = pooling_weights(pooling, states, gates).float().cpu().numpy()
     with torch.no_grad():
         extra = [] if gates is None else [gates.unsqueeze(0)]
         mask = torch.ones(1, len(states), dtype=torch.bool, device=states.device)  # (1, tokens)
         pooled = pooling.pool_rows(states, Packing.from_mask(mask), gates)  # as `encode` does
-        without = pooling.heads_without(states.unsqueeze(0), mask, *extra)[
-            0
-        ]  # (heads, tokens, dim)
+        [without] = pooling.heads_without(states.unsqueeze(0), mask, *extra)  # (heads, tokens, dim)
         by_token = without.transpose(0, 1)  # (tokens, heads, dim)
-        pooled_without = Pooled(by_token.flatten(1), by_token, None)
-        vectors = LeaveOneOut(
-            vector=_floats(project(pooled).vector[0]),
-            heads=_floats(pooled.heads[0]),
-            vector_without=_floats(project(pooled_without).vector),
-            heads_without=_floats(without),
-        )
-    array = weights.float().cpu().numpy()  # (heads, tokens, dim or 1)
-    return Explanation(sentence, tokens, array, vectors, truncated, tree=tree)
+        vector_without = project(Pooled(by_token.flatten(1), by_token, None)).vector
+        parts = project(pooled).vector[0], pooled.heads[0], vector_without, without
+        vectors = LeaveOneOut(*(part.double().cpu().numpy() for part in parts))
+    return Explanation(sentence, tokens, weights, vectors, truncated, tree=tree)
 
 
 def degrees_between(first: Floats, second: Floats) -> Floats:
-    """Returns the angle of vectors (..., dim), from 0 to 180 degrees.
-
-    A vector of zeros has no direction: its angle with any other counts as 90 degrees (cosine 0),
-    with another vector of zeros as 0.
-    """
+    """Returns the angle of vectors (..., dim), from 0 to 180 degrees; 90 with a vector of zeros."""
     first, second = unit_rows(first), unit_rows(second)
     # The arc cosine has no accurate digits for small angles, which are the most frequent here.
     difference = np.linalg.norm(first - second, axis=-1)
@@ -282,28 +242,20 @@ def cosines(first: Floats, second: Floats) -> Floats:
     return products
 
 
-def pool_with_weights(
-    pooling: Pooling, states: Tensor, gates: Tensor | None = None
-) -> tuple[Pooled, Tensor]:
-    """Returns one sentence and its weights (heads, tokens, dim or 1), also of max and mean.
+def pooling_weights(pooling: Pooling, states: Tensor, gates: Tensor | None = None) -> Tensor:
+    """Returns the weights (heads, tokens, dim or 1) of one sentence, also of max and mean.
 
     A dimension of a max, mean or last vector depends on the same dimension of the states alone,
-    and linearly: its derivative by each token's state is that token's weight. states (tokens, dim);
-    gates (tokens, width), for a pooling with `needs_gates`.
+    and linearly: its derivative by each token's state is that token's weight.
     """
     batch = states.detach().unsqueeze(0).requires_grad_()  # (1, tokens, dim)
     mask = torch.ones(batch.shape[:2], dtype=torch.bool, device=states.device)
     with torch.enable_grad():
         pooled: Pooled = pooling(batch, mask, *([] if gates is None else [gates.unsqueeze(0)]))
         if pooled.weights is not None:
-            return pooled, pooled.weights[0].detach()
+            return pooled.weights[0].detach()
         if not batch.numel():
-            return pooled, batch.new_zeros(pooled.heads.shape[1], *states.shape)
+            return batch.new_zeros(pooled.heads.shape[1], *states.shape)
         heads = pooled.heads.unbind(dim=1)  # heads x (1, dim)
         gradients = [torch.autograd.grad(head.sum(), batch, retain_graph=True)[0] for head in heads]
-        return pooled, torch.cat(gradients)
-
-
-def _floats(tensor: Tensor) -> Floats:
-    values: Floats = tensor.detach().double().cpu().numpy()
-    return values
+        return torch.cat(gradients)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,82 +32,85 @@ HTML_LEGEND = (
 Values = NDArray[np.floating]
 
 
-class Shown(NamedTuple):
-    """One value for each word of a sentence: in the cells of a table, and as notes on a page."""
+class Column(NamedTuple):
+    """One value for each word of a sentence: cells of a table, or shaded words with notes."""
 
     title: str
     values: Values
-    cells: list[str]
-    notes: list[str]
     largest: float  # what is darkest
+    turns: str = ""  # what the words turn by degrees, "vector" or "head"; else changes with a sign
     weights: Values | None = None
 
+    def notes(self) -> list[str]:
+        if not self.turns:  # what rounds to zero has a plus
+            return [f"{round(float(value), 3) + 0.0:+.3f}" for value in self.values]
+        notes = [f"turns the {self.turns} by {value:.1f}°" for value in self.values]
+        if self.weights is None:
+            return notes
+        return [f"{note}, weight {w:.3f}" for note, w in zip(notes, self.weights, strict=True)]
 
-def sentence_values(explanation: Explanation) -> list[Shown]:
+    def cells(self) -> list[str]:
+        texts = [f"{value:5.1f}" for value in self.values] if self.turns else self.notes()
+        scale = (len(SHADES) - 1) / (self.largest or 1.0)
+        shades = [SHADES[round(abs(float(value)) * scale)] for value in self.values]
+        cells = [f"{text} {dark}" for text, dark in zip(texts, shades, strict=True)]
+        if self.weights is None:
+            return cells
+        return [f"{cell} {weight:.3f}" for cell, weight in zip(cells, self.weights, strict=True)]
+
+
+def sentence_columns(explanation: Explanation) -> list[Column]:
     """Returns what is shown of a sentence: its vector, its label, each of its heads."""
-    shown = [turns("vector", explanation.vector_influence)]
+    influence = explanation.vector_influence
+    columns = [Column("vector", influence, largest(influence), "vector")]
     if explanation.prediction is not None:
-        shown += changes(explanation.prediction.label, explanation.prediction.influence)
-    pairs = zip(explanation.head_influence, explanation.token_weights, strict=True)
-    for number, (influence, weights) in enumerate(pairs, start=1):
-        head = turns("head", influence)
-        cells = [f"{cell} {weight:.3f}" for cell, weight in zip(head.cells, weights, strict=True)]
-        notes = [f"{note}, weight {w:.3f}" for note, w in zip(head.notes, weights, strict=True)]
-        title = f"head {number}"
-        shown.append(head._replace(title=title, cells=cells, notes=notes, weights=weights))
-    return shown
+        columns += changes(explanation.prediction.label, explanation.prediction.influence)
+    heads = zip(explanation.head_influence, explanation.token_weights, strict=True)
+    for number, (influence, weights) in enumerate(heads, start=1):
+        columns.append(Column(f"head {number}", influence, largest(influence), "head", weights))
+    return columns
 
 
-def pair_values(explanation: PairExplanation) -> list[tuple[Shown, ...]]:
+def pair_columns(explanation: PairExplanation) -> list[list[Column]]:
     """Returns what is shown of the words of both sentences: similarity, then the label."""
-    shown = [changes("similarity", explanation.similarity_influence)]
+    columns = [changes("similarity", explanation.similarity_influence)]
     if explanation.prediction is not None:
-        shown.append(changes(explanation.prediction.label, explanation.prediction.influence))
-    return shown
+        columns.append(changes(explanation.prediction.label, explanation.prediction.influence))
+    return columns
 
 
-def turns(title: str, degrees: Values) -> Shown:
-    """Returns the degrees that a vector turns."""
-    largest = float(degrees.max(initial=0.0))
-    cells = [f"{value:5.1f} {shade(float(value), largest)}" for value in degrees]
-    notes = [f"turns the {title} by {value:.1f}°" for value in degrees]
-    return Shown(title, degrees, cells, notes, largest)
-
-
-def changes(title: str, influence: Sequence[Values]) -> tuple[Shown, ...]:
+def changes(title: str, influence: Sequence[Values]) -> list[Column]:
     """Returns signed values of each sentence; the largest of all sentences is darkest."""
-    largest = max((float(np.abs(values).max(initial=0.0)) for values in influence), default=0.0)
-    sides = []
-    for values in influence:
-        # What rounds to zero has a plus.
-        notes = [f"{round(float(value), 3) + 0.0:+.3f}" for value in values]
-        shades = [shade(abs(float(value)), largest) for value in values]
-        cells = [f"{note} {dark}" for note, dark in zip(notes, shades, strict=True)]
-        sides.append(Shown(title, values, cells, notes, largest))
-    return tuple(sides)
+    return [Column(title, values, max(map(largest, influence))) for values in influence]
 
 
-def shade(value: float, largest: float) -> str:
-    """Returns a block character that is darker for a larger value."""
-    return SHADES[round(value / largest * (len(SHADES) - 1))] if largest > 0 else SHADES[0]
+def largest(values: Values) -> float:
+    return float(np.abs(values).max(initial=0.0))
 
 
-def label_line(prediction: LabelExplanation) -> str:
-    """Returns the label, and the probabilities of all labels."""
+def label_lines(prediction: LabelExplanation | None) -> list[str]:
+    """Returns the label with the probabilities of all labels, if there is one."""
+    if prediction is None:
+        return []
     shares = zip(prediction.labels, prediction.probabilities, strict=True)
-    return f"label {prediction.label} ({', '.join(f'{name} {p:.3f}' for name, p in shares)})"
+    probabilities = ", ".join(f"{name} {share:.3f}" for name, share in shares)
+    return [f"label {prediction.label} ({probabilities})"]
 
 
 def pair_lines(explanation: PairExplanation) -> list[str]:
     """Returns the similarity of a pair and of its heads, and the label."""
-    heads = ", ".join(
-        f"head {number} {cosine:.3f}"
-        for number, cosine in enumerate(explanation.head_similarity, start=1)
-    )
-    lines = [f"similarity {explanation.similarity:.3f} ({heads})"]
-    if explanation.prediction is not None:
-        lines.append(label_line(explanation.prediction))
-    return lines
+    heads = enumerate(explanation.head_similarity, start=1)
+    cosines = ", ".join(f"head {number} {cosine:.3f}" for number, cosine in heads)
+    similarity = f"similarity {explanation.similarity:.3f} ({cosines})"
+    return [similarity, *label_lines(explanation.prediction)]
+
+
+def tree_lines(explanation: Explanation) -> list[str]:
+    return [f"tree {explanation.tree}"] if explanation.tree else []
+
+
+def head_names(heads: int) -> list[str]:
+    return [f"head {number}" for number in range(1, heads + 1)]
 
 
 # --- tables
@@ -116,42 +120,46 @@ def sentence_table(explanation: Explanation) -> str:
     """Returns the influence and the weights of a sentence: a line per token."""
     if not explanation.tokens:
         return NO_TOKENS
-    lines = [] if explanation.prediction is None else [label_line(explanation.prediction), ""]
-    lines += [*token_table(explanation.tokens, sentence_values(explanation)), "", SENTENCE_LEGEND]
-    if explanation.tree is not None:
-        lines += ["", f"tree {explanation.tree}"]
+    parts = [
+        label_lines(explanation.prediction),
+        [*token_table(explanation.tokens, sentence_columns(explanation)), "", SENTENCE_LEGEND],
+        tree_lines(explanation),
+    ]
     overlap = explanation.head_overlap
     if len(overlap) > 1:
-        names = [f"head {number}" for number in range(1, len(overlap) + 1)]
-        cells = [[f"{share:.2f}" for share in column] for column in overlap.T]
-        lines += ["", OVERLAP_LEGEND, *table(names, list(zip(names, cells, strict=True)))]
-    return "\n".join(lines)
+        shares = [[f"{share:.2f}" for share in column] for column in overlap]
+        names = head_names(len(overlap))
+        columns = [[name, *cells] for name, cells in zip(names, shares, strict=True)]
+        parts.append([OVERLAP_LEGEND, *table(names, columns)])
+    return blocks(parts)
 
 
 def pair_table(explanation: PairExplanation) -> str:
     """Returns the similarity, the label, and the influence of the words of both sentences."""
-    lines = pair_lines(explanation)
-    for sentence, *shown in zip(explanation.sentences, *pair_values(explanation), strict=True):
-        lines += ["", *token_table(sentence.tokens, shown)]
-        if sentence.tree:
-            lines += ["", f"tree {sentence.tree}"]
-    return "\n".join([*lines, "", PAIR_LEGEND])
+    parts = [pair_lines(explanation)]
+    for side, *columns in zip(explanation.sentences, *pair_columns(explanation), strict=True):
+        parts += [token_table(side.tokens, columns), tree_lines(side)]
+    return blocks([*parts, [PAIR_LEGEND]])
 
 
-def token_table(tokens: Sequence[Token], shown: Sequence[Shown]) -> list[str]:
+def blocks(parts: Sequence[Sequence[str]]) -> str:
+    """Returns the lines of all parts that have any, with empty lines in between."""
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def token_table(tokens: Sequence[Token], columns: Sequence[Column]) -> list[str]:
     """Returns the lines of a table with a word and its cells per line."""
-    columns = [(column.title, column.cells) for column in shown]
-    return table([token.text for token in tokens], columns) if tokens else [NO_TOKENS]
+    if not tokens:
+        return [NO_TOKENS]
+    words = [token.text for token in tokens]
+    return table(words, [[column.title, *column.cells()] for column in columns])
 
 
-def table(words: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """Returns lines: titles, then one word and its cells per line."""
-    first = max(len(word) for word in words)
-    widths = [max(len(title), *map(len, cells)) + 3 for title, cells in columns]
+def table(words: Sequence[str], columns: Sequence[Sequence[str]]) -> list[str]:
+    """Returns lines: the titles of the columns, then one word and its cells per line."""
+    first, widths = max(map(len, words)), [max(map(len, cells)) + 3 for cells in columns]
     lines = []
-    for word, *cells in zip(
-        ["", *words], *([title, *cells] for title, cells in columns), strict=True
-    ):
+    for word, *cells in zip(["", *words], *columns, strict=True):
         padded = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]
         lines.append(f"{word:{first}}{''.join(padded)}".rstrip())
     return lines
@@ -170,15 +178,6 @@ PAGE = """<!doctype html>
 {content}
 </html>
 """
-STYLE = """<style>
-.genpool { font: 16px/1.6 system-ui, sans-serif; color: #1c2430; background: #fff }
-.genpool table { border-collapse: collapse; margin: 1rem 0 }
-.genpool th { text-align: left; font-weight: 500; color: #5b6470; white-space: nowrap }
-.genpool th, .genpool td { padding: .35rem 1.2rem .35rem 0; vertical-align: top; text-align: left }
-.genpool p { color: #5b6470; max-width: 60rem }
-.genpool span { padding: .1rem .3rem; border-radius: .25rem; display: inline-block }
-.genpool .overlap td { padding: .35rem .6rem; text-align: right }
-</style>"""
 WORD = (
     '<span style="background:rgba({colour},{alpha:.2f});color:{ink}" title="{note}">{word}</span> '
 )
@@ -191,40 +190,34 @@ def page(title: str, content: str) -> str:
 
 def sentence(explanation: Explanation) -> str:
     """Returns the sentence once per head, shaded by influence and by weight, and the overlap."""
-    lines = [explanation.sentence]
-    if explanation.tree is not None:
-        lines.append(f"tree {explanation.tree}")
-    if explanation.prediction is not None:
-        lines.append(label_line(explanation.prediction))
+    tokens, overlap = explanation.tokens, explanation.head_overlap
+    tree, label = tree_lines(explanation), label_lines(explanation.prediction)
     rows = [row("", "by influence", "by weight", cell="th")]
-    for shown in sentence_values(explanation):
-        by_weight = ""
-        if shown.weights is not None:
-            largest = float(shown.weights.max(initial=0.0))
-            by_weight = words(
-                explanation.tokens, shown._replace(values=shown.weights, largest=largest)
-            )
-        rows.append(row(html.escape(shown.title), words(explanation.tokens, shown), by_weight))
-    content = f"{paragraphs(lines)}<table>{''.join(rows)}</table>{paragraphs([HTML_LEGEND])}"
-    if len(explanation.head_overlap) > 1:
-        content += overlap_matrix(explanation.head_overlap)
-    return wrapped(content)
+    for column in sentence_columns(explanation):
+        cells, weights = [shaded(tokens, column)], column.weights
+        if weights is not None:
+            by_weight = column._replace(values=weights, largest=largest(weights))
+            cells.append(shaded(tokens, by_weight, column.notes()))
+        rows.append(row(html.escape(column.title), *cells, *[""] * (2 - len(cells))))
+    content = paragraphs([explanation.sentence, *tree, *label])
+    content += f"<table>{''.join(rows)}</table>{paragraphs([HTML_LEGEND])}"
+    return wrapped(content + (overlap_matrix(overlap) if len(overlap) > 1 else ""))
 
 
 def pair(explanation: PairExplanation) -> str:
     """Returns the similarity, the label, and the words of both sentences that decide them."""
     content = paragraphs(pair_lines(explanation))
-    for shown in pair_values(explanation):
-        sides = zip(explanation.sentences, shown, strict=True)
-        cells = [words(side.tokens, values) for side, values in sides]
-        content += f"<table>{row(html.escape(shown[0].title), *cells)}</table>"
-    trees = [f"tree {side.tree}" for side in explanation.sentences if side.tree]
+    for columns in pair_columns(explanation):
+        sides = zip(explanation.sentences, columns, strict=True)
+        cells = [shaded(side.tokens, column) for side, column in sides]
+        content += f"<table>{row(html.escape(columns[0].title), *cells)}</table>"
+    trees = [line for side in explanation.sentences for line in tree_lines(side)]
     return wrapped(content + paragraphs([*trees, PAIR_LEGEND]))
 
 
-def words(tokens: Sequence[Token], shown: Shown) -> str:
+def shaded(tokens: Sequence[Token], column: Column, notes: Sequence[str] = ()) -> str:
     """Returns shaded words: the largest value is darkest, negative ones are orange."""
-    scale = shown.largest or 1.0
+    scale = column.largest or 1.0
     spans = [
         WORD.format(
             colour=POSITIVE if value >= 0 else NEGATIVE,
@@ -233,14 +226,14 @@ def words(tokens: Sequence[Token], shown: Shown) -> str:
             note=html.escape(note),
             word=html.escape(token.text),
         )
-        for token, value, note in zip(tokens, shown.values, shown.notes, strict=True)
+        for token, value, note in zip(tokens, column.values, notes or column.notes(), strict=True)
     ]
     return "".join(spans) or NO_TOKENS
 
 
 def overlap_matrix(overlap: Values) -> str:
     """Returns the overlap of the heads as a shaded matrix."""
-    names = [f"head {number}" for number in range(1, len(overlap) + 1)]
+    names = head_names(len(overlap))
     rows = [row("", *names, cell="th")]
     for name, shares in zip(names, overlap, strict=True):
         cells = "".join(
@@ -263,4 +256,5 @@ def paragraphs(lines: Sequence[str]) -> str:
 
 def wrapped(content: str) -> str:
     """Returns the content inside the element that the style is for."""
-    return f'{STYLE}<div class="genpool">{content}</div>'
+    style = (resources.files(__package__) / "explanation.css").read_text(encoding="utf-8")
+    return f'<style>\n{style}</style><div class="genpool">{content}</div>'

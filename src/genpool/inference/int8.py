@@ -7,6 +7,8 @@ are exact, in 32-bit integers.
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -34,10 +36,7 @@ class Int8Product:
         return sums.float().mul_(scales).mul_(self.scales)
 
     def of_states(self, states: Tensor) -> Tensor:
-        """The same for values between -1 and 1, as the states of an LSTM are: one known scale.
-
-        Returns integers (rows, outputs), to be multiplied by `unit_scales`.
-        """
+        """The same for values between -1 and 1, as integers to be multiplied by `unit_scales`."""
         if not len(states):
             return states.new_empty(0, len(self.scales), dtype=torch.int32)
         return torch._int_mm(states.mul(MAX_INT8).round_().to(torch.int8), self.values)
@@ -50,8 +49,7 @@ class Int8Product:
 class Int8GeneralizedPooling:
     """`GeneralizedPooling.pool_rows` with 8-bit weights: the same vectors, up to rounding.
 
-    The passes over the large tensors, not the products, take most of the time here, so there are
-    as few of them as possible: one scale for the hidden values of a row, one for each head's W2.
+    To pass over the large tensors rarely, a row of hidden values and W2 of a head have one scale.
     """
 
     def __init__(self, pooling: GeneralizedPooling) -> None:
@@ -63,7 +61,6 @@ class Int8GeneralizedPooling:
         self.second = [weight.T.contiguous() for weight in rounded]  # heads x (hidden, dim)
 
     def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
-        """Returns the pooled sentences of rows (rows, dim), without weights."""
         if not len(rows):
             empty = rows.new_zeros(packing.shape[0], len(self.second), rows.shape[1])
             return Pooled(empty.flatten(1), empty, None)
@@ -72,22 +69,17 @@ class Int8GeneralizedPooling:
         peaks = inner.amax(dim=1, keepdim=True).clamp_(min=1e-30)  # (rows, 1)
         rounded = inner.mul_(MAX_INT8 / peaks).round_().to(torch.int8)
         parts = rounded.view(len(rows), len(self.second), -1).transpose(0, 1).contiguous()
-        pooled = torch.stack(
-            [self._head(head, part, peaks, rows, packing.sizes) for head, part in enumerate(parts)]
-        )  # (heads, sentences, dim)
-        heads = by_sentence(pooled, packing)  # (batch, heads, dim)
+        # b2 is left out: a softmax over time does not depend on what all tokens have in common.
+        pooled = [
+            pool_heads(partial(self._logits, head, part, peaks), rows, packing.sizes)[0]
+            for head, part in enumerate(parts)
+        ]  # heads x (sentences, dim)
+        heads = by_sentence(torch.stack(pooled), packing)  # (batch, heads, dim)
         return Pooled(heads.flatten(1), heads, None)
 
-    def _head(
-        self, head: int, part: Tensor, peaks: Tensor, rows: Tensor, sizes: tuple[int, ...]
-    ) -> Tensor:
+    def _logits(self, head: int, hidden: Tensor, peaks: Tensor) -> Tensor:
         scales = peaks * (self.scales[head] / MAX_INT8)  # (rows, 1)
-
-        # b2 is left out: a softmax over time does not depend on what all tokens have in common.
-        def logits() -> Tensor:
-            return torch._int_mm(part, self.second[head]).float().mul_(scales)  # (rows, dim)
-
-        return pool_heads(logits, rows, sizes)[0]
+        return torch._int_mm(hidden, self.second[head]).float().mul_(scales)  # (rows, dim)
 
 
 def int8_pooling(pooling: Pooling) -> Pooling | Int8GeneralizedPooling:

@@ -1,15 +1,15 @@
 """The quick form of a sentence encoder: what depends on a word alone is computed once.
 
 A word's vector, and its products with the weights of BiLSTM layers (W e + b), are the same in every
-sentence. The quick form keeps them in a table that is filled as words appear and bounded in size:
-known words, and unknown ones, which are computed from their characters.
-
+sentence. The quick form keeps them in a table that is filled as words appear and bounded in size.
 A BiLSTM stack goes through `ProjectedStack`, which reads the products from the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate, chain
 from threading import Lock
 from typing import TYPE_CHECKING, cast
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from genpool.encoder.base import StatesAndGates
 from genpool.encoder.lstm import (
     AddProduct,
     BiLSTMLayer,
@@ -31,7 +32,6 @@ from genpool.encoder.lstm import (
 from genpool.errors import InputError
 from genpool.inference.int8 import Int8Product, int8_pooling
 from genpool.inference.sentence_vectors import SentenceVectors, evaluation_mode
-from genpool.pooling import Pooled
 from genpool.tensors.arrays import pad_annotations
 from genpool.tensors.modules import run_both
 from genpool.tensors.packing import Packing
@@ -79,20 +79,19 @@ class QuickEncoder(SentenceVectors):
     ) -> None:
         if capacity < 1:
             raise InputError(f"capacity is {capacity}; expected 1 word or more.")
-        self.model, self.capacity, self.int8 = model, capacity, int8
-        self.text = model.text
+        self.model, self.capacity, self.text = model, capacity, model.text
+        self._stack: ProjectedStack | None = None
         # Gated pooling needs the inputs of the top layer, so there the vectors are kept instead.
-        encoder, gated = model.encoder, model.pooling.needs_gates
-        is_stack = isinstance(encoder, BiLSTMStack) and not gated
-        self._stack = ProjectedStack(cast(BiLSTMStack, encoder), int8) if is_stack else None
-        if int8 and (self._stack is None or model.device.type != "cpu"):
+        if isinstance(model.encoder, BiLSTMStack) and not model.pooling.needs_gates:
+            self._stack = ProjectedStack(model.encoder, int8)
+        if int8 and (self._stack is None or self.device.type != "cpu"):
             raise InputError(
                 "int8 is for BiLSTM encoders (with any pooling but gated) on a CPU; this model has "
                 f"the encoder {model.settings.encoder.name!r}, {model.settings.pooling.name} "
                 f"pooling, on {model.device}. Leave int8 out."
             )
         self._pooling = int8_pooling(model.pooling) if int8 else model.pooling
-        self._projection = None
+        self._projection: Callable[[Tensor], Tensor] | None = model.projection
         if int8 and model.projection is not None:
             self._projection = Int8Product(model.projection.weight)
         self._lock = Lock()
@@ -106,12 +105,12 @@ class QuickEncoder(SentenceVectors):
     @property
     def device(self) -> torch.device:
         """The device of the model."""
-        return self.model.device
+        return self.model.embedding.words.device
 
     @property
     def dtype(self) -> torch.dtype:
         """The type of the model's weights."""
-        return self.model.dtype
+        return self.model.embedding.words.dtype
 
     @property
     def threads(self) -> int:  # type: ignore[override]
@@ -126,7 +125,11 @@ class QuickEncoder(SentenceVectors):
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch."""
         with self._lock, evaluation_mode():
-            table, rows = self._look_up(sentences)
+            if len(self._words) > self.capacity:
+                self._empty_table()
+            rows = [self._words.row(words, self.text.sentence_ends) for words in sentences]
+            self._add_new_words()
+            table = self._table
         lengths = torch.tensor([len(row) for row in rows])  # (batch,)
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (batch, time)
         places = torch.zeros(mask.shape, dtype=torch.long)
@@ -137,36 +140,23 @@ class QuickEncoder(SentenceVectors):
             padded = torch.from_numpy(pad_annotations(annotations, mask.shape[1])).to(self.device)
         packing = Packing.from_mask(mask.to(self.device), padded)
         index = places.to(self.device).flatten().index_select(0, packing.index)  # (rows,)
-        if self._stack is not None:
-            with torch.no_grad():
-                states = self._stack(table, index, packing)
-                return self._projected(self._pooling.pool_rows(states, packing))
         with evaluation_mode():
-            needs_gates = self.model.pooling.needs_gates
-            vectors = table.index_select(0, index)  # (rows, embedding)
-            states, gates = self.model.encoder.encode_rows(vectors, packing, needs_gates)
-            return self._projected(self._pooling.pool_rows(states, packing, gates))
+            states, gates = self._states(table, index, packing)
+            vectors = self._pooling.pool_rows(states, packing, gates).vector
+            return vectors if self._projection is None else self._projection(vectors)
 
-    def _look_up(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, list[Places]]:
-        """Returns the table, with all words of the sentences in it, and their places."""
-        if len(self._words) > self.capacity:
-            self._empty_table()
-        rows = [self._words.row(words, self.text.sentence_ends) for words in sentences]
-        self._fill()
-        return self._table, rows
-
-    def _projected(self, pooled: Pooled) -> Tensor:
-        if self._projection is not None:
-            return self._projection(pooled.vector)
-        return self.model.project(pooled).vector
+    def _states(self, table: Tensor, index: Tensor, packing: Packing) -> StatesAndGates:
+        if self._stack is not None:
+            return self._stack(table, index, packing), None
+        vectors = table.index_select(0, index)  # (rows, embedding)
+        return self.model.encoder.encode_rows(vectors, packing, self.model.pooling.needs_gates)
 
     def _empty_table(self) -> None:
         self._words: WordTable = self.text.table()
         self._table = torch.empty(0, 0, device=self.device)  # (room for words, width)
         self._filled = 0
 
-    def _fill(self) -> None:
-        """Computes the rows of words that are new to the table."""
+    def _add_new_words(self) -> None:
         first, end = self._filled, len(self._words)
         if first == end:
             return
@@ -175,9 +165,9 @@ class QuickEncoder(SentenceVectors):
         if self._stack is not None:
             rows = self._stack.project(rows)  # (new words, all gates)
         if end > len(self._table):
-            # Twice the room: a table that grew by a few words at a time would be copied each time.
-            # A large one is not copied again, because for a moment there would be two of them; the
-            # words of the batch that fills it have room too. Unused room takes no memory.
+            # Twice the room: growing by a few words at a time would copy the table each time. A
+            # large one is not copied, because for a moment there would be two of them: it has room
+            # for all, and for the batch that fills it. Unused room takes no memory.
             large = end > self.capacity // COPIED_SHARE
             room = max(end, self.capacity * 5 // 4 if large else 2 * len(self._table))
             table = rows.new_empty(room, rows.shape[1])
@@ -197,12 +187,10 @@ class ProjectedStack:
         directions = [way for layer in self.layers for way in (layer.forwards, layer.backwards)]
         #: where the gates of every direction start in a row of the table, and where the last end
         self.columns = [0, *accumulate(4 * way.hidden_dim for way in directions)]
-        # Every layer has two directions, which see the same number of columns of word vectors.
-        word_columns = [columns for columns in encoder.word_columns() for _ in range(2)]
-        split = [
-            (way.w[:, :columns].detach(), way.w[:, columns:].detach())
-            for way, columns in zip(directions, word_columns, strict=True)
-        ]
+        split = []  # the columns for the word vectors, and those for the layers below
+        for number, way in enumerate(directions):
+            columns = encoder.input_dim if number < 2 or encoder.has_shortcuts else 0
+            split.append(way.w.detach().tensor_split([columns], dim=1))
         # A layer that does not see the words has no columns for them, only a bias.
         self.from_words = torch.cat(
             [functional.pad(words, (0, encoder.input_dim - words.shape[1])) for words, _ in split]
@@ -226,33 +214,30 @@ class ProjectedStack:
         for number, layer in enumerate(self.layers):
             inputs = self.encoder.layer_rows(no_words, below) if below else (no_words, no_words)
             states = table.new_empty(len(index), 2 * layer.forwards.hidden_dim)
-            halves = states.chunk(2, dim=1)
-            self._layer(number, inputs, table, index, packing, halves)
-            below.append((halves[0], halves[1]))
+            forwards, backwards = states.chunk(2, dim=1)
+            below.append((forwards, backwards))
+            arguments = (number, table, index, packing, inputs, below[-1])
+            run_both(partial(self._direction, *arguments), table.device)
         return states
 
-    def _layer(
+    def _direction(
         self,
         number: int,
-        inputs: DirectionPair,
         table: Tensor,
         index: Tensor,
         packing: Packing,
-        halves: tuple[Tensor, ...],
+        inputs: DirectionPair,
+        states: DirectionPair,
+        side: int,
     ) -> None:
-        """Puts the states of the two directions into the two halves (rows, hidden)."""
-
-        def direction(side: int) -> None:
-            way = 2 * number + side
-            from_words = table[:, self.columns[way] : self.columns[way + 1]]
-            gates = from_words.index_select(0, index)  # (rows, 4 hidden)
-            add_below = self.add_below[way]
-            if add_below is not None:
-                add_below(gates, inputs[side])
-            add_recurrent = self.add_recurrent[way]
-            run_steps(gates, packing.sizes, add_recurrent, bool(side), halves[side])
-
-        run_both(direction, table.device)
+        """Writes the states (rows, hidden) of one side of a layer."""
+        way = 2 * number + side
+        from_words = table[:, self.columns[way] : self.columns[way + 1]]
+        gates = from_words.index_select(0, index)  # (rows, 4 hidden)
+        add_below = self.add_below[way]
+        if add_below is not None:
+            add_below(gates, inputs[side])
+        run_steps(gates, packing.sizes, self.add_recurrent[way], bool(side), states[side])
 
 
 def _adder(weight: Tensor, int8: bool) -> AddProduct:
@@ -268,21 +253,17 @@ class QuickEncoderCache:
     def __init__(self) -> None:
         self._kept: tuple[Weights, QuickEncoder] | None = None
 
-    def get(self, model: SentenceEncoder) -> QuickEncoder:
-        """Returns the quick form that is kept, or a new one if the model has changed since."""
-        weights = weights_state(model)
-        kept = self._kept
-        if kept is not None and kept[0] == weights and kept[1].text is model.text:
-            return kept[1]
-        quick = QuickEncoder(model)
-        self._kept = weights, quick
-        return quick
-
-    def drop_if_large(self) -> None:
-        """Frees the quick form if its word table takes much memory."""
-        kept = self._kept
-        if kept is not None and kept[1].table_bytes > MAX_KEPT_TABLE_BYTES:
-            self._kept = None
+    @contextmanager
+    def form_of(self, model: SentenceEncoder) -> Iterator[QuickEncoder]:
+        """Yields the quick form that is kept, or a new one if the model has changed since."""
+        weights, kept = weights_state(model), self._kept
+        if kept is None or kept[0] != weights or kept[1].text is not model.text:
+            kept = self._kept = weights, QuickEncoder(model)
+        try:
+            yield kept[1]
+        finally:
+            if kept[1].table_bytes > MAX_KEPT_TABLE_BYTES:
+                self._kept = None
 
     def __reduce__(self) -> tuple[Callable[[], QuickEncoderCache], tuple[()]]:
         return type(self), ()
@@ -291,8 +272,8 @@ class QuickEncoderCache:
 def weights_state(model: SentenceEncoder) -> Weights:
     """Returns what changes when a weight of the model changes.
 
-    A new tensor has another address, and PyTorch counts changes in place, of an optimizer or
-    `load_state_dict`; but neither shows a change through `parameter.data`, which the sum does.
+    A new tensor has another address, and PyTorch counts changes in place; neither shows a change
+    through `parameter.data`, which the sum does.
     """
     states = []
     for tensor in chain(model.parameters(), model.buffers()):

@@ -34,7 +34,7 @@ PADDED_TOKENS_PER_SENTENCE = 128
 
 
 def ignore_progress(count: int) -> None:
-    """Does nothing with the number of sentences that are done."""
+    """Does nothing."""
 
 
 class SentenceVectors:
@@ -88,16 +88,6 @@ class SentenceVectors:
         convert_to_tensor: Literal[True],
         truncate_dim: int | None = None,
     ) -> Tensor: ...
-    @overload
-    def encode(
-        self,
-        sentences: str | Sequence[str],
-        batch_size: int = 64,
-        show_progress_bar: bool = False,
-        normalize_embeddings: bool = False,
-        convert_to_tensor: bool = False,
-        truncate_dim: int | None = None,
-    ) -> Vectors | Tensor: ...
     def encode(
         self,
         sentences: str | Sequence[str],
@@ -139,11 +129,8 @@ class SentenceVectors:
         texts = [sentences] if isinstance(sentences, str) else sentences
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             texts = list(require_texts(texts))
-        # Without a bar nothing of it is needed, not even the import.
-        bar = (
-            progress("encoding", len(texts)) if show_progress_bar else nullcontext(ignore_progress)
-        )
-        with bar as done:
+        hidden = nullcontext(ignore_progress)
+        with progress("encoding", len(texts)) if show_progress_bar else hidden as done:
             chunks = list(self._encode_texts(iter(texts), batch_size, done))
         vectors = torch.cat(chunks or [torch.zeros(0, self.output_dim)])
         vectors = vectors[:, :dim]  # (sentences, dim)
@@ -184,15 +171,7 @@ class SentenceVectors:
 
     @contextmanager
     def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[SentenceVectors]:
-        """Yields what encodes a long stream fastest; here, this encoder itself.
-
-        Args:
-            workers: processes that encode at the same time; only 1 is possible here. Default: 1.
-            int8: round the weights to 8 bits; not possible here. Default: False.
-
-        Raises:
-            InputError: several workers or int8 were asked for.
-        """
+        """Yields what encodes a long stream fastest; here, this encoder itself and no other."""
         if workers > 1:
             raise InputError("several workers need a genpool model; leave --workers out.")
         if int8:
@@ -265,16 +244,15 @@ def resolve_truncate_dim(encoder: SentenceVectors, truncate_dim: int | None) -> 
 
 
 def length_groups(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Yields positions of sentences of similar length, at most batch_size together.
+    """Yields positions of sentences of similar length, the shortest first, batch_size together.
 
-    The shortest come first. A group never has more than batch_size * PADDED_TOKENS_PER_SENTENCE
-    tokens, padding included, unless it is a single sentence: memory is bounded for any texts.
+    Fewer where they are long, unless it is one sentence alone: memory is bounded for any texts.
     """
     max_padded = batch_size * PADDED_TOKENS_PER_SENTENCE
     group: list[int] = []
     for position in sorted(range(len(lengths)), key=lengths.__getitem__):
-        padded = (len(group) + 1) * lengths[position]
-        if group and (len(group) == batch_size or padded > max_padded):
+        size = len(group) + 1
+        if group and (size > batch_size or size * lengths[position] > max_padded):
             yield group
             group = []
         group.append(position)
@@ -298,16 +276,8 @@ def map_by_length(
 ) -> Iterator[Tensor]:
     """Calls `run` with groups of similar length; yields its rows in the order of the items.
 
-    Args:
-        items: any iterable; it is read one window of batches at a time.
-        length: returns the length of an item.
-        run: returns one row for each item of a group.
-        batch_size: items per group.
-        done: called with the size of every finished group, for a progress bar.
-        threads: groups that run at the same time, each on one thread. Default: 1.
-
-    Raises:
-        InputError: batch_size is below 1.
+    Items are read one window of batches at a time; `done` is called with the size of every finished
+    group; each of `threads` runs a group of its own.
     """
     require_batch_size(batch_size)
     stream = iter(items)
@@ -340,8 +310,7 @@ def map_by_length(
 def evaluation_mode() -> Iterator[None]:
     """No dropout and no gradients inside, in the current thread; no module is changed.
 
-    A model in training mode can therefore be used by several threads at once. This is for genpool's
-    models, whose only layers that differ in training are `genpool.tensors.modules.Dropout`.
+    For genpool's models: their only layers that differ in training are its own `Dropout`.
     """
     with torch.no_grad(), dropout_disabled():
         yield

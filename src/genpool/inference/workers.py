@@ -19,6 +19,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -51,33 +52,18 @@ _encoder: QuickEncoder
 
 
 class WorkerResult(NamedTuple):
-    """The vectors of a task, and what its process has counted.
+    """The vectors of a task, and what its process has counted."""
 
-    Attributes:
-        vectors: (sentences, output_dim).
-        cut: how much the limits have cut off.
-        annotated: where the annotations of sentences came from (`Annotator.counts`).
-    """
-
-    vectors: Vectors
+    vectors: Vectors  # (sentences, output_dim)
     cut: TruncationReport
-    annotated: Counter[str]
+    annotated: Counter[str]  # as in `Annotator.counts`
 
 
 class WorkerPool(SentenceVectors):
     """A sentence encoder on several processes; close it, or use it in a `with` block.
 
-    The processes start with the first sentences, which takes a few seconds, and end with this
-    process, even if it is killed.
-
-    Args:
-        model: a `SentenceEncoder`; the workers have its weights of this moment.
-        workers: the number of processes.
-        int8: round the weights to 8 bits, as in `QuickEncoder`. Default: False.
-
-    Attributes:
-        output_dim: the dimension of a sentence vector.
-        workers: the number of processes.
+    The processes start with the first sentences, which takes a few seconds. They have the weights
+    of the model at this moment, rounded to 8 bits with `int8`.
 
     Raises:
         InputError: workers is below 1.
@@ -100,12 +86,9 @@ class WorkerPool(SentenceVectors):
             stop_receiver, self._stop_sender = context.Pipe(duplex=False)
             resources.callback(stop_receiver.close)
             resources.callback(self._stop_sender.close)
-            self._pool = ProcessPoolExecutor(
-                workers,
-                mp_context=context,
-                initializer=_start_worker,
-                initargs=(type(model), str(folder), model.plugins, int8, stop_receiver),
-            )
+            load = partial(type(model).from_pretrained, str(folder), plugins=model.plugins)
+            arguments = load, str(folder), int8, stop_receiver
+            self._pool = ProcessPoolExecutor(workers, context, _start_worker, arguments)
             resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             self._resources = resources.pop_all()
 
@@ -164,25 +147,19 @@ def model_folder() -> AbstractContextManager[Path]:
 
 
 def _start_worker(
-    model_class: type[SentenceEncoder],
-    folder: str,
-    plugins: list[str],
-    int8: bool,
-    stop_receiver: Connection,
+    load: Callable[[], SentenceEncoder], folder: str, int8: bool, stop_receiver: Connection
 ) -> None:
     global _encoder
     torch.set_num_threads(1)
     with following_parent(stop_receiver, folder):
-        _encoder = QuickEncoder(model_class.from_pretrained(folder, plugins=plugins), int8=int8)
+        _encoder = QuickEncoder(load(), int8=int8)
 
 
 @contextmanager
 def following_parent(stop_receiver: Connection, folder: str) -> Iterator[None]:
     """Makes this process end with its parent, and not on Ctrl-C; the block loads the model.
 
-    Args:
-        stop_receiver: the end of a pipe whose other end is open in the parent only.
-        folder: the folder of the model, which is removed then.
+    The other end of the pipe is open in the parent only; the folder of the model is removed.
     """
     # Ctrl-C goes to every process of a terminal; the parent decides what happens.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -190,8 +167,7 @@ def following_parent(stop_receiver: Connection, folder: str) -> Iterator[None]:
     try:
         yield
     except Exception:
-        # The first worker that exits removes the folder, perhaps while this one reads it: then
-        # nobody waits for an answer any more.
+        # The first worker that exits removes the folder, perhaps while this one reads it.
         try:
             is_stopped = stop_receiver.poll()  # nothing is sent: only a closed pipe can be read
         except OSError:  # Windows
@@ -209,9 +185,7 @@ def _exit_with_parent(stop_receiver: Connection, folder: str) -> None:
 
 
 def _encode(sentences: list[str], batch_size: int) -> WorkerResult:
-    before, annotator = replace(_encoder.text.cut), _encoder.text.annotator
-    if annotator is not None:
-        annotator.counts.clear()
-    vectors = _encoder.encode(sentences, batch_size)
-    annotated: Counter[str] = Counter() if annotator is None else annotator.counts
-    return WorkerResult(vectors, _encoder.text.cut - before, annotated)
+    text, before = _encoder.text, replace(_encoder.text.cut)
+    counts = Counter[str]() if text.annotator is None else text.annotator.counts
+    counts.clear()
+    return WorkerResult(_encoder.encode(sentences, batch_size), text.cut - before, counts)

@@ -1,16 +1,14 @@
 """Ray: bulk encoding on a cluster, and the encoder as a class for Ray Data (extra `ray`).
 
-A shard of a bulk job is a task, on one CPU with one thread. It reads its slice, encodes it and
-writes its file itself, so nothing large passes through Ray. Ray runs a task again if its process or
-its machine dies. A process that has loaded the model keeps it for the next task. One CPU stays free
-for the driver and for Ray, unless more workers are asked for.
+A shard of a bulk job is a task on one CPU, which reads and writes the files itself: nothing large
+passes through Ray. Ray runs a task again if its process or its machine dies.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -27,7 +25,7 @@ from genpool.integrations.load_encoder import FolderBytes
 from genpool.model import SentenceEncoder
 from genpool.saving.storage import CONFIG
 
-__all__ = ["RayEngine", "TextEncoder"]
+__all__ = ["TextEncoder", "encode_on_ray"]
 
 #: memory of the object store of a Ray of our own: only models and results pass through it
 OBJECT_STORE_BYTES = 200 * 2**20
@@ -35,73 +33,48 @@ OBJECT_STORE_BYTES = 200 * 2**20
 _loaded: dict[bytes, SentenceEncoder] = {}
 
 
-class RayEngine:
-    """Encodes shards on Ray.
+def encode_on_ray(
+    encoder: SentenceEncoder,
+    settings: ShardSettings,
+    shards: list[Shard],
+    workers: int | None = None,
+    address: str | None = None,
+) -> Iterator[Outcome]:
+    """Yields the outcome of every shard, in any order: an engine of `encode_bulk`.
 
-    The files are read and written by the machines of the cluster: inputs and output must be on a
-    disk that all of them have under the same path. genpool must be installed on all of them.
+    The machines of the cluster read and write the files: inputs and output must be on a disk that
+    all of them have under the same path. genpool must be installed on all of them.
 
     Args:
         workers: shards at the same time. Default: None, one for each CPU but one.
         address: of the cluster, such as "10.0.0.1:6379". Default: None, a Ray on this machine
             that ends with the run.
-
-    Raises:
-        InputError: workers is below 1.
     """
-
-    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise InputError(f"workers is {workers}; expected 1 or more.")
-        self.workers, self.address = workers, address
-
-    def __call__(
-        self, encoder: SentenceEncoder, settings: ShardSettings, shards: Iterable[Shard]
-    ) -> Iterator[Outcome]:
-        """Yields the outcome of every shard, in any order.
-
-        Raises:
-            InputError: the cluster has too few CPUs, or there is none at the address.
-            GenpoolError: a shard cannot be encoded or written.
-        """
-        waiting = iter(shards)
-        first = next(waiting, None)
-        if first is None:  # nothing to do: Ray need not start
-            return
-        with ray_session(self.address) as ray:
-            workers = worker_count(ray, self.workers)
-            task = ray.remote(num_cpus=1, max_retries=MAX_DEATHS - 1)(encode_task)
-            model = ray.put(FolderBytes(encoder))
-            running: dict[Any, Shard] = {}
-
-            def submit(shard: Shard) -> None:
-                running[task.remote(model, shard, settings)] = shard
-
-            for shard in (first, *islice(waiting, workers - 1)):
-                submit(shard)
-            while running:
-                [finished], _ = ray.wait(list(running), num_returns=1)
-                shard = running.pop(finished)
-                outcome = _outcome(ray, finished, shard)
-                following = next(waiting, None)
-                if following is not None:
-                    submit(following)
-                yield outcome
-
-
-def _outcome(ray: Any, finished: Any, shard: Shard) -> Outcome:
-    try:
-        outcome: Outcome = ray.get(finished)
-        return outcome
-    except ray.exceptions.RayTaskError as error:
-        cause = error.cause
-        if isinstance(cause, GenpoolError):
-            raise cause from None
-        raise GenpoolError(f"{shard.name} could not be encoded: {cause!r}") from error
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
-        raise GenpoolError(too_many_deaths(shard)) from error
-    except ray.exceptions.RayError as error:
-        raise GenpoolError(f"{shard.name} could not be encoded by Ray: {error}") from error
+    if not shards:  # nothing to do: Ray need not start
+        return
+    with ray_session(address) as ray:
+        task = ray.remote(num_cpus=1, max_retries=MAX_DEATHS - 1)(encode_task)
+        model, waiting = ray.put(FolderBytes(encoder)), iter(shards)
+        running = {
+            task.remote(model, shard, settings): shard
+            for shard in islice(waiting, worker_count(ray, workers))
+        }
+        while running:
+            [finished], _ = ray.wait(list(running), num_returns=1)
+            shard = running.pop(finished)
+            try:
+                outcome: Outcome = ray.get(finished)
+            except ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, GenpoolError):
+                    raise error.cause from None
+                raise GenpoolError(f"{shard.name} could not be encoded: {error.cause!r}") from error
+            except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
+                raise too_many_deaths(shard) from error
+            except ray.exceptions.RayError as error:
+                raise GenpoolError(f"{shard.name} could not be encoded by Ray: {error}") from error
+            if (following := next(waiting, None)) is not None:
+                running[task.remote(model, following, settings)] = following
+            yield outcome
 
 
 @contextmanager

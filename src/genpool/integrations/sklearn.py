@@ -243,21 +243,25 @@ class GenpoolClassifier(ClassifierMixin, _TextEstimator):  # type: ignore[misc]
             found = ", ".join(map(repr, self.classes_.tolist())) or "none"
             raise InputError(f"y has one class only ({found}); expected two classes or more.")
         # The labels of the model are strings; a class keeps its type in `classes_`.
-        names = _names(self.classes_)
-        by_class = dict(zip(self.classes_.tolist(), names, strict=True))
+        names = [str(label).strip() for label in self.classes_.tolist()]
+        if not all(names) or len(set(names)) < len(names):  # not told apart as strings
+            names = [f"class {at}" for at in range(len(names))]
         if dev is not None:
             dev_texts = read_texts(dev[0])
-            dev = (dev_texts, _rename(_labels(dev[1], len(dev_texts)), by_class))
+            dev = (dev_texts, self._rename(_labels(dev[1], len(dev_texts)), names))
+        seed: Any = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(_MAX_SEED)
         self.model_ = TextClassifier.fit(
             texts,
-            _rename(labels, by_class),
+            self._rename(labels, names),
             start=self.start,
             dev=dev,
             freeze=self.freeze,  # type: ignore[arg-type]  # checked there
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
-            seed=_seed(self.random_state),
+            seed=seed,
             settings=self.settings,
             show_progress_bar=self.show_progress_bar,
         )
@@ -294,8 +298,14 @@ class GenpoolClassifier(ClassifierMixin, _TextEstimator):  # type: ignore[misc]
             InputError: X is not a list of texts.
         """
         best = self.predict_proba(X).argmax(axis=1)  # (texts,)
-        classes: NDArray[Any] = self.classes_[best]
-        return classes
+        return np.asarray(self.classes_[best])
+
+    def _rename(self, labels: NDArray[Any], names: list[str]) -> list[str]:
+        by_class = dict(zip(self.classes_.tolist(), names, strict=True))
+        unknown = [label for label in labels.tolist() if label not in by_class]
+        if unknown:
+            raise InputError(f"dev has the label {unknown[0]!r}, which no training row has.")
+        return [by_class[label] for label in labels.tolist()]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -311,23 +321,3 @@ def _labels(y: Any, rows: int) -> NDArray[Any]:
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     return labels
-
-
-def _names(classes: NDArray[Any]) -> list[str]:
-    """Returns the classes as strings, or their numbers where strings would not tell them apart."""
-    names = [str(label).strip() for label in classes.tolist()]
-    distinct = all(names) and len(set(names)) == len(names)
-    return names if distinct else [f"class {at}" for at in range(len(names))]
-
-
-def _rename(labels: NDArray[Any], names: dict[Any, str]) -> list[str]:
-    unknown = [label for label in labels.tolist() if label not in names]
-    if unknown:
-        raise InputError(f"dev has the label {unknown[0]!r}, which no training row has.")
-    return [names[label] for label in labels.tolist()]
-
-
-def _seed(random_state: int | np.random.RandomState | None) -> int:
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(_MAX_SEED))

@@ -1,23 +1,4 @@
-"""Poolings of genpool on models of the `transformers` library.
-
->>> from transformers import AutoModel, AutoTokenizer
->>> from genpool.integrations.transformers import parameter_groups, pool
->>> from genpool.pooling import GeneralizedPooling
->>> class Classifier(torch.nn.Module):
-...     def __init__(self, folder, labels):
-...         super().__init__()
-...         self.transformer = AutoModel.from_pretrained(folder)
-...         dim = self.transformer.config.hidden_size
-...         self.pooling = GeneralizedPooling(dim, heads=2, start="mean")
-...         self.output = torch.nn.Linear(self.pooling.output_dim, labels)
-...
-...     def forward(self, inputs):
-...         states = self.transformer(**inputs)
-...         return self.output(pool(states, inputs["attention_mask"], self.pooling).vector)
->>> model = Classifier("path/to/model", labels=2)
->>> optimizer = torch.optim.AdamW(parameter_groups(model, also=["output"]))
->>> logits = model(tokenizer(["A man sleeps."], padding=True, return_tensors="pt"))
-"""
+"""Poolings of genpool on models of the `transformers` library."""
 
 from __future__ import annotations
 
@@ -55,11 +36,8 @@ def pool(model_output: Any, attention_mask: Tensor, pooling: nn.Module) -> Poole
         >>> output = transformer(**inputs)
         >>> vectors = pool(output, inputs["attention_mask"], pooling).vector
     """
-    states = getattr(model_output, "last_hidden_state", None)
-    if isinstance(model_output, tuple) and states is None and model_output:
-        states = model_output[0]
-    if isinstance(model_output, Tensor):
-        states = model_output
+    first = model_output[0] if isinstance(model_output, tuple) and model_output else model_output
+    states = getattr(model_output, "last_hidden_state", first)
     if not isinstance(states, Tensor):
         names = ", ".join(model_output) if hasattr(model_output, "keys") else ""
         raise InputError(

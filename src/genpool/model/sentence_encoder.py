@@ -203,13 +203,11 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         made again when a weight has changed."""
         first = list(islice(texts, QUICK_MIN_SENTENCES))
         stream = chain(first, texts)
-        if len(first) < QUICK_MIN_SENTENCES or not fast() or self.device.type != "cpu":
+        if len(first) < QUICK_MIN_SENTENCES or not fast() or not self.embedding.words.is_cpu:
             yield from super()._encode_texts(stream, batch_size, done)
-            return
-        try:
-            yield from self._quick.get(self)._encode_texts(stream, batch_size, done)
-        finally:
-            self._quick.drop_if_large()
+        else:
+            with self._quick.form_of(self) as quick:
+                yield from quick._encode_texts(stream, batch_size, done)
 
     @contextmanager
     def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[SentenceVectors]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import inf
 from typing import ClassVar, NamedTuple
 
@@ -94,17 +93,10 @@ class Pooling(Configured, nn.Module):
         return None
 
     def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
-        """Pools packed rows, where the weights are not needed.
+        """Returns the vectors and heads of `forward` for packed rows; the weights may be None.
 
-        A pooling that works without the padded tensor overrides this method and sets `is_packed`.
-
-        Args:
-            rows: states of the real tokens, (rows, input_dim).
-            packing: where the rows belong.
-            gates: input gates (rows, width) for a pooling with `needs_gates`.
-
-        Returns:
-            The same vectors and heads as `forward`; the weights may be None.
+        rows (rows, input_dim); gates (rows, width), for a pooling with `needs_gates`. A pooling
+        that works without the padded tensor overrides this method and sets `is_packed`.
         """
         extra = {} if gates is None else {"gates": packing.unpack(gates)}
         pooled: Pooled = self(packing.unpack(rows), packing.mask(), **extra)
@@ -128,23 +120,25 @@ class Pooling(Configured, nn.Module):
         mask = self.check(states, mask)
         extra = {} if gates is None else {"gates": gates}
         pooled: Pooled = self(states, mask, **extra)
-        positions: Iterable[int] = range(states.shape[1])
+        heads = pooled.heads.unsqueeze(2).repeat(1, 1, states.shape[1], 1)
+        positions = list(range(states.shape[1]))
         if pooled.weights is not None and self.keeps_weight_ratios:
-            heads, positions = weighted_without(pooled.weights, states, mask)
-        else:
-            heads = pooled.heads.unsqueeze(2).repeat(1, 1, states.shape[1], 1)
+            # The weighted mean of all tokens but one, per dimension: (v - a_t h_t) / (1 - a_t).
+            rest = sum_of_others(pooled.weights)  # (batch, heads, time, dim or 1): 1 - a_t
+            weighted = pooled.weights * hide_padding(states, mask).unsqueeze(1)
+            heads = sum_of_others(weighted) / rest.masked_fill(rest == 0, 1)
+            # A token with all weight of several loses the ratios of the others.
+            lost = (rest < MIN_REMAINING_WEIGHT).amax(dim=(1, 3)) & mask  # (batch, time)
+            lost &= mask.sum(dim=1, keepdim=True) > 1
+            positions = lost.any(dim=0).nonzero().flatten().tolist()
         for position in positions:  # where there is no closed form
             others = mask.clone()
             others[:, position] = False
-            without = self(states, others, **extra).heads  # (batch, heads, input_dim)
-            heads[:, :, position] = without.masked_fill(~mask[:, position, None, None], 0)
-        return heads
+            heads[:, :, position] = self(states, others, **extra).heads  # (batch, heads, input_dim)
+        return heads.masked_fill(~mask[:, None, :, None], 0)
 
     def check(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Checks states (batch, time, input_dim) and mask (batch, time).
-
-        Returns:
-            The boolean mask (batch, time), True at real tokens.
+        """Returns the boolean mask (batch, time) of states (batch, time, input_dim).
 
         Raises:
             InputError: a shape, a type or a value of the mask does not fit.
@@ -164,9 +158,8 @@ class Pooling(Configured, nn.Module):
         if not states.is_floating_point():
             raise InputError(f"states have type {states.dtype}; expected a floating-point type.")
         mask = boolean_mask(mask, states.shape[:2])
-        parameter = next(self.parameters(), None)
-        mixed = parameter is not None and parameter.dtype is not states.dtype
-        if mixed and not torch.is_autocast_enabled(states.device.type):
+        dtype = next((parameter.dtype for parameter in self.parameters()), states.dtype)
+        if dtype is not states.dtype and not torch.is_autocast_enabled(states.device.type):
             raise InputError(
                 f"states have type {states.dtype}, this pooling another; expected the same: "
                 "pooling.to(states.dtype), or states.to(...)."
@@ -186,10 +179,7 @@ class AttentionPooling(Pooling):
     keeps_weight_ratios = True
 
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Returns the attention weights A, (batch, heads, time, input_dim or 1).
-
-        states (batch, time, input_dim), zeros at padding; mask (batch, time), True at real tokens.
-        """
+        """Returns A, (batch, heads, time, input_dim or 1), of states that are 0 at padding."""
         raise NotImplementedError
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:
@@ -217,14 +207,9 @@ def hide_padding(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
-    """Returns the softmax over time (dimension -2) of the real tokens only.
-
-    logits (batch, ..., time, dim); mask (batch, time). The result is exactly 0 at padding, and
-    everywhere for a sentence without tokens.
-    """
-    real = mask.unsqueeze(-1)  # (batch, time, 1)
-    for _ in range(logits.dim() - 3):
-        real = real.unsqueeze(1)  # (batch, ..., time, 1)
+    """Returns the softmax of logits (batch, ..., time, dim) over the real tokens; 0 at padding."""
+    between = [1] * (logits.dim() - 3)
+    real = mask.view(mask.shape[0], *between, mask.shape[1], 1)  # (batch, ..., time, 1)
     # The lowest finite value instead of -inf: a sentence without tokens then has a finite softmax,
     # whose gradient is finite too, before the second fill makes it zero.
     filled = logits.masked_fill(~real, torch.finfo(logits.dtype).min)
@@ -247,10 +232,7 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def weighted_sum(weights: Tensor, states: Tensor) -> Tensor:
-    """Returns the sum over time of weights * states for every head, (batch, heads, dim).
-
-    weights (batch, heads, time, dim or 1); states (batch, time, dim), zeros at padding.
-    """
+    """Returns the sum over time of weights (batch, heads, time, dim or 1) times states."""
     if weights.shape[-1] == 1:
         return weights.squeeze(-1) @ states  # (batch, heads, dim)
     return (weights * states.unsqueeze(1)).sum(dim=2)  # (batch, heads, dim)
@@ -259,26 +241,8 @@ def weighted_sum(weights: Tensor, states: Tensor) -> Tensor:
 def sum_of_others(values: Tensor) -> Tensor:
     """Returns, for every token, the sum over all other tokens; values (..., time, dim).
 
-    It adds what is before to what is after. Subtracting the token from the total would leave only
-    rounding errors where nearly everything is in that token.
+    Subtracting from the total would leave rounding errors where nearly all is in one token.
     """
     before = functional.pad(values, (0, 0, 1, 0))[..., :-1, :].cumsum(dim=-2)
     after = functional.pad(values, (0, 0, 0, 1))[..., 1:, :].flip(-2).cumsum(dim=-2).flip(-2)
     return before + after  # (..., time, dim)
-
-
-def weighted_without(weights: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, list[int]]:
-    """Returns the weighted mean of all tokens but one: (v - a_t h_t) / (1 - a_t), per dimension.
-
-    weights (batch, heads, time, dim or 1); states (batch, time, dim); mask (batch, time) -> heads
-    (batch, heads, time, dim), and the positions where they are wrong: one token of a sentence has
-    all weight there, so that the ratios of the others are lost.
-    """
-    clean = hide_padding(states, mask).unsqueeze(1)  # (batch, 1, time, dim)
-    remaining = sum_of_others(weights)  # (batch, heads, time, dim or 1): 1 - a_t
-    divisor = remaining.masked_fill(remaining == 0, 1)
-    heads = sum_of_others(weights * clean) / divisor  # (batch, heads, time, dim)
-    low = (remaining < MIN_REMAINING_WEIGHT).amax(dim=(1, 3))  # (batch, time)
-    several = (mask.sum(dim=1, keepdim=True) > 1) & mask  # (batch, time): another token exists
-    lost: list[int] = (low & several).any(dim=0).nonzero().flatten().tolist()
-    return heads.masked_fill(~mask[:, None, :, None], 0), lost

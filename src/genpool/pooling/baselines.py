@@ -64,15 +64,11 @@ class ScalarAttentionPooling(AttentionPooling):
         self.initial_std = initial_std
         self.w1 = nn.Parameter(torch.empty(self.hidden_dim, input_dim))
         self.w2 = nn.Parameter(torch.empty(heads, self.hidden_dim))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Re-initializes W1 and W2: Gaussian of initial_std, or Xavier uniform where it is None."""
         for weight in (self.w1, self.w2):
-            if self.initial_std is None:
+            if initial_std is None:
                 nn.init.xavier_uniform_(weight)
             else:
-                nn.init.normal_(weight, std=self.initial_std)
+                nn.init.normal_(weight, std=initial_std)
 
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
         inner = torch.tanh(states @ self.w1.T)  # (batch, time, hidden)
@@ -97,10 +93,6 @@ class InnerAttentionPooling(AttentionPooling):
         self.wy = nn.Parameter(torch.empty(input_dim, input_dim))
         self.wh = nn.Parameter(torch.empty(input_dim, input_dim))
         self.w = nn.Parameter(torch.empty(input_dim))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Re-initializes: matrices Xavier uniform, w Gaussian of deviation input_dim ** -0.5."""
         nn.init.xavier_uniform_(self.wy)
         nn.init.xavier_uniform_(self.wh)
         nn.init.normal_(self.w, std=self.input_dim**-0.5)
@@ -129,10 +121,6 @@ class SourceToTokenPooling(AttentionPooling):
         super().__init__(input_dim)
         self.first = nn.Linear(input_dim, input_dim)
         self.second = nn.Linear(input_dim, input_dim)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Re-initializes: matrices Xavier uniform, biases 0."""
         for layer in (self.first, self.second):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -235,7 +223,7 @@ class LastPooling(Pooling):
         if mask.shape[1] == 0:
             vector = states.new_zeros(states.shape[0], self.input_dim)
             return Pooled(vector, vector.unsqueeze(1), None)
-        clean = hide_padding(states, mask)  # (batch, time, dim): zeros where there is no token
+        clean = hide_padding(states, mask)  # (batch, time, dim)
         sentence = torch.arange(states.shape[0], device=states.device)  # (batch,)
         position = torch.arange(states.shape[1], device=states.device)  # (time,)
         last = torch.where(mask, position, -1).amax(dim=1).clamp(min=0)  # (batch,)
@@ -272,14 +260,6 @@ class GatedPooling(Pooling):
         The gates (batch, time, width) are required; an InputError says so where they are missing.
         """
         mask = self.check(states, mask)
-        weights = self._weights(gates, mask)  # (batch, 1, time, 1)
-        gated = weighted_sum(weights, hide_padding(states, mask)).squeeze(1)  # (batch, input_dim)
-        parts = [masked_mean(states, mask), masked_max(states, mask), gated]
-        heads = torch.stack(parts, dim=1)  # (batch, 3, input_dim)
-        return Pooled(heads.flatten(1), heads, None)
-
-    def _weights(self, gates: Tensor | None, mask: Tensor) -> Tensor:
-        """Returns g_t / sum_t g_t as weights (batch, 1, time, 1)."""
         if gates is None:
             raise InputError(
                 "gated pooling was called without gates; expected pooling(states, mask, gates), "
@@ -290,8 +270,11 @@ class GatedPooling(Pooling):
             raise InputError(
                 f"gates have shape {tuple(gates.shape)}; expected {(*mask.shape, 'width')}."
             )
-        clean = hide_padding(gates, mask)  # (batch, time, width)
-        norms: Tensor = torch.linalg.vector_norm(clean, dim=-1)  # (batch, time): g
+        norms: Tensor = torch.linalg.vector_norm(hide_padding(gates, mask), dim=-1)  # (batch, time)
         total = norms.sum(dim=1, keepdim=True)  # (batch, 1)
         # Gates that are all zero prefer no token: weights of zero rather than 0 / 0.
-        return (norms / total.masked_fill(total == 0, 1))[:, None, :, None]
+        weights = (norms / total.masked_fill(total == 0, 1))[:, None, :, None]
+        gated = weighted_sum(weights, hide_padding(states, mask)).squeeze(1)  # (batch, input_dim)
+        parts = [masked_mean(states, mask), masked_max(states, mask), gated]
+        heads = torch.stack(parts, dim=1)  # (batch, 3, input_dim)
+        return Pooled(heads.flatten(1), heads, None)

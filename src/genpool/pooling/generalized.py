@@ -147,11 +147,9 @@ class GeneralizedPooling(AttentionPooling):
 def add_soft_maximum(w1: Tensor, b1: Tensor, w2: Tensor) -> None:
     """Adds soft max pooling, for states between -1 and 1 such as an LSTM's, to small parameters.
 
-    Each hidden unit copies one dimension of the state, b1 keeps it positive, so that the ReLU does
-    not change it, and W2 passes it on to the dimensions of its group: they are taken from the
-    tokens where the copied dimension is large. With hidden_dim = input_dim every dimension is its
-    own group, and the weights are softmax(k h) over time. Each head copies another dimension of a
-    group.
+    Each hidden unit copies one dimension of the state, which b1 keeps positive for the ReLU, and W2
+    passes it on to its group of dimensions. With hidden_dim = input_dim every dimension is a group,
+    and the weights are softmax(k h) over time. Each head copies another dimension of a group.
     """
     heads, inner, dim = w1.shape
     inner = min(inner, dim)
@@ -168,17 +166,12 @@ def add_soft_maximum(w1: Tensor, b1: Tensor, w2: Tensor) -> None:
 
 # --- the same vectors over packed rows
 #
-# Packed rows are in time order, and the sentences that continue at a step are always the first ones
-# (`genpool.tensors.packing`). So a reduction over the tokens of every sentence is a loop over the
-# steps, in which each step is one operation on contiguous rows of all heads.
+# Sentences that continue at a step are the first ones (`genpool.tensors.packing`), so that a sum
+# over the tokens of every sentence is one operation a step, on contiguous rows of all heads.
 
 
 def attention_pool(inner: Tensor, w2: Tensor, b2: Tensor, rows: Tensor, packing: Packing) -> Tensor:
-    """Returns Eq. 5-6 over packed rows: sum_t softmax_t(W2^i inner^i + b2^i)_t * rows_t.
-
-    inner (rows, heads*hidden); w2 (heads, dim, hidden); b2 (heads, dim); rows (rows, dim)
-    -> (batch, heads, dim).
-    """
+    """Returns Eq. 5-6, (batch, heads, dim), of inner (rows, heads*hidden) and rows (rows, dim)."""
     # Autocast would choose a type for each multiplication; in-place sums need one type for all.
     with torch.autocast(rows.device.type, enabled=False):
         by_rank: Tensor = _AttentionPool.apply(inner, w2.to(inner.dtype), rows, packing.sizes)  # type: ignore[no-untyped-call]
@@ -200,9 +193,8 @@ def pool_heads(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the pooled rows and the sums of exp(logits), (..., sentences, dim), and exp(logits).
 
-    The logits are (rows, dim) or (heads, rows, dim). The largest is subtracted only where it must
-    be, because that takes two passes and trained logits are seldom large: the sums show whether
-    exponentials overflowed or vanished, and then the logits are computed again.
+    The largest logit is subtracted, in two more passes, only where the sums show that exponentials
+    overflowed or vanished: trained logits (..., rows, dim) are seldom large.
     """
     logits = make_logits()
     # Half precision overflows early, and on other devices reading the sums would synchronize.
@@ -237,10 +229,9 @@ def _exponential_sums(logits: Tensor, rows: Tensor, sizes: Sizes) -> tuple[Tenso
 
 
 class _AttentionPool(torch.autograd.Function):
-    """Sentences stay in the order of the packing: (heads, sentences, dim).
+    """Returns (heads, sentences, dim) in the order of the packing; backward head by head.
 
-    The backward pass takes one head after the other, so that the gradients of their logits, the
-    largest tensors of the model, never exist at the same time.
+    The gradients of the logits, the largest tensors, so never exist at the same time.
     """
 
     @staticmethod

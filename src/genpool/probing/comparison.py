@@ -23,7 +23,7 @@ from genpool.disk.files import markdown_table, percent, percent_interval
 from genpool.errors import DataError, InputError
 from genpool.evaluation.accuracy import AccuracyReport, Comparison, accuracy_report, compare_correct
 from genpool.evaluation.predictions import Predictions, write_predictions
-from genpool.inference.explanation import pool_with_weights
+from genpool.inference.explanation import pooling_weights
 from genpool.probing.estimator import AttentiveProbe
 from genpool.probing.token_states import (
     EMBEDDED,
@@ -196,7 +196,7 @@ def head_words(
         tokens = probe.token_encoder.tokens(text)
         rows, _ = states.batch(np.array([position]))  # (tokens, layers, dim)
         with torch.no_grad():
-            _, weights = pool_with_weights(model.pooling, model.standardized(rows))
+            weights = pooling_weights(model.pooling, model.standardized(rows))
         shares = weights.mean(dim=2).T.numpy() * len(tokens)  # (tokens, heads)
         for token, share in zip(tokens, shares, strict=True):
             ratios[token.text.lower()].append(share)

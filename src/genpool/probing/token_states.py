@@ -96,7 +96,8 @@ class GenpoolTokenEncoder(TokenEncoder):
         with evaluation_mode():
             rows = model.embedding.rows(batch, packing)  # (rows, embedding)
             states, _ = model.encoder.encode_rows(rows, packing, False)  # (rows, dim)
-            aligned = packing.align(states).float().cpu().numpy()  # (batch, longest, dim)
+            padded = packing.align(states)  # (batch, longest, dim)
+            aligned = padded.float().cpu().numpy()
         lengths = batch.mask.sum(dim=1).tolist()
         return [
             as_stored(text[:length, None]) for text, length in zip(aligned, lengths, strict=True)

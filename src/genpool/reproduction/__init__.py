@@ -10,6 +10,6 @@ A recipe names it as `plugins = ["genpool.reproduction"]`, a command as
 `--plugin genpool.reproduction`.
 """
 
-from genpool.reproduction import corpus, encoders, readers
+from genpool.reproduction import encoders, readers, rules
 
-__all__ = ["corpus", "encoders", "readers"]
+__all__ = ["encoders", "readers", "rules"]

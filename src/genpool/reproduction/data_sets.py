@@ -11,7 +11,7 @@ from pathlib import Path
 from genpool.data import TableReader
 from genpool.data.splits import seeded_order
 from genpool.disk.atomic import atomic_file
-from genpool.reproduction.corpus.rules import generate
+from genpool.reproduction.rules import generate
 from genpool.text import WordTokenizer
 
 #: rows of MultiNLI dev matched that are dev set and in-domain test set; the rest is trained on

@@ -42,7 +42,8 @@ def create_app(model: ServedModel, settings: ServiceSettings | None = None) -> F
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        service.close()
+        for executor in service.executors:  # after what they are doing
+            executor.shutdown()
 
     # No pages of Swagger or ReDoc: they load scripts from other hosts.
     app = FastAPI(

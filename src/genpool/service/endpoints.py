@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
 from prometheus_client import generate_latest
 
-from genpool.inference.explanation import Explanation
 from genpool.service import schemas
 from genpool.service.batcher import Batcher
 from genpool.service.http import Metrics, ServiceError, json_response
@@ -20,8 +20,6 @@ from genpool.tensors.arrays import unit_rows
 
 #: queries of one request, which share a pass over the index
 MAX_QUERIES = 64
-#: decimals of weights, cosines and probabilities in explanations; vectors are never rounded
-DECIMALS = 6
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.ErrorResponse} for status in (400, 401, 404, 408, 413, 422, 503)
@@ -33,9 +31,10 @@ class Service:
 
     def __init__(self, model: ServedModel, settings: ServiceSettings) -> None:
         self.model, self.settings, self.metrics = model, settings, Metrics()
-        self._executor = worker = ThreadPoolExecutor(1, "genpool-model")
+        worker = ThreadPoolExecutor(1, "genpool-model")
         # A search reads the whole index, which needs no model: on a thread of its own.
-        self._search_executor = searcher = ThreadPoolExecutor(1, "genpool-search")
+        searcher = ThreadPoolExecutor(1, "genpool-search")
+        self.executors = (worker, searcher)
         batch, queued = settings.batch_sentences, settings.max_queued_sentences
         window = settings.window_seconds
         self.vectors = Batcher(model.encode, worker, batch, queued, window)
@@ -43,15 +42,10 @@ class Service:
         self.searches = Batcher(model.search, searcher, MAX_QUERIES, queued, window)
         # Explanations gain nothing from each other, and one after the other leaves room between.
         self.explanations = Batcher(model.explain, worker, 1, max(1, queued // 64), 0.0)
-        self.metrics.watch("encode", self.vectors)
-        self.metrics.watch("classify", self.labels)
-        self.metrics.watch("search", self.searches)
-        self.metrics.watch("explain", self.explanations)
-
-    def close(self) -> None:
-        """Ends the threads of the service, after what they are doing."""
-        self._executor.shutdown()
-        self._search_executor.shutdown()
+        for batcher in (self.vectors, self.labels, self.searches, self.explanations):
+            work = batcher.process.__name__  # as the method of the model
+            batcher.observe = self.metrics.batches.labels(work).observe
+            self.metrics.queued.labels(work).set_function(partial(getattr, batcher, "queued"))
 
     async def encode(
         self, request: Request, texts: list[str], dim: int | None = None
@@ -183,7 +177,7 @@ def router_of(service: Service) -> APIRouter:
         limit = service.settings.max_explain_characters
         texts = service.check_texts(body.input, "input", limit)
         [explained] = await service.explanations.submit([texts], request.is_disconnected)
-        return json_response({"model": model.name, **_explained(explained, body.dimension_weights)})
+        return _explained(model.name, explained, body.dimension_weights)
 
     @router.get("/v1/models", response_model=schemas.ModelsResponse)
     async def models() -> Response:
@@ -203,59 +197,32 @@ def _base64(values: NDArray[Any]) -> str:
     return b64encode(values.tobytes()).decode("ascii")
 
 
-def _explained(explained: ExplainedExample, with_dimensions: bool) -> dict[str, Any]:
-    sentences = [_sentence(side, with_dimensions) for side in explained.sentences]
-    answer: dict[str, Any] = {"sentences": sentences, "pair": None, "prediction": None}
-    if (pair := explained.pair) is not None:
-        answer["pair"] = {
-            "similarity": pair.similarity,
-            "head_similarity": _rounded(pair.head_similarity),
-            "similarity_influence": [_rounded(side) for side in pair.similarity_influence],
-        }
-    if (prediction := explained.prediction) is not None:
-        answer["prediction"] = {
-            "label": prediction.label,
-            "labels": list(prediction.labels),
-            "probabilities": prediction.probabilities.tolist(),
-            "tokens": [[token._asdict() for token in side.tokens] for side in explained.classified],
-            "label_influence": [_rounded(side) for side in prediction.influence],
-        }
-    return answer
+def _explained(name: str, explained: ExplainedExample, with_dimensions: bool) -> Response:
+    parts = {"model": name, **explained._asdict()}
+    if (label := explained.prediction) is not None:
+        tokens = [side.tokens for side in explained.classified]
+        parts["prediction"] = {**vars(label), "label": label.label, "tokens": tokens}
+    answer = schemas.ExplainResponse.model_validate(parts)
+    if with_dimensions:
+        for sentence, side in zip(answer.sentences, explained.sentences, strict=True):
+            sentence.dimension_weights = _quantized(side.weights)
+    return json_response(answer)
 
 
-def _sentence(explanation: Explanation, with_dimensions: bool) -> dict[str, Any]:
-    return {
-        "sentence": explanation.sentence,
-        "tokens": [token._asdict() for token in explanation.tokens],
-        "truncated": explanation.truncated,
-        "vector_influence": _rounded(explanation.vector_influence),
-        "head_influence": _rounded(explanation.head_influence),
-        "head_weights": _rounded(explanation.token_weights),
-        "head_overlap": _rounded(explanation.head_overlap),
-        "dimension_weights": _quantized(explanation.weights) if with_dimensions else None,
-    }
-
-
-def _rounded(values: NDArray[np.floating[Any]]) -> Any:
-    return values.astype(float).round(DECIMALS).tolist()
-
-
-def _quantized(weights: NDArray[np.float32]) -> dict[str, Any]:
+def _quantized(weights: NDArray[np.float32]) -> schemas.DimensionWeights:
     """Returns the weights as 8-bit values: half a million numbers are short enough then."""
     scale = float(weights.max(initial=0.0))
     values = np.rint(weights * (255 / scale if scale else 0)).astype(np.uint8)
-    return {"shape": list(weights.shape), "scale": scale, "data": _base64(values)}
+    shape = list(weights.shape)
+    return schemas.DimensionWeights(shape=shape, scale=scale, data=_base64(values))
 
 
-def _model_card(service: Service) -> dict[str, Any]:
-    model, settings = service.model, service.settings
+def _model_card(service: Service) -> schemas.ModelCard:
+    model = service.model
     encoder, classifier, index = model.encoder, model.classifier, model.index
     kinds = {1: "text", 2: "pair"}
-    return {
+    card = {
         "id": model.name,
-        "object": "model",
-        "created": 0,
-        "owned_by": "genpool",
         "dimensions": encoder.output_dim,
         "heads": encoder.pooling.heads,
         "head_dimensions": encoder.pooling.input_dim,
@@ -264,10 +231,6 @@ def _model_card(service: Service) -> dict[str, Any]:
         "classifier": None if classifier is None else kinds[classifier.sentences_per_example],
         "labels": [] if classifier is None else list(classifier.labels),
         "index_rows": None if index is None else len(index),
-        "limits": {
-            "sentences": settings.max_sentences,
-            "characters": settings.max_characters,
-            "explain_characters": settings.max_explain_characters,
-            "body_bytes": settings.max_body_bytes,
-        },
+        "limits": service.settings,
     }
+    return schemas.ModelCard.model_validate(card)

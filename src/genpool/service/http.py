@@ -9,8 +9,9 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from hmac import compare_digest
+from http import HTTPStatus
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -21,9 +22,6 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from genpool.service.served_model import ServiceSettings
-
-if TYPE_CHECKING:
-    from genpool.service.batcher import Batcher
 
 logger = logging.getLogger("genpool.service")
 
@@ -47,16 +45,6 @@ OPEN_FOLDER = "/static/"
 DRAINED_BODIES = 16
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-#: the code and the message for an error of the framework by its status; 0: any other
-HTTP_ERRORS = {
-    0: ("invalid_request", "The request cannot be answered."),
-    400: ("invalid_json", "The body is not JSON in UTF-8."),
-    404: ("not_found", "There is no {place}; see /openapi.json."),
-    405: (
-        "method_not_allowed",
-        "{place} does not exist, but another method does; see /openapi.json.",
-    ),
-}
 
 
 # --- answers
@@ -70,10 +58,7 @@ def json_response(
 
 
 class ServiceError(Exception):
-    """A request that is answered with an error: a code for programs, a message for people.
-
-    The message says what was sent, what is expected and how to fix it; param is the field.
-    """
+    """An answer with a code for programs and a message for people; `param` is the field."""
 
     def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
         super().__init__(message)
@@ -98,9 +83,12 @@ async def answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
         error = _invalid(error.errors())
     elif isinstance(error, HTTPException):
-        code, message = HTTP_ERRORS.get(error.status_code, HTTP_ERRORS[0])
-        place = f"{request.method} {request.url.path}"
-        error = ServiceError(error.status_code, code, message.format(place=place))
+        status = HTTPStatus(error.status_code)
+        code = status.name.lower()
+        message = f"{request.method} {request.url.path}: {status.phrase}; see /openapi.json."
+        if status == HTTPStatus.BAD_REQUEST:
+            code, message = "invalid_json", "The body is not JSON in UTF-8."
+        error = ServiceError(status, code, message)
     elif not isinstance(error, ServiceError):
         logger.error("unexpected error", exc_info=error)
         message = "The service failed to answer this request; its log says more."
@@ -133,27 +121,16 @@ class Metrics:
     """The counters of one service, in a registry of its own."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        by_path, by_work = ["path"], ["work"]
-        self.requests = Counter(
-            "genpool_requests", "Finished requests.", [*by_path, "status"], registry=registry
-        )
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        own: Any = {"namespace": "genpool", "registry": self.registry}
+        self.requests = Counter("requests", "Finished requests.", ["path", "status"], **own)
         what = "Seconds from the first byte of a request to the last of its answer."
-        self.seconds = Histogram(
-            "genpool_request_seconds", what, by_path, registry=registry, buckets=SECONDS
-        )
+        self.seconds = Histogram("request_seconds", what, ["path"], buckets=SECONDS, **own)
         what = "Sentences or examples that were processed together."
-        self.batches = Histogram(
-            "genpool_batch_items", what, by_work, registry=registry, buckets=BATCH_SIZES
-        )
+        self.batches = Histogram("batch_items", what, ["work"], buckets=BATCH_SIZES, **own)
         what = "Sentences or examples that wait for their turn."
-        self.queued = Gauge("genpool_queued_items", what, by_work, registry=registry)
-
-    def watch(self, work: str, batcher: Batcher[Any, Any]) -> None:
-        """Shows the queue and the batches of one kind of work."""
-        batcher.observe = self.batches.labels(work).observe
-        self.queued.labels(work).set_function(lambda: batcher.queued)
+        self.queued = Gauge("queued_items", what, ["work"], **own)
 
 
 class Gate:
@@ -182,7 +159,7 @@ class Gate:
 
         try:
             self._require_key(scope)
-            await self._read(receive, chunks)
+            await self._read(scope, receive, chunks)
             await self.app(scope, _replayed(b"".join(chunks), receive), respond)
         except ServiceError as error:
             await error.response()(scope, receive, respond)
@@ -205,18 +182,16 @@ class Gate:
             text = "The key is missing or wrong; expected the header Authorization: Bearer KEY."
             raise ServiceError(401, "unauthorized", text)
 
-    async def _read(self, receive: Receive, chunks: list[bytes]) -> None:
+    async def _read(self, scope: Scope, receive: Receive, chunks: list[bytes]) -> None:
         """Appends the parts of the body to `chunks`, which count as buffered."""
         limit, seconds = self.settings.max_body_bytes, self.settings.body_timeout_seconds
-        size, more = 0, True
+        size = 0
         try:
             async with asyncio.timeout(seconds):
-                while more and size <= DRAINED_BODIES * limit:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientDisconnect
-                    chunk, more = message.get("body", b""), message.get("more_body", False)
+                async for chunk in Request(scope, receive).stream():
                     size += len(chunk)
+                    if size > DRAINED_BODIES * limit:
+                        break
                     if size > limit:
                         continue
                     if self.buffered_bytes + len(chunk) > self.settings.max_buffered_bytes:
@@ -227,10 +202,10 @@ class Gate:
             text = f"The body did not arrive within {seconds:g} seconds; send it in parts."
             raise ServiceError(408, "request_timeout", text) from None
         if size > limit:
-            given = f"{size:,} bytes" if not more else f"more than {size:,} bytes"
+            least = "more than " if size > DRAINED_BODIES * limit else ""
             text = (
-                f"The body has {given}; expected at most {limit:,}. Send the sentences in several "
-                "requests."
+                f"The body has {least}{size:,} bytes; expected at most {limit:,}. Send the "
+                "sentences in several requests."
             )
             raise ServiceError(413, "body_too_large", text)
 

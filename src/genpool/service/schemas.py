@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+#: decimals of weights, cosines and influences in explanations; vectors are never rounded
+DECIMALS = 6
+
+
+def _rounded(values: NDArray[np.floating[Any]]) -> Any:
+    return values.astype(float).round(DECIMALS).tolist()
+
 
 Texts = Annotated[str | list[str], Field(description="One text, or a list of texts.")]
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
+Row = Annotated[list[float], BeforeValidator(_rounded)]
+Table = Annotated[list[list[float]], BeforeValidator(_rounded)]
 
 
 def _example(**content: Any) -> ConfigDict:
     # Strict: "3" is no number and 3 no text. What the fields mean is then what the schema says.
     return ConfigDict(strict=True, json_schema_extra={"examples": [content]})
+
+
+class _Described(BaseModel, from_attributes=True):
+    """Answers that are made of genpool's own objects, whose attributes have these names."""
 
 
 class EmbeddingRequest(BaseModel):
@@ -136,7 +152,7 @@ class ExplainRequest(BaseModel):
     )
 
 
-class TokenSpan(BaseModel):
+class TokenSpan(_Described):
     """A word and its place in the text, in Unicode code points; -1 for an added token."""
 
     text: str
@@ -152,25 +168,25 @@ class DimensionWeights(BaseModel):
     data: str
 
 
-class SentenceExplanation(BaseModel):
+class SentenceExplanation(_Described):
     """What the heads looked at in one text. Influence is in degrees that a vector turns."""
 
     sentence: str
     tokens: list[TokenSpan]
     truncated: bool
-    vector_influence: list[float]
-    head_influence: list[list[float]]
-    head_weights: list[list[float]]
-    head_overlap: list[list[float]]
-    dimension_weights: DimensionWeights | None
+    vector_influence: Row
+    head_influence: Table
+    head_weights: Table = Field(validation_alias="token_weights")
+    head_overlap: Table
+    dimension_weights: DimensionWeights | None = None
 
 
-class SimilarityExplanation(BaseModel):
+class SimilarityExplanation(_Described):
     """The cosine of two texts, and how much of it is lost without each token."""
 
     similarity: float
-    head_similarity: list[float]
-    similarity_influence: list[list[float]]
+    head_similarity: Row
+    similarity_influence: list[Row]
 
 
 class PredictionExplanation(BaseModel):
@@ -178,9 +194,9 @@ class PredictionExplanation(BaseModel):
 
     label: str
     labels: list[str]
-    probabilities: list[float]
+    probabilities: Annotated[list[float], BeforeValidator(np.ndarray.tolist)]
     tokens: list[list[TokenSpan]]
-    label_influence: list[list[float]]
+    label_influence: list[Row] = Field(validation_alias="influence")
 
 
 class ExplainResponse(BaseModel):
@@ -192,22 +208,22 @@ class ExplainResponse(BaseModel):
     prediction: PredictionExplanation | None
 
 
-class Limits(BaseModel):
+class Limits(_Described):
     """What one request may contain."""
 
-    sentences: int
-    characters: int
-    explain_characters: int
-    body_bytes: int
+    sentences: int = Field(validation_alias="max_sentences")
+    characters: int = Field(validation_alias="max_characters")
+    explain_characters: int = Field(validation_alias="max_explain_characters")
+    body_bytes: int = Field(validation_alias="max_body_bytes")
 
 
 class ModelCard(BaseModel):
     """The model of this service."""
 
     id: str
-    object: Literal["model"]
-    created: int
-    owned_by: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "genpool"
     dimensions: int
     heads: int
     head_dimensions: int
@@ -226,16 +242,7 @@ class ModelsResponse(BaseModel):
     data: list[ModelCard]
 
 
-class ErrorDetail(BaseModel):
+class ErrorResponse(BaseModel):
     """What was wrong with a request, and how to fix it."""
 
-    message: str
-    type: str
-    param: str | None
-    code: str
-
-
-class ErrorResponse(BaseModel):
-    """The answer to a request that cannot be answered otherwise."""
-
-    error: ErrorDetail
+    error: dict[Literal["message", "type", "param", "code"], str | None]

@@ -1,8 +1,8 @@
 """NumPy arrays, without PyTorch: unit vectors, and integers beside the tokens of a sentence.
 
-An encoder class names the kind of integers that it reads beside the vector of each token, such as a
-syntax tree, as its `annotator_class`. Readers of data then look for them in the columns of a table,
-the text pipeline makes them for every sentence, and they arrive in `packing.annotations`.
+An encoder class names the kind of integers that it reads, such as a syntax tree, as its
+`annotator_class`. Readers find them in the columns of a table, the text pipeline makes them for
+every sentence, and they arrive in `packing.annotations`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Annotator(ABC):
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._known: dict[tuple[str, ...], Annotation] = {}
+        #: the annotations that data has for sentences, inside a block of `knowing`
+        self.known: dict[tuple[str, ...], Annotation] = {}
 
     @abstractmethod
     def annotate(
@@ -73,17 +74,13 @@ class Annotator(ABC):
     def knowing(
         self, sentences: Sentences, annotations: Sequence[Annotation | None]
     ) -> Iterator[None]:
-        """Inside the block, `known` returns the annotations that data has for these sentences."""
+        """Inside the block, `known` has the annotations that data has for these sentences."""
         pairs = zip(map(tuple, sentences), annotations, strict=True)
-        self._known = {words: annotation for words, annotation in pairs if annotation is not None}
+        self.known = {words: annotation for words, annotation in pairs if annotation is not None}
         try:
             yield
         finally:
-            self._known = {}
-
-    def known(self, words: Sequence[str]) -> Annotation | None:
-        """Returns the annotation that data has for a sentence, if any."""
-        return self._known.get(tuple(words))
+            self.known = {}
 
 
 def pad_annotations(annotations: Sequence[Annotation], time: int) -> NDArray[np.int64]:

@@ -60,7 +60,7 @@ def boolean_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     # Looking at values costs too much on a GPU, and is not possible where a graph is traced.
     is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
     if mask.numel() and mask.device.type == "cpu" and not is_traced:
-        low, high = (int(value) for value in torch.aminmax(mask))
+        low, high = map(int, torch.aminmax(mask))
         if not 0 <= low <= high <= 1:
             raise InputError(
                 f"mask has values from {low} to {high}; expected 1 at real tokens and 0 at "
@@ -71,7 +71,7 @@ def boolean_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 # --- fast paths
 
-_enabled = os.environ.get("GENPOOL_FAST", "1") != "0"
+_enabled = os.environ.get("GENPOOL_FAST") != "0"
 
 
 def fast() -> bool:
@@ -83,8 +83,7 @@ def fast() -> bool:
 def fast_paths(enabled: bool) -> Iterator[None]:
     """Turns fast paths on or off inside the block, for all threads.
 
-    With `fast_paths(False)` everything is plain autograd, nothing fused; GENPOOL_FAST=0 in the
-    environment does the same for a whole program. Only time, memory and rounding differ.
+    With `fast_paths(False)` all is plain autograd; GENPOOL_FAST=0 does it for a whole program.
     """
     global _enabled
     before, _enabled = _enabled, enabled
@@ -109,19 +108,16 @@ def torch_threads(threads: int) -> Iterator[None]:
 
 
 def run_both(work: Callable[[int], Result], device: torch.device) -> tuple[Result, Result]:
-    """Returns work(0) and work(1), computed in parallel if the CPU has threads for it.
+    """Returns work(0) and work(1), in parallel on a CPU with threads; no gradient is recorded.
 
-    The two directions of an LSTM are equal, independent work. On two threads they are synchronized
-    once, at the end; splitting every small operation would synchronize at each of them. No gradient
-    is recorded inside: this is for the inside of autograd functions.
+    The directions of an LSTM are synchronized once so, and not at every small operation.
     """
     threads = torch.get_num_threads()
-    half = max(1, threads // 2)  # both run at the same time
 
     # Both settings are per thread: a new one starts with torch's defaults.
     @torch.no_grad()
     def run(side: int) -> Result:
-        with torch_threads(half):
+        with torch_threads(max(1, threads // 2)):  # both run at the same time
             return work(side)
 
     if device.type != "cpu" or threads == 1:
@@ -132,16 +128,15 @@ def run_both(work: Callable[[int], Result], device: torch.device) -> tuple[Resul
 
 @cache
 def _second_thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="genpool-direction")
+    return ThreadPoolExecutor(1, thread_name_prefix="genpool-direction")
 
 
 def map_threaded(
     work: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Iterator[Result]:
-    """Yields the results of all items, in order; each item is processed by a single thread.
+    """Yields the results of all items, which are read at once, in order; one thread an item.
 
-    Small operations gain nothing from being split over threads; processing several batches at once
-    does. All items are read, and their results kept, until they are yielded.
+    Small operations gain nothing from being split over threads; several batches at once do.
     """
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     with torch_threads(1), pool:
@@ -172,7 +167,7 @@ def on_meta_device() -> Iterator[None]:
 
 
 class _SkipRandomMethods(TorchFunctionMode):
-    """Skips random initialization: for meta tensors torch would load its compiler to do it."""
+    """Skips random initialization: for meta tensors torch would load its compiler."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") in ("normal_", "uniform_"):
@@ -188,17 +183,15 @@ DropoutScaling = Literal["inverted", "test"]
 #: a 16-bit draw decides about one element, so that p is rounded to a multiple of 1 / LEVELS
 LEVELS = 1 << 16
 
-# A context variable, not `module.training`: several threads may share one model, and one of them
-# must not see the mode that another has set.
+# Not `module.training`: threads that share a model must not see the mode that another has set.
 _disabled: ContextVar[bool] = ContextVar("genpool_dropout_disabled", default=False)
 
 
 @contextmanager
 def dropout_disabled() -> Iterator[None]:
-    """Turns every `Dropout` layer off inside the block, whatever the mode of its model.
+    """Turns every `Dropout` layer off inside the block, in the current thread or asyncio task.
 
-    The switch belongs to the current thread (and asyncio task), as `torch.no_grad` does, and no
-    module is changed: a model in training mode can be evaluated by several threads at once.
+    No module is changed: a model in training mode can be evaluated by several threads at once.
     """
     token = _disabled.set(True)
     try:
@@ -215,12 +208,10 @@ def dropout_is_disabled() -> bool:
 def dropout_factors(like: Tensor, p: float, scaling: DropoutScaling = "inverted") -> Tensor:
     """Returns the factors of training, of the shape and type of `like`: 0 with probability p.
 
-    The others are 1, or with "inverted" scaling what keeps the expectation: 1 / (1 - p). PyTorch
-    draws one random number for every element, which on a CPU takes longer than the rest of a
-    dropout layer; here one draw of 64 bits is enough for four elements.
+    PyTorch draws one random number for every element, which on a CPU takes longer than the rest of
+    a dropout layer; here one draw of 64 bits is enough for four elements.
     """
-    dropped_levels = round(p * LEVELS)
-    count = like.numel()
+    dropped_levels, count = round(p * LEVELS), like.numel()
     lowest = torch.iinfo(torch.int64).min
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(lowest, None)
     lanes = draws.view(torch.int16)[:count]  # (count,): uniform from -32768 to 32767

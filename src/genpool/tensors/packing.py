@@ -3,13 +3,11 @@
 A recurrent layer steps through time, so the rows of a batch are in time order: the first tokens of
 all sentences, then the second tokens, and so on, long sentences before short ones. The sentences
 that have a token at a step are then always the first `sizes[step]` of them.
-
-Rows of 8-bit and of 4-bit integers have one scale each to multiply them by.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import torch
@@ -42,16 +40,10 @@ class Packing:
         sentence, position = mask.nonzero(as_tuple=True)  # 2 x (rows,)
         step = mask.cumsum(dim=1)[sentence, position] - 1  # (rows,)
         order = (step * batch + rank[sentence]).argsort()  # (rows,)
-        sizes = torch.bincount(step) if len(step) else step
+        sizes = tuple(torch.bincount(step).tolist()) if len(step) else ()
         index = (sentence * time + position)[order]  # (rows,)
-        return cls(
-            index=index,
-            sentence=sentence[order],
-            step=step[order],
-            sizes=tuple(sizes.tolist()),
-            shape=(batch, time),
-            annotations=None if annotations is None else annotations.flatten(0, 1)[index],
-        )
+        rows = None if annotations is None else annotations.flatten(0, 1)[index]  # (rows, columns)
+        return cls(index, sentence[order], step[order], sizes, (batch, time), rows)
 
     def mask(self) -> Tensor:
         """Returns the mask (batch, time) that this packing was made from."""
@@ -59,34 +51,29 @@ class Packing:
         flat = torch.zeros(batch * time, dtype=torch.bool, device=self.index.device)
         return flat.index_fill(0, self.index, True).view(batch, time)
 
+    def aligned(self) -> Packing:
+        """Returns the packing of the same rows where sentences start at 0: (batch, longest)."""
+        longest = len(self.sizes)
+        index = self.sentence * longest + self.step  # (rows,)
+        return replace(self, index=index, shape=(self.shape[0], longest))
+
     def pack(self, padded: Tensor) -> Tensor:
         """Returns the rows (rows, dim) of a padded tensor (batch, time, dim)."""
         return padded.flatten(0, 1).index_select(0, self.index)
 
     def unpack(self, rows: Tensor) -> Tensor:
         """Returns rows (rows, dim) as a padded tensor (batch, time, dim), zeros at padding."""
-        return self._scatter(rows, self.index, self.shape[1])
+        (batch, time), dim = self.shape, rows.shape[-1]
+        flat = rows.new_zeros(batch * time, dim).index_copy(0, self.index, rows)
+        return flat.view(batch, time, dim)
 
     def align(self, rows: Tensor) -> Tensor:
         """Returns rows (rows, dim) as (batch, longest, dim): sentences start at 0, zeros follow."""
-        return self._scatter(rows, self.aligned_index(), len(self.sizes))
-
-    def _scatter(self, rows: Tensor, index: Tensor, time: int) -> Tensor:
-        batch, dim = self.shape[0], rows.shape[-1]
-        return rows.new_zeros(batch * time, dim).index_copy(0, index, rows).view(batch, time, dim)
-
-    def aligned_index(self) -> Tensor:
-        """Returns the position (rows,) of each row in the flattened tensor of `align`."""
-        return self.sentence * len(self.sizes) + self.step  # (rows,)
+        return self.aligned().unpack(rows)
 
     def lengths(self) -> Tensor:
         """Returns the number of tokens of every sentence, (batch,)."""
         return torch.bincount(self.sentence, minlength=self.shape[0])
-
-    def aligned_mask(self) -> Tensor:
-        """Returns the mask (batch, longest) of the tensor of `align`, True at real tokens."""
-        position = torch.arange(len(self.sizes), device=self.step.device)  # (longest,)
-        return position < self.lengths().unsqueeze(1)
 
 
 def steps_of(sizes: Sizes, reverse: bool = False) -> list[tuple[slice, int]]:
@@ -96,8 +83,9 @@ def steps_of(sizes: Sizes, reverse: bool = False) -> list[tuple[slice, int]]:
     return steps[::-1] if reverse else steps
 
 
-MAX_INT8 = 127
-MAX_INT4 = 7
+# --- rows of 8-bit and of 4-bit integers, which have one scale each to multiply them by
+
+MAX_INT8, MAX_INT4 = 127, 7
 #: parts of a row's largest value that are tried as the end of its 4-bit scale: clipping the largest
 #: values leaves smaller steps for the others
 _CLIPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
@@ -120,21 +108,21 @@ def quantize_rows_int4(values: Tensor) -> tuple[Tensor, Tensor]:
     byte, which no row has, is a sign of damage; an odd row ends with a half of 8.
     """
     largest = values.abs().amax(dim=-1, keepdim=True).clamp(min=_SMALLEST)  # (rows, 1)
-    best_error = torch.full_like(largest, torch.inf)
-    best, best_scales = torch.zeros_like(values), largest / MAX_INT4
-    for clip in _CLIPS:
-        scales = largest * (clip / MAX_INT4)  # (rows, 1)
-        integers = (values / scales).round().clamp(-MAX_INT4, MAX_INT4)  # (rows, dim)
-        error = (integers * scales - values).square().sum(dim=-1, keepdim=True)  # (rows, 1)
-        is_better = error < best_error
-        best = torch.where(is_better, integers, best)
-        best_scales = torch.where(is_better, scales, best_scales)
-        best_error = torch.where(is_better, error, best_error)
-    halves = best.to(torch.int16) + 8  # (rows, dim)
+    clips = torch.tensor(_CLIPS, dtype=torch.float64) / MAX_INT4
+    clipped = largest * clips.to(values)  # (rows, clips): the scales that are tried
+    steps = torch.split(clipped, 1, dim=1)  # clips x (rows, 1)
+    errors = [(_int4(values, step) * step - values).square().sum(-1) for step in steps]
+    best = torch.stack(errors, dim=1).argmin(dim=1, keepdim=True)  # (rows, 1)
+    scales = clipped.gather(1, best)  # (rows, 1)
+    halves = _int4(values, scales).to(torch.int16) + 8  # (rows, dim)
     if values.shape[-1] % 2:
         halves = torch.nn.functional.pad(halves, (0, 1), value=8)
     packed = halves[..., 0::2] + 16 * halves[..., 1::2]  # (rows, (dim + 1) // 2)
-    return packed.to(torch.uint8), best_scales
+    return packed.to(torch.uint8), scales
+
+
+def _int4(values: Tensor, scales: Tensor) -> Tensor:
+    return (values / scales).round().clamp(-MAX_INT4, MAX_INT4)  # (rows, dim)
 
 
 def dequantize_rows_int4(packed: Tensor, scales: Tensor, dim: int) -> Tensor:

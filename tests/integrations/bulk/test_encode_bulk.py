@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from genpool import SentenceEncoder
 from genpool.config import Part
 from genpool.errors import DataError, FolderError, InputError
 from genpool.integrations.bulk import BulkOptions, encode_bulk
-from genpool.integrations.bulk.engines import LocalEngine
+from genpool.integrations.bulk.engines import encode_locally
 from genpool.integrations.bulk.manifest import MANIFEST
 from tests.helpers.bulk_runs import manifest_shards, problems, sentence, shard_bytes, write_texts
 
@@ -26,7 +27,7 @@ ROWS = [sentence(number) for number in range(37)]
 def run(sentence_encoder: SentenceEncoder, tmp_path: Path):
     """run("out") encodes the folder `in`, run("out", "a.txt", normalize=True) this file."""
 
-    def encode(out, source="in", encoder=sentence_encoder, engine=None, **options):
+    def encode(out, source="in", encoder=sentence_encoder, engine=encode_locally, **options):
         sources = [tmp_path / name for name in source.split()]
         chosen = BulkOptions(**{"shard_rows": 10, "batch_size": 4, **options})
         return encode_bulk(encoder, sources, tmp_path / out, chosen, engine, show_progress=False)
@@ -59,10 +60,10 @@ def test_every_row_has_its_id_its_columns_and_its_vector(
 ) -> None:
     write_input(tmp_path, name)
     is_text, out = name == "a.txt", tmp_path / "out"
-    options = {"columns": ("text",)} if is_text else {"column": "body", "columns": ("n", "body")}
-    summary = run("out", name, **options)
+    columns = {"column": "body", "columns": ("n", "body"), "id": "key"}
+    summary = run("out", name, **({"columns": ("text",)} if is_text else columns))
     table = parquet.read_table(out).to_pydict()
-    assert table["id"] == [f"{name}:{row}" for row in range(1, 38)]
+    assert table["id"] == [f"{name}:{n + 1}" if is_text else f"k{n}" for n in range(37)]
     assert table["text" if is_text else "body"] == ROWS
     if not is_text:
         numbers = range(37) if name == "a.parquet" else map(str, range(37))
@@ -73,14 +74,6 @@ def test_every_row_has_its_id_its_columns_and_its_vector(
     tokens = sum(len(text.split()) for text in ROWS)
     assert (summary.rows, summary.tokens, summary.shards) == (37, tokens, 4)
     assert summary.bytes == sum(path.stat().st_size for path in out.glob("*.parquet"))
-
-
-def test_ids_can_be_a_column(run, tmp_path: Path) -> None:
-    for name in ("a.csv", "b.parquet"):
-        write_input(tmp_path, name)
-        run(f"out-{name}", name, column="body", id="key")
-        ids = parquet.read_table(tmp_path / f"out-{name}")["id"].to_pylist()
-        assert ids == [f"k{n}" for n in range(37)]
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -116,7 +109,7 @@ def test_smaller_types_take_less_room(run, make_encoder, tmp_path: Path) -> None
 def test_worker_processes_write_the_bytes_of_one(run, tmp_path: Path) -> None:
     ids = write_texts(tmp_path / "in", files=3, rows=25)
     run("one")
-    run("two", engine=LocalEngine(2))
+    run("two", engine=partial(encode_locally, workers=2))
     assert len(shard_bytes(tmp_path / "one")) == 9
     assert problems(tmp_path / "two", ids, shard_bytes(tmp_path / "one")) == []
 
@@ -176,28 +169,20 @@ def test_a_foreign_file_under_the_name_of_a_shard_is_not_taken_for_it(run, tmp_p
     assert problems(out, ids, shard_bytes(tmp_path / "calm")) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"shard_rows": 7}, "shard_rows was 10, now 7"),
-        ({"normalize": True, "vectors": "int8"}, "normalize was False, now True"),
-        ({"truncate_dim": 3}, "truncate_dim was None, now 3"),
-    ],
-)
-def test_other_options_are_refused_in_words(run, tmp_path: Path, change, message: str) -> None:
-    write_texts(tmp_path / "in", files=1, rows=12)
-    run("out")
-    before = shard_bytes(tmp_path / "out")
-    with pytest.raises(FolderError, match=message):
-        run("out", **change)
-    assert shard_bytes(tmp_path / "out") == before
-
-
-def test_another_model_and_other_inputs_are_refused_in_words(
+def test_another_model_other_options_and_other_inputs_are_refused_in_words(
     run, make_encoder, tmp_path: Path
 ) -> None:
     write_texts(tmp_path / "in", files=2, rows=12)
     run("out")
+    before = shard_bytes(tmp_path / "out")
+    for changed, message in (
+        ({"shard_rows": 7}, "shard_rows was 10, now 7"),
+        ({"normalize": True, "vectors": "int8"}, "normalize was False, now True"),
+        ({"truncate_dim": 3}, "truncate_dim was None, now 3"),
+    ):
+        with pytest.raises(FolderError, match=message):
+            run("out", **changed)
+    assert shard_bytes(tmp_path / "out") == before
     with pytest.raises(FolderError, match=r"model was sha256:.*, now sha256:"):
         run("out", encoder=make_encoder(seed=5))
     (tmp_path / "in" / "000.txt").write_text("another text\n" * 12)

@@ -28,10 +28,7 @@ def test_files_folders_and_globs(corpus: Path) -> None:
     assert names(corpus / "b" / "notes.md") == ["notes.md"]  # named: read as lines
     assert names(f"{corpus}/b/*.parquet") == ["x.parquet"]
     assert names(f"{corpus}/**/*.gz", corpus / "a.txt") == ["a.txt", "b/y.csv.gz"]
-
-
-def test_a_file_that_is_given_twice_is_read_once(corpus: Path) -> None:
-    assert names(corpus / "a.txt", f"{corpus}/*.txt") == ["a.txt"]
+    assert names(corpus / "a.txt", f"{corpus}/*.txt") == ["a.txt"]  # given twice, read once
 
 
 def test_names_do_not_depend_on_the_working_folder(

@@ -52,24 +52,7 @@ def with_duckdb(folder: Path) -> np.ndarray:
     return np.array([row[0] for row in rows])
 
 
-def with_lancedb(folder: Path) -> np.ndarray:
-    lancedb = pytest.importorskip("lancedb")
-    database = lancedb.connect(folder.parent / "lance")
-    rows = database.create_table("rows", parquet.read_table(folder)).to_arrow()
-    return np.array(rows["vector"].to_pylist(), np.float32)
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        with_pyarrow,
-        with_pandas,
-        with_polars,
-        with_duckdb,
-        # It and what it loads warn.
-        pytest.param(with_lancedb, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")]),
-    ],
-)
+@pytest.mark.parametrize("read", [with_pyarrow, with_pandas, with_polars, with_duckdb])
 def test_other_programs_read_the_vectors(
     shards: tuple[Path, np.ndarray], read: Callable[[Path], np.ndarray]
 ) -> None:
@@ -79,12 +62,3 @@ def test_other_programs_read_the_vectors(
     # Half a step of float16 or of an integer, where rounding could go either way.
     largest = max(1.0, float(np.abs(expected).max()))
     assert np.abs(vectors.astype(np.float64) - expected).max() <= 1e-3 * largest
-
-
-def test_faiss(shards: tuple[Path, np.ndarray]) -> None:
-    faiss = pytest.importorskip("faiss")
-    vectors = with_pyarrow(shards[0]).astype(np.float32)
-    index = faiss.IndexFlatL2(vectors.shape[1])
-    index.add(vectors)
-    distances, _ = index.search(vectors, 1)
-    assert np.abs(distances).max() < 1e-3 * max(1.0, float((shards[1] ** 2).sum(axis=1).max()))

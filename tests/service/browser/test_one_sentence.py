@@ -33,18 +33,13 @@ def degrees(value: float) -> str:
     return f"{value:.1f}°"
 
 
-def test_a_first_visit_shows_an_example_explained(open_page: OpenPage, explain: Explain) -> None:
-    page = open_page()
-    sentence = page.input_value("#first")
-    (explained,) = explain(sentence)["sentences"]
+def test_a_sentence_is_explained_however_it_is_given(open_page: OpenPage, explain: Explain) -> None:
+    page = open_page()  # a first visit shows an example
+    (explained,) = explain(page.input_value("#first"))["sentences"]
     heads = [f"Head {head + 1}" for head in range(len(explained["head_weights"]))]
     assert row_names(page) == ["Sentence", *heads]
     assert words(page, "Head 1") == [token["text"] for token in explained["tokens"]]
     assert f"{len(heads)} heads of 512 dimensions" in page.inner_text("#model")
-
-
-def test_what_is_typed_is_explained(open_page: OpenPage, explain: Explain) -> None:
-    page = open_page()
     page.fill("#first", "")
     page.wait_for_selector("#details", state="hidden")
     page.type("#first", DOG)
@@ -54,16 +49,9 @@ def test_what_is_typed_is_explained(open_page: OpenPage, explain: Explain) -> No
     assert described(page, "Sentence") == [degrees(turn) for turn in explained["vector_influence"]]
     for head, turns in enumerate(explained["head_influence"]):
         assert described(page, f"Head {head + 1}") == [degrees(turn) for turn in turns]
-
-
-def test_the_button_explains_without_waiting(open_page: OpenPage) -> None:
-    page = open_page(LINK)
     page.fill("#first", "A cat sleeps.")
-    page.click("#run")
+    page.click("#run")  # without waiting
     wait_for_words(page, "A", "cat", "sleeps", ".")
-
-
-def test_an_example_is_one_click_away(open_page: OpenPage) -> None:
     page = open_page(LINK)
     page.click("#examples button >> nth=1")
     sentence = "The price of oil fell sharply after the announcement."
@@ -72,6 +60,10 @@ def test_an_example_is_one_click_away(open_page: OpenPage) -> None:
     page.go_back()
     wait_for_words(page, "A", "dog", "runs", ".")
     assert page.input_value("#first") == DOG
+    page.fill("#first", '<script>alert(1)</script> <img src=x onerror="alert(2)"> dog')
+    page.locator("#words .word", has_text="onerror").first.wait_for()
+    assert page.locator("main script, main img").count() == 0  # markup is shown as text
+    assert "<script>" in words(page, "Head 1")
 
 
 def test_words_can_be_coloured_by_weight(open_page: OpenPage, explain: Explain) -> None:
@@ -262,7 +254,7 @@ def test_arrow_keys_read_single_weights(open_page: OpenPage, explain: Explain) -
 
 
 def test_a_link_shows_the_same_to_somebody_else(open_page: OpenPage) -> None:
-    page = open_page()
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
     page.fill("#first", "Örjan & naïve cats + 1 % of #5?")
     wait_for_words(page, "Örjan", "&", "naïve", "cats", "+", "1", "%", "of", "#", "5", "?")
     page.check("input[name=by][value=weight]", force=True)
@@ -270,23 +262,16 @@ def test_a_link_shows_the_same_to_somebody_else(open_page: OpenPage) -> None:
     page.click("#heads >> text=Head 2")
     page.locator("#words .word >> text=cats").first.click()
     page.wait_for_url("**/*word=*")
-    address = page.url
+    page.click("#share")
+    page.wait_for_selector("#share >> text=Link copied")
+    address = page.evaluate("navigator.clipboard.readText()")
+    assert address == page.url
     other = open_page(address[address.index("#") :])
     assert other.input_value("#first") == page.input_value("#first")
     assert row_names(other) == ["Head 3", "Head 2", "Difference"]
     assert other.inner_text("#words") == page.inner_text("#words")
     assert other.inner_text("#word") == page.inner_text("#word")
     assert other.is_checked("input[name=by][value=weight]")
-
-
-def test_the_link_is_copied(open_page: OpenPage) -> None:
-    page = open_page(permissions=["clipboard-read", "clipboard-write"])
-    page.click("#heads >> text=Head 2")
-    page.click("#share")
-    page.wait_for_selector("#share >> text=Link copied")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == page.url
-    assert "heads=2" in copied and "first=A+small+brown+dog" in copied
 
 
 @pytest.mark.parametrize(
@@ -298,14 +283,6 @@ def test_an_address_that_makes_no_sense_still_shows_a_page(open_page: OpenPage, 
     assert page.is_hidden("#problem")
 
 
-def test_markup_in_a_sentence_is_shown_as_text(open_page: OpenPage) -> None:
-    page = open_page()
-    page.fill("#first", '<script>alert(1)</script> <img src=x onerror="alert(2)"> dog')
-    page.locator("#words .word", has_text="onerror").first.wait_for()
-    assert page.locator("main script, main img").count() == 0
-    assert "<script>" in words(page, "Head 1")
-
-
 def test_a_sentence_without_words_is_no_error(open_page: OpenPage) -> None:
     empty = answer_of([], np.zeros((2, 0, 5), np.uint8))
     page = open_page(prepare=lambda page: answer_with(page, empty))
@@ -313,13 +290,17 @@ def test_a_sentence_without_words_is_no_error(open_page: OpenPage) -> None:
     assert page.is_hidden("#overlap-card") and page.is_hidden("#dimensions-card")
 
 
-def test_tokens_of_the_sentence_ends_are_set_apart(open_page: OpenPage) -> None:
-    ends = answer_of(["<s>", "a", "</s>"], np.zeros((2, 3, 5), np.uint8))
-    for token in (ends["sentences"][0]["tokens"][place] for place in (0, 2)):
+def test_of_a_cut_text_with_ends_and_scalar_weights_all_is_shown(open_page: OpenPage) -> None:
+    answer = answer_of(["<s>", "a", "</s>"], np.full((2, 3, 1), 128, np.uint8))
+    [sentence] = answer["sentences"]
+    sentence["truncated"] = True
+    for token in (sentence["tokens"][place] for place in (0, 2)):
         token["start"] = token["end"] = -1
-    page = open_page(prepare=lambda page: answer_with(page, ends))
+    page = open_page(prepare=lambda page: answer_with(page, answer))
     assert words(page, "Head 2") == ["<s>", "a", "</s>"]
     assert page.locator('#words [aria-label="Head 2"] .edge').count() == 2
+    assert page.is_hidden("#dimensions-card")  # scalar weights have no picture
+    assert "words were read." in page.inner_text("#measure")
 
 
 def test_a_model_that_classifies_texts_shows_the_label(open_page: OpenPage) -> None:
@@ -338,17 +319,3 @@ def test_a_model_that_classifies_texts_shows_the_label(open_page: OpenPage) -> N
         "b, raises its probability by 30\u202f%",
     ]
     assert page.locator("#similarity").count() == 0
-
-
-def test_scalar_weights_have_no_picture(open_page: OpenPage) -> None:
-    scalar = answer_of(["a", "b"], np.full((2, 2, 1), 128, np.uint8))
-    page = open_page(prepare=lambda page: answer_with(page, scalar))
-    assert words(page, "Head 2") == ["a", "b"]
-    assert page.is_hidden("#dimensions-card")
-
-
-def test_a_text_that_was_cut_says_so(open_page: OpenPage) -> None:
-    cut = answer_of(["a", "b"], np.zeros((2, 2, 5), np.uint8))
-    cut["sentences"][0]["truncated"] = True
-    page = open_page(prepare=lambda page: answer_with(page, cut))
-    assert "Only the first 2 words were read." in page.inner_text("#measure")

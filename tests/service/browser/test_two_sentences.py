@@ -45,7 +45,9 @@ def test_two_sentences_can_be_typed_and_compared(open_page: OpenPage, explain: E
     assert values(page, "Similarity per head") == expected
 
 
-def test_words_that_carry_the_similarity_are_marked(open_page: OpenPage, explain: Explain) -> None:
+def test_words_that_carry_the_similarity_or_the_label_are_marked(
+    open_page: OpenPage, explain: Explain
+) -> None:
     page = open_page(LINK)
     answer = explain(FIRST, SECOND)
     for side, name in enumerate(["First", "Second"]):
@@ -55,13 +57,7 @@ def test_words_that_carry_the_similarity_are_marked(open_page: OpenPage, explain
             f"{token['text']}, {direction(change)} the cosine by {abs(change):.3f}"
             for token, change in zip(tokens, changes, strict=True)
         ]
-
-
-def test_the_label_is_shown_with_its_probabilities_and_words(
-    open_page: OpenPage, explain: Explain
-) -> None:
-    page = open_page(LINK)
-    prediction = explain(FIRST, SECOND)["prediction"]
+    prediction = answer["prediction"]
     assert page.inner_text("#label") == prediction["label"]
     shown = values(page, "Probability of each label")
     for text, probability in zip(shown, prediction["probabilities"], strict=True):
@@ -72,10 +68,7 @@ def test_the_label_is_shown_with_its_probabilities_and_words(
         changes = prediction["label_influence"][side]
         assert directions == [direction(change) for change in changes]
     assert page.evaluate("document.activeElement.value") == "label"
-
-
-def test_heads_are_shown_for_either_sentence(open_page: OpenPage) -> None:
-    page = open_page(LINK)
+    # Heads are shown for either sentence.
     row = '#words [aria-label="Head 1"] .word'
     assert page.locator(row).all_inner_texts() == ["A", "man", "is", "playing", "a", "guitar", "."]
     page.check("input[name=side][value='1']", force=True)
@@ -100,10 +93,6 @@ def test_a_search_lists_the_closest_sentences(open_page: OpenPage, service: str)
     assert shown[0] == "An animal is moving quickly."
     scores = page.locator("#hits .score").all_inner_texts()
     assert scores == [minus(f"{hit['score']:.2f}") for hit in hits]
-
-
-def test_a_search_result_is_compared_with_the_query(open_page: OpenPage) -> None:
-    page = open_page("#mode=search&first=an+animal+is+moving", ready="#hits")
     page.click("#hits li >> nth=0 >> button")
     page.wait_for_selector("#pair", state="visible")
     assert page.input_value("#first") == "an animal is moving"

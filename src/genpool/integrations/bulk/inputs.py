@@ -25,8 +25,6 @@ TEXT_SUFFIXES = (".txt", ".text")
 DIGEST_BYTES = 1 << 16
 #: the Arrow type of columns that do not come from Parquet
 TEXT_TYPE = "string"
-#: what an unreadable input file means: the end of the run, or a file that is left out
-BAD_FILES = ("error", "skip")
 #: the types of the vector column
 VECTOR_TYPES = ("float32", "float16", "int8")
 ID, VECTOR, SCALE = "id", "vector", "scale"
@@ -52,10 +50,9 @@ class BulkOptions:
     def __post_init__(self) -> None:
         require_choice("vectors", self.vectors, VECTOR_TYPES)
         require_choice("bad_rows", self.bad_rows, BAD_ROWS)
-        require_choice("bad_files", self.bad_files, BAD_FILES)
+        require_choice("bad_files", self.bad_files, BAD_ROWS)
         for name in ("shard_rows", "batch_size"):
-            value = getattr(self, name)
-            if value < 1:
+            if (value := getattr(self, name)) < 1:
                 raise InputError(f"{name} is {value}; expected 1 or more.")
         own = (ID, VECTOR, *((SCALE,) if self.vectors == "int8" else ()))
         taken = [name for name in self.columns if name in own]
@@ -109,11 +106,9 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def find_inputs(sources: Iterable[str | Path], output: Path) -> list[InputFile]:
-    """Returns the files of all sources, sorted by name.
+    """Returns the files of all sources, sorted by name: files, folders and globs.
 
-    A file has its own name; a file of a folder the path inside the folder, with the folder's name
-    before it. A folder is searched for tables, .txt and .text files, plain or compressed; a glob is
-    such as "news/*.jsonl" or "**/*.txt". The folder `output` of the run must not be among them.
+    A file of a folder has the path inside the folder, with the folder's name before it.
     """
     files: dict[str, Path] = {}
     for source in sources:

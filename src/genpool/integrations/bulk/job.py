@@ -18,7 +18,7 @@ from genpool.disk.lock import FolderInUse, held_folder, remove_lock
 from genpool.errors import DataError, FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.integrations.bulk import inputs
-from genpool.integrations.bulk.engines import Engine, LocalEngine
+from genpool.integrations.bulk.engines import Engine, encode_locally
 from genpool.integrations.bulk.inputs import TEXT_TYPE, BulkOptions, InputFile, Shard
 from genpool.integrations.bulk.manifest import MANIFEST, BulkSummary, Manifest
 from genpool.integrations.bulk.shard import ShardSettings, find_finished
@@ -33,18 +33,14 @@ def encode_bulk(
     sources: Iterable[str | Path],
     output: str | Path,
     options: BulkOptions | None = None,
-    engine: Engine | None = None,
+    engine: Engine = encode_locally,
     show_progress: bool = True,
 ) -> BulkSummary:
     """Writes the vectors of many files as Parquet shards; a run that was stopped is continued.
 
     Each shard has columns `id`, those of `options.columns`, and `vector`, a list of a fixed size. A
     shard appears under its name when it is complete; _manifest.jsonl lists it with its checksum.
-    The same call again encodes only what is missing. Same model, options and files: same bytes,
-    whatever the engine and the number of workers (on CPUs of one kind).
-
-    `sources` are files, folders and globs. The message of a KeyboardInterrupt says how far the run
-    was.
+    Same model, options and files: same bytes, whatever the engine (on CPUs of one kind).
 
     Example:
         >>> encode_bulk(model, ["news/*.jsonl"], "shards", BulkOptions(column="body"))
@@ -75,7 +71,7 @@ def encode_bulk(
         total, to_do = (sum(shard.rows for shard in some) for some in (shards, missing))
         try:
             with progress("encoding", total, show_progress, earlier=total - to_do) as show:
-                for shard, result in (engine or LocalEngine())(model, settings, missing):
+                for shard, result in engine(model, settings, missing):
                     if isinstance(result, str):
                         run.add_bad_file(shard.source, DataError(result))
                         summary.unread_rows += shard.rows
@@ -89,7 +85,8 @@ def encode_bulk(
             ) from None
         finally:
             _remove_temporary(folder)
-        summary.add(manifest.shards.values())
+        for finished in manifest.shards.values():
+            summary.add(finished)
     summary.seconds = time.monotonic() - began
     return summary
 
@@ -99,10 +96,10 @@ def _held(folder: Path) -> Iterator[None]:
     """Makes the folder and keeps other processes from writing it."""
     with ExitStack() as held:
         try:
-            if folder.exists() and not folder.is_dir():
-                raise FolderError(f"{folder} is a file; expected a folder for the shards.")
             folder.mkdir(parents=True, exist_ok=True)
             held.enter_context(held_folder(folder))
+        except FileExistsError:
+            raise FolderError(f"{folder} is a file; expected a folder for the shards.") from None
         except FolderInUse as holder:
             raise FolderError(
                 f"{folder} is in use: {holder} is encoding into it. Wait until it has ended, or "

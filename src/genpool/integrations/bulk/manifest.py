@@ -1,8 +1,6 @@
 """_manifest.jsonl: what a folder of shards is, and which shards are done; the summary of a run.
 
-The first line is the job; lines for input files and finished shards follow as they are done, and
-are never changed. A process that is killed while it writes a line leaves part of one, which the
-next run removes.
+The first line is the job; lines for input files and finished shards follow as they are done.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,14 +36,17 @@ class Manifest:
 
     @classmethod
     def open(cls, folder: Path, job: dict[str, Any]) -> Manifest:
-        """Opens the manifest of a folder, which nobody else writes, or begins one.
-
-        `job` is what is encoded and how, as JSON has it; a folder of another job is an error.
-        """
+        """Opens the manifest of a folder, or begins one; a folder of another job is an error."""
         manifest = cls(folder / MANIFEST)
         head = {"format": FORMAT, "format_version": FORMAT_VERSION, **job}
         if not manifest.path.is_file():
-            _require_empty(folder)
+            # Locks and temporary files begin with a dot.
+            names = sorted(path.name for path in folder.iterdir() if path.name[0] != ".")
+            if names:
+                raise FolderError(
+                    f"{folder} contains something else, without {MANIFEST}: "
+                    f"{', '.join(names[:5])}. Choose a new or empty folder."
+                )
             with atomic_file(manifest.path) as temporary:
                 write_text(temporary, _line("job", head))
             return manifest
@@ -54,7 +54,13 @@ class Manifest:
         _require_same(folder, first, json.loads(json.dumps(head)))
         try:
             for record in records:
-                manifest._take(**record)
+                if (kind := record.pop("kind")) == "input":
+                    starts = [Start(*start) for start in record.pop("starts")]
+                    planned = InputFile(path=Path(), starts=starts, **record)
+                    manifest.inputs[planned.name] = planned
+                elif kind == "shard":
+                    result = ShardResult(**record)
+                    manifest.shards[result.name] = result
         except (TypeError, KeyError) as error:
             raise FolderError(f"{manifest.path} is damaged: {error}. Remove the folder.") from None
         return manifest
@@ -75,13 +81,6 @@ class Manifest:
         """Records a finished shard, after its file has its name."""
         self.shards[result.name] = result
         self._append("shard", asdict(result))
-
-    def _take(self, kind: str, name: str, **values: Any) -> None:
-        if kind == "input":
-            values["starts"] = [Start(*start) for start in values["starts"]]
-            self.inputs[name] = InputFile(name, Path(), **values)
-        elif kind == "shard":
-            self.shards[name] = ShardResult(name, **values)
 
     def _append(self, kind: str, record: dict[str, Any]) -> None:
         try:
@@ -116,16 +115,6 @@ def _line(kind: str, record: dict[str, Any]) -> str:
     return json.dumps({"kind": kind, **record}) + "\n"
 
 
-def _require_empty(folder: Path) -> None:
-    # Locks and temporary files begin with a dot.
-    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    if names:
-        raise FolderError(
-            f"{folder} contains something else, without {MANIFEST}: {', '.join(names[:5])}. "
-            "Choose a new or empty folder."
-        )
-
-
 def _require_same(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) -> None:
     if earlier.get("format") != FORMAT:
         raise FolderError(f"{folder / MANIFEST} is not of genpool encode. Choose another folder.")
@@ -143,12 +132,13 @@ def _require_same(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) ->
 
 
 def _difference(name: str, earlier: object, now: object) -> str:
-    if not isinstance(earlier, list) or not isinstance(now, list):
-        return f"{name} was {earlier}, now {now}"
-    before, after = set(map(str, earlier)), set(map(str, now))
-    changes = [f"{entry} no longer there" for entry in sorted(before - after)]
-    changes += [f"{entry} new" for entry in sorted(after - before)]
-    return f"{name}: {', '.join(changes[:MAX_DIFFERENCES]) or 'another order'}"
+    changes = []
+    if isinstance(earlier, list) and isinstance(now, list):
+        before, after = set(map(str, earlier)), set(map(str, now))
+        changes = [f"{entry} no longer there" for entry in sorted(before - after)]
+        changes += [f"{entry} new" for entry in sorted(after - before)]
+    shown = f": {', '.join(changes[:MAX_DIFFERENCES])}" if changes else f" was {earlier}, now {now}"
+    return name + shown
 
 
 @dataclass
@@ -158,22 +148,21 @@ class BulkSummary:
     shards: int = 0
     rows: int = 0
     tokens: int = 0
-    cut_sentences: int = 0  # that were longer than the maximum length of the model
-    cut_tokens: int = 0  # that were left out of them
-    skipped: Counter[str] = field(default_factory=Counter)  # rows that were left out, by reason
+    cut_sentences: int = 0
+    cut_tokens: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
     earlier_rows: int = 0  # that earlier runs had encoded
     bad_files: dict[str, str] = field(default_factory=dict)  # not read, or only in part: why
     unread_rows: int = 0  # of these files, as far as known
     seconds: float = 0.0  # that this run took
 
-    def add(self, results: Iterable[ShardResult]) -> None:
-        """Adds finished shards."""
-        for result in results:
-            self.shards += 1
-            for name in ("rows", "tokens", "cut_sentences", "cut_tokens", "bytes"):
-                setattr(self, name, getattr(self, name) + getattr(result, name))
-            self.skipped.update(result.skipped)
+    def add(self, result: ShardResult) -> None:
+        """Adds a finished shard."""
+        self.shards += 1
+        for name in ("rows", "tokens", "cut_sentences", "cut_tokens", "bytes"):
+            setattr(self, name, getattr(self, name) + getattr(result, name))
+        self.skipped.update(result.skipped)
 
     def lines(self) -> list[str]:
         """Returns the summary for people."""

@@ -1,10 +1,7 @@
 """One shard, from a slice of an input file to a finished Parquet file.
 
-Every engine calls `encode_shard`, and nothing of an earlier shard is used in it: the bytes of a
-shard depend on the model, the options and the rows, not on the process that encodes it.
-
-The columns of the file are id (string), those that are copied, vector (a list of fixed size) and,
-for int8, scale.
+Its bytes depend on the model, the options and the rows, not on the process that encodes it: every
+engine calls `encode_shard`, which uses nothing of an earlier shard.
 """
 
 from __future__ import annotations
@@ -83,10 +80,9 @@ class UnreadableInput(DataError):
 
 
 def encode_shard(encoder: SentenceEncoder, shard: Shard, settings: ShardSettings) -> Outcome:
-    """Encodes a shard; its file appears under its name when it is complete.
+    """Encodes a shard, with one thread, because several could produce other last digits.
 
-    A file that cannot be read is a result, not an error. PyTorch must use one thread: several could
-    produce other last digits.
+    A file that cannot be read is a result, not an error.
     """
     path = settings.output / shard.name
     try:
@@ -130,7 +126,7 @@ def _encode(
 def find_finished(shard: Shard, settings: ShardSettings) -> ShardResult | None:
     """Returns the result of a shard whose file is complete, though no manifest says so."""
     path = settings.output / shard.name
-    values = read_metadata(path) if path.is_file() else {}
+    values = read_metadata(path)
     if values.pop("job", None) != settings.job or values.get("name") != shard.name:
         return None
     return _measured(ShardResult(**values), path)
@@ -141,12 +137,7 @@ def _measured(result: ShardResult, path: Path) -> ShardResult:
 
 
 def read_rows(shard: Shard, settings: ShardSettings, skipped: Counter[str]) -> Iterator[Row]:
-    """Yields the rows of a shard that can be used, and counts the others, by reason.
-
-    Raises:
-        UnreadableInput: the file cannot be read.
-        DataError: a row cannot be used, and bad_rows is "error".
-    """
+    """Yields the rows of a shard that can be used, and counts the others, by reason."""
     file, count = inputs.open_rows(shard.path, settings.options), 0
     for count, record in enumerate(_records(file, shard), start=1):
         made_id = f"{shard.source}:{shard.start.row + count}"  # rows from 1

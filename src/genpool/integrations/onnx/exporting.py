@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +20,6 @@ from genpool.integrations.onnx.graph import (
     OUTPUT,
     Export,
     Trial,
-    inference_copy,
     write_checked_graph,
 )
 from genpool.integrations.onnx.onnx_encoder import (
@@ -33,7 +34,6 @@ from genpool.integrations.transformers import core_pooling
 from genpool.model import SentenceEncoder
 from genpool.pooling import Pooling
 from genpool.saving.storage import CARD, TOKENIZER
-from genpool.text import TextPipeline
 from genpool.text.vocabulary import SPECIAL_WORDS
 
 if TYPE_CHECKING:
@@ -46,68 +46,8 @@ TOKEN_TYPES = "token_type_ids"
 #: tokens of the longest sentence of the check, where the model allows as many
 LONGEST_TRIAL_TOKENS = 40
 
-#: the row of every input on the page
-INPUT_ROWS = {
-    "word_ids": "| `word_ids` | int64 (batch, time) | id of each token in `tokenizer.json`: of the "
-    "token {form}, else 1; with `sentence_ends` in `config.json`, 2 before and 3 after each "
-    "sentence |",
-    "letters": "| `letters` | int64 (batch, time, longest word) | {letters} |",
-    "mask": "| `mask` | bool (batch, time) | true at real tokens; padding may be anywhere |",
-    "input_ids": "| `input_ids` | int64 (batch, time) | ids of the tokens |",
-    "attention_mask": "| `attention_mask` | int64 (batch, time) | 1 at real tokens, 0 at padding |",
-    "token_type_ids": "| `token_type_ids` | int64 (batch, time) | 0 for single sentences |",
-}
-#: the content of the input `letters`
-CHARACTERS = (
-    "ids of the characters of each token: the position in `characters` of `config.json` plus 4, 1 "
-    "for any other character, 0 for none; the begin and end tokens have the characters 2 and 3"
-)
-NGRAMS = (
-    "for a token without an entry, ids of its n-grams: 4 + CRC-32 (of UTF-8) modulo "
-    "`ngram_buckets`, of `<word>` (the first 40 characters of the folded form) and of all its "
-    "parts of `ngram_sizes` characters, each once; 0 for none, and for tokens with an entry. Both "
-    "settings are in `config.json`"
-)
-#: how a token is looked up
-FOLDED = (
-    "in its folded form: without characters of no width, curly quotes and dashes as in ASCII, "
-    "NFKC, then NFKD without combining marks, lower case (`folded` of `genpool.text.tokenizer`)"
-)
-AS_WRITTEN, LOWER_CASE = "as written", "as written, else of its lower-case form"
-USE = """
-## Use
-
-```python
-from genpool.integrations.onnx import OnnxEncoder
-
-model = OnnxEncoder.from_pretrained("path/to/this/folder")
-vectors = model.encode(["A man sleeps.", "A person rests."])
-```
-
-`OnnxEncoder` makes the inputs of the graph from sentences. The tokenizer of `tokenizer.json` only
-splits them: the ids are looked up as the table below says.
-"""
-PAGE = """---
-library_name: genpool
-tags: [sentence-embedding, onnx]
----
-# {title}, as ONNX
-
-The model as one ONNX graph, exported by genpool: token ids in, sentence vectors out.
-{use}
-## The graph
-
-`model.onnx`, for onnxruntime or another runtime for ONNX.
-
-| input | type and shape | content |
-|---|---|---|
-{inputs}
-
-Output: `sentence_embedding`, float32 (batch, {output_dim}). A sentence without tokens has a vector
-of zeros. Batch size and length are dynamic, from 1 upwards.
-
-Compared with PyTorch at the export: {checked}.
-"""
+#: the README.md of an exported folder
+PAGE = tomllib.loads((Path(__file__).parent / "page.toml").read_text(encoding="utf-8"))
 
 
 def export(
@@ -143,16 +83,16 @@ def export(
     if not isinstance(model, SentenceEncoder):
         return model.export_onnx(folder, int8)
     text, settings, vocabulary = model.text, model.settings, model.text.vocabulary
-    plain = inference_copy(model)
+    plain = copy.deepcopy(model).cpu().float().eval().requires_grad_(False)
     traced = TracedSentenceEncoder(plain, int8)
     trials = list(_sentence_trials(plain, traced.reads_characters))
     title = f"{settings.encoder.name}, {settings.pooling.name} pooling"
-    form = LOWER_CASE if vocabulary.lower_case_fallback else AS_WRITTEN
+    form = "lower_case" if vocabulary.lower_case_fallback else "as_written"
     page = {
         "title": model.notes.get("title") or title,
-        "use": USE,
-        "form": FOLDED if vocabulary.folding else form,
-        "letters": CHARACTERS if text.characters.spells_known else NGRAMS,
+        "use": "\n" + PAGE["use"],
+        "form": PAGE["form"]["folded" if vocabulary.folding else form],
+        "letters": PAGE["letters"]["characters" if text.characters.spells_known else "ngrams"],
     }
     config = {
         "kind": KIND,
@@ -183,31 +123,31 @@ def _write(
 ) -> Export:
     """Writes an export; the graph is traced with the inputs of the first trial."""
     inputs, int8 = trials[0].inputs, config["int8"]
-    rows = "\n".join(INPUT_ROWS[name] for name in inputs).format(**page)
+    rows = "\n".join(PAGE["inputs"][name] for name in inputs).format(**page)
     with EXPORT.replace(folder, "the export") as fresh:
-        difference = write_checked_graph(module, inputs, fresh, int8, trials)
+        difference = write_checked_graph(module, fresh, int8, trials)
         if save_tokenizer is not None:
             save_tokenizer(fresh)
         checked = f"the largest difference was {difference:.1e}"
         if int8:
             checked = f"8-bit weights, the smallest cosine was {1 - difference:.5f}"
         described = page | {"inputs": rows, "checked": checked, "output_dim": config["output_dim"]}
-        write_text(fresh / CARD, PAGE.format(**described))
+        write_text(fresh / CARD, PAGE["page"].format(**described))
         # Other libraries show the model type of a kind unknown to them.
         model_type = f"ONNX graph of a {config['kind']}, exported by genpool"
         EXPORT.write(fresh, {"model_type": model_type, **config}, checksums(fresh))
     return Export(Path(folder), difference)
 
 
-def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:
-    """Returns batches of tokenized sentences by description; always the same for one model."""
-    known = text.vocabulary.words[len(SPECIAL_WORDS) :] or (UNKNOWN_WORD,)
+def _sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator[Trial]:
+    """Yields batches, always the same for one model, with padding on all sides and without."""
+    known = model.text.vocabulary.words[len(SPECIAL_WORDS) :] or (UNKNOWN_WORD,)
     random = np.random.default_rng(0)
 
     def sentence(length: int) -> list[str]:
         return [known[word_id] for word_id in random.integers(len(known), size=length)]
 
-    return {
+    batches: dict[str, list[list[str]]] = {
         "sentences of several lengths": [sentence(length) for length in (5, 1, 12, 3)],
         "one word": [sentence(1)],
         "one sentence": [sentence(7)],
@@ -217,11 +157,7 @@ def sample_sentences(text: TextPipeline) -> dict[str, list[list[str]]]:
         "long sentences": [sentence(length) for length in (60, 41, 2, 59, 60, 17, 8)],
         "a very long word": [[UNKNOWN_WORD * 5], sentence(3)],
     }
-
-
-def _sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator[Trial]:
-    """Yields every batch with padding on all sides, and once more as it is."""
-    for name, words in sample_sentences(model.text).items():
+    for name, words in batches.items():
         batch = model.text.batch(words)
         expected, inputs = model(batch).vector, padded_inputs(batch, reads_characters)
         # Two columns of padding before the sentences and one behind; two more characters per word.
@@ -313,7 +249,8 @@ def export_transformer(
             f"the states of {model_name} have width {width}, the pooling was made with "
             f"input_dim={pooling.input_dim}."
         )
-    module = inference_copy(TracedTransformer(transformer, pooling, later))
+    module = copy.deepcopy(TracedTransformer(transformer, pooling, later))
+    module.cpu().float().eval().requires_grad_(False)
     trials = list(_transformer_trials(module))
     config = {
         "kind": "transformer",
@@ -327,7 +264,7 @@ def export_transformer(
 
 
 def _transformer_trials(module: TracedTransformer) -> Iterator[Trial]:
-    """Random tokens: several sentences, one, one token, a long batch, one without tokens."""
+    """Yields batches of random tokens."""
     config: Any = module.transformer.config
     allowed = getattr(config, "max_position_embeddings", None)
     longest = min(LONGEST_TRIAL_TOKENS, allowed or LONGEST_TRIAL_TOKENS)

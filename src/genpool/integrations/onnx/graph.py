@@ -1,9 +1,8 @@
 """ONNX graphs: traced from a module, compared with PyTorch, quantized to 8 bits, and run.
 
-onnxruntime multiplies unsigned inputs by weights of either sign. On x86 CPUs without VNNI, signed
-8-bit weights go through an instruction that adds two products in 16 bits, which saturates: results
-are then wrong, not only rounded. Unsigned weights are multiplied exactly on every CPU, so the
-signed weights that the quantizer writes are shifted by 128, together with their zero points.
+On x86 CPUs without VNNI, onnxruntime multiplies signed 8-bit weights by an instruction that adds
+two products in 16 bits, which saturates: results are then wrong, not only rounded. The weights that
+the quantizer writes are made unsigned, which are multiplied exactly on every CPU.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import io
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -50,7 +48,6 @@ _LOG_FATAL = 4
 
 #: tensors by the names of the graph's inputs
 Inputs = Mapping[str, Tensor]
-AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 class ExportError(FolderError):
@@ -123,20 +120,16 @@ class OnnxSession:
 
 
 def write_checked_graph(
-    module: nn.Module, inputs: Inputs, folder: Path, int8: bool, trials: Iterable[Trial]
+    module: nn.Module, folder: Path, int8: bool, trials: Sequence[Trial]
 ) -> float:
     """Writes the graph into a folder and returns its largest difference from PyTorch.
 
-    `inputs` are those of the module to trace it with, two or more in every dimension.
+    It is traced with the inputs of the first trial, two or more in every dimension.
     """
     path = folder / ONNX_FILE
+    write_graph(module, trials[0].inputs, path)
     if int8:
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            exact = Path(scratch) / ONNX_FILE
-            write_graph(module, inputs, exact)
-            quantize_graph(exact, path)
-    else:
-        write_graph(module, inputs, path)
+        quantize_graph(path)
     return check_graph(OnnxSession(path), trials, int8)
 
 
@@ -170,11 +163,6 @@ def write_graph(module: nn.Module, inputs: Inputs, path: Path) -> None:
         limit = 1 << 62
         optimizer.optimize_ir(program.model, input_size_limit=limit, output_size_limit=limit)
         program.save(path)
-
-
-def inference_copy(module: AnyModule) -> AnyModule:
-    """Returns a copy in eval mode, in single precision, on the CPU, without gradients."""
-    return deepcopy(module).cpu().float().eval().requires_grad_(False)
 
 
 @contextmanager
@@ -243,16 +231,17 @@ def _one_minus_cosine(vectors: NDArray[np.float64], expected: NDArray[np.float64
 # --- 8 bits
 
 
-def quantize_graph(source: Path, target: Path) -> None:
-    """Writes the graph of `source` with 8-bit weights; inputs are quantized as they come."""
+def quantize_graph(path: Path) -> None:
+    """Replaces a graph by one with 8-bit weights; inputs are quantized as they come."""
     with require_extra("quantizing an ONNX graph", "onnx"):
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
-    is_large = source.with_name(ONNX_DATA).exists()
-    graph, signed = onnx.load(source), source.with_name("signed.onnx")
+    data = path.with_name(ONNX_DATA)
+    is_large, graph = data.exists(), onnx.load(path)
     # Some matrices are transposed on the way, and recorded shapes would contradict them.
     del graph.graph.value_info[:]
-    with quiet():
+    with tempfile.TemporaryDirectory() as scratch, quiet():
+        signed = Path(scratch) / ONNX_FILE
         quantize_dynamic(
             graph,
             signed,
@@ -261,9 +250,10 @@ def quantize_graph(source: Path, target: Path) -> None:
             weight_type=QuantType.QInt8,
             use_external_data_format=is_large,
         )
-    quantized = onnx.load(signed)
+        quantized = onnx.load(signed)
     make_weights_unsigned(quantized)
-    onnx.save(quantized, target, save_as_external_data=is_large, location=ONNX_DATA)
+    data.unlink(missing_ok=True)  # it would be extended
+    onnx.save(quantized, path, save_as_external_data=is_large, location=ONNX_DATA)
 
 
 def make_weights_unsigned(model: onnx.ModelProto) -> None:

@@ -1,17 +1,7 @@
 """The exported folder, and the encoder that runs its graph by onnxruntime.
 
-    config.json      format, kind, what is needed to turn text into ids, checksums of the others
-    model.onnx       the graph (above 1.5 gigabytes, its weights are in model.onnx.data)
-    tokenizer.json   rules and vocabulary
-    README.md        what it is and how to run it
-
-Only JSON and the graph are read, and a graph is data: opening the folder runs no code. The inputs
-of the graph are padded arrays of ids, made from a batch:
-
-    word_ids  (batch, time)            vocabulary id of each token
-    mask      (batch, time)            True at real tokens
-    letters   (batch, time, longest)   ids of its characters, 0 where there is none; only where the
-                                       model reads characters
+Only JSON and the graph are read, and a graph is data: opening the folder runs no code. README.md in
+the folder (page.toml here) describes the inputs of the graph.
 """
 
 from __future__ import annotations
@@ -71,6 +61,8 @@ class OnnxEncoder(SentenceVectors):
         >>> vectors = model.encode(["A man sleeps.", "A person rests."])   # (2, output_dim)
     """
 
+    device, dtype = torch.device("cpu"), torch.float32
+
     def __init__(self, text: TextPipeline, session: OnnxSession, output_dim: int) -> None:
         self.text, self.session = text, session
         self.reads_characters = CHARACTER_IDS in session.input_names
@@ -125,16 +117,6 @@ class OnnxEncoder(SentenceVectors):
     def output_dim(self) -> int:
         """The dimension of a sentence vector."""
         return self._output_dim
-
-    @property
-    def device(self) -> torch.device:
-        """Always the CPU."""
-        return torch.device("cpu")
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Always float32."""
-        return torch.float32
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch."""

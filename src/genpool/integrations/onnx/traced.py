@@ -1,10 +1,8 @@
 """A sentence encoder as one module that PyTorch's exporter can trace.
 
-A graph has padded tensors, no loop over tokens, and shapes that depend on shapes only. The
-mathematics is that of the model; only packed rows are replaced by padded tensors. The exporter
-cannot trace a packed sequence and turns a padded one into a loop over its tokens, so that LSTM and
-GRU are written to the graph as ONNX's operators, which take the length of each sentence. These
-return zeros outside an export: the modules here are for tracing only.
+The mathematics is that of the model, on padded tensors instead of packed rows. The exporter would
+turn an LSTM or a GRU into a loop over tokens: they are written to the graph as ONNX's operators,
+which return zeros outside an export.
 """
 
 from __future__ import annotations
@@ -36,11 +34,7 @@ from genpool.text.vocabulary import UNKNOWN
 
 
 def align(mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Moves the real tokens of a mask (batch, time), with padding anywhere, to the front.
-
-    Returns the order (batch, time) of the tokens, their mask (batch, time) in that order, and how
-    many of each sentence a recurrent operator reads (batch,), as the int32 of ONNX.
-    """
+    """Returns the order (batch, time) with real tokens first, their mask, and lengths (batch,)."""
     time = mask.shape[1]
     position = torch.arange(time, device=mask.device)  # (time,)
     order = torch.where(mask, position, position + time).argsort(dim=1)
@@ -50,11 +44,7 @@ def align(mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class TracedSentenceEncoder(nn.Module):
-    """Word and character ids in, sentence vectors out; padding may be anywhere.
-
-    It shares the weights of the model, which is in single precision on the CPU; with int8, the
-    tables of words and n-grams are in 8 bits.
-    """
+    """Word and character ids in, sentence vectors out; padding may be anywhere."""
 
     def __init__(self, model: SentenceEncoder, int8: bool = False) -> None:
         super().__init__()
@@ -106,11 +96,7 @@ class TracedSentenceEncoder(nn.Module):
 
 
 class RowTable(nn.Module):
-    """A table (ids, dim) of vectors of words or n-grams.
-
-    In 8 bits every row has its scale: one for the table would be too coarse for rows with small
-    values.
-    """
+    """A table (ids, dim) of vectors of words or n-grams; in 8 bits every row has its scale."""
 
     rows: Tensor
     scales: Tensor | None
@@ -128,11 +114,7 @@ class RowTable(nn.Module):
 
 
 def padded_character_vectors(character_ids: Tensor, cnn: CharacterCNN) -> Tensor:
-    """Returns the character vectors (words, dim) of padded words (words, longest), 0 at padding.
-
-    The same values as `genpool.embedding.characters.character_vectors`, which joins all words in
-    one row whose length depends on the data.
-    """
+    """`character_vectors` (words, dim) of padded words (words, longest), 0 at padding."""
     mask = (character_ids > 0).unsqueeze(1)  # (words, 1, longest)
     vectors = functional.embedding(character_ids, cnn.letters).mT  # (words, dim, longest)
     vectors = vectors.masked_fill(~mask, 0)
@@ -146,10 +128,7 @@ def padded_character_vectors(character_ids: Tensor, cnn: CharacterCNN) -> Tensor
 
 
 def padded_ngram_vectors(ngram_ids: Tensor, table: RowTable) -> Tensor:
-    """Returns the vectors (words, dim) of padded n-grams (words, longest), 0 at padding.
-
-    The same values as `genpool.embedding.ngrams.ngram_vectors`.
-    """
+    """`ngram_vectors` (words, dim) of padded n-grams (words, longest), 0 at padding."""
     mask = (ngram_ids > 0).unsqueeze(2)  # (words, longest, 1)
     vectors: Tensor = table(ngram_ids).masked_fill(~mask, 0)
     return vectors.sum(dim=1) / mask.sum(dim=1).clamp(min=1).sqrt()
@@ -160,17 +139,17 @@ def padded_ngram_vectors(ngram_ids: Tensor, table: RowTable) -> Tensor:
 
 def require_traceable(encoder: Encoder) -> None:
     """Raises InputError for an encoder that has no form for a graph."""
-    if not _is_traceable(type(encoder)):
-        known = [name for name, cls in ENCODERS.items() if _is_traceable(cls)]
+
+    def has_form(cls: type[Encoder]) -> bool:
+        own = cls.padded_states is not Encoder.padded_states
+        return own or issubclass(cls, BiLSTMStack | LSTMEncoder | GRUEncoder)
+
+    if not has_form(type(encoder)):
+        known = [name for name, cls in ENCODERS.items() if has_form(cls)]
         raise InputError(
             f"the encoder {type(encoder).__name__} has no form for an ONNX graph. Encoders that "
             f"have one: {', '.join(known)}."
         )
-
-
-def _is_traceable(cls: type[Encoder]) -> bool:
-    has_padded_states = cls.padded_states is not Encoder.padded_states
-    return has_padded_states or issubclass(cls, BiLSTMStack | LSTMEncoder | GRUEncoder)
 
 
 def encode_padded(
@@ -284,10 +263,9 @@ def _operator(
 
 
 class TracedGeneralizedPooling(nn.Module):
-    """Generalized pooling, one head after the other: each is two multiplications by a matrix.
+    """Generalized pooling, one head after the other: two multiplications by a matrix each.
 
-    The pooling itself multiplies by all heads at once, in a tensor of three dimensions, which
-    onnxruntime cannot quantize to 8 bits with a scale for each column.
+    onnxruntime cannot quantize the product with all heads, a tensor of three dimensions.
     """
 
     def __init__(self, pooling: GeneralizedPooling) -> None:

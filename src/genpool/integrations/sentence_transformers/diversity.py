@@ -18,14 +18,7 @@ from genpool.integrations.sentence_transformers.modules import (
     PoolingModule,
     SentenceEncoderModule,
 )
-from genpool.pooling import Pooling
-from genpool.pooling.penalties import (
-    Average,
-    Penalty,
-    attention_penalty,
-    embedding_penalty,
-    parameter_penalty,
-)
+from genpool.pooling import penalties
 
 #: the feature that each penalty compares; None: the parameters themselves
 PENALTY_FEATURES = {"parameter": None, "attention": WEIGHTS, "embedding": HEADS}
@@ -67,7 +60,7 @@ class DiversityLoss(nn.Module):
         penalty: Literal["parameter", "attention", "embedding"] = "embedding",
         weight: float = 1.0,
         threshold: float = 1.0,
-        average: Average = "sentence",
+        average: penalties.Average = "sentence",
     ) -> None:
         super().__init__()
         if penalty not in PENALTY_FEATURES:
@@ -79,20 +72,7 @@ class DiversityLoss(nn.Module):
         self._pooling_modules()
 
     def forward(self, sentence_features: Iterable[Features], labels: Tensor | None = None) -> Any:
-        """Returns the loss with the penalty added.
-
-        Args:
-            sentence_features: one dictionary of features for each column of the data.
-            labels: passed on to the loss. Default: None.
-
-        Returns:
-            A scalar tensor; where the loss returns a dictionary of terms, that dictionary with the
-            penalty as "diversity".
-
-        Raises:
-            InputError: the pooling does not write what the penalty compares, or the loss computes
-                embeddings without gradients.
-        """
+        """Returns the loss with the penalty added, or its dictionary of terms with "diversity"."""
         modules, feature = self._pooling_modules(), PENALTY_FEATURES[self.penalty]
         values: list[Tensor] = []
 
@@ -105,15 +85,22 @@ class DiversityLoss(nn.Module):
                 hooks.callback(module.register_forward_hook(record).remove)
             result = self.loss(sentence_features, labels)
         if feature is None:
-            penalties = [self._parameter_penalty(module.pooling) for module in modules]
+            of_modules = (module.pooling.head_parameters() for module in modules)
+            parameters = [w1 for w1 in of_modules if w1 is not None]
+            if len(parameters) < len(modules):
+                raise InputError(
+                    "a pooling of the model has no parameters per head; expected generalized "
+                    'pooling. The penalty "embedding" is for every pooling.'
+                )
+            added = [
+                penalties.parameter_penalty(w1, self.threshold, self.weight) for w1 in parameters
+            ]
         else:
             self._check(values)
-            measure = attention_penalty if self.penalty == "attention" else embedding_penalty
-            penalties = [
-                measure(value, self.threshold, self.weight, self.average) for value in values
-            ]
-        term = torch.stack([penalty.term for penalty in penalties]).sum()  # ()
-        self.active = torch.stack([penalty.active for penalty in penalties]).mean()  # ()
+            measure = getattr(penalties, f"{self.penalty}_penalty")
+            added = [measure(value, self.threshold, self.weight, self.average) for value in values]
+        term = torch.stack([penalty.term for penalty in added]).sum()  # ()
+        self.active = torch.stack([penalty.active for penalty in added]).mean()  # ()
         if isinstance(result, dict):  # some losses name their terms; the trainer adds them up
             return {**result, "diversity": term}
         return result + term
@@ -132,15 +119,6 @@ class DiversityLoss(nn.Module):
                 "more: GeneralizedPooling(width, heads=2)."
             )
         return modules
-
-    def _parameter_penalty(self, pooling: Pooling) -> Penalty:
-        parameters = pooling.head_parameters()
-        if parameters is None:
-            raise InputError(
-                f"{type(pooling).__name__} has no parameters per head; expected generalized "
-                'pooling. The penalty "embedding" is for every pooling.'
-            )
-        return parameter_penalty(parameters, self.threshold, self.weight)
 
     def _check(self, values: list[Tensor]) -> None:
         if not values:

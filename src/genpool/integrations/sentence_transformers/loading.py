@@ -1,22 +1,21 @@
 """Loading folders into sentence-transformers: its own with genpool's modules, and genpool's.
 
 sentence-transformers asks for trust_remote_code=True where a folder names a module of another
-package, and would then run any other code that the folder asks for. Here the names are compared
-with a list instead, and no trust is needed: nothing in the folder is run as code.
+package. Here the names are compared with a list instead, and nothing in a folder is run as code.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.base.model import BaseModel
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.util import import_from_string
 from torch import nn
+from typing_extensions import TypeVar
 
 from genpool.errors import FolderError, GenpoolError, InputError
 from genpool.integrations.sentence_transformers.modules import (
@@ -51,25 +50,17 @@ GENPOOL_MODULES: dict[str, type[Module]] = {
     for cls in (PoolingModule, HeadVectors, SentenceEncoderModule)
 }
 
-#: the name and the value of a setting
-Setting = tuple[str, Any]
 #: options that are passed on to transformers
 OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseModel, default=SentenceTransformer)
 
 
-@overload
-def load(path: str | Path | None, model_class: type[Model], **options: Any) -> Model: ...
-@overload
-def load(path: None = None, *, model_class: type[Model], **options: Any) -> Model: ...
-@overload
-def load(path: str | Path | None = None, **options: Any) -> SentenceTransformer: ...
 def load(
     path: str | Path | None = None,
-    model_class: type[BaseModel] = SentenceTransformer,
+    model_class: type[Model] = SentenceTransformer,  # type: ignore[assignment]
     **options: Any,
-) -> BaseModel:
+) -> Model:
     """Loads a model with genpool's modules into sentence-transformers, without trusting its folder.
 
     Args:
@@ -102,7 +93,7 @@ def load(
     if not folder.is_dir():
         raise FolderError(f"{folder}: there is no such folder; expected a saved model.")
     if (folder / MODULES).is_file():
-        model: BaseModel = _load_saved(folder, model_class, options)
+        model = _load_saved(folder, model_class, options)
     elif (folder / storage.CONFIG).is_file():
         encoder = SentenceEncoder.from_pretrained(folder)
         modules: list[nn.Module] = [SentenceEncoderModule(encoder)]
@@ -125,7 +116,7 @@ def load(
 def _load_saved(folder: Path, model_class: type[Model], options: dict[str, Any]) -> Model:
     """Loads a folder that sentence-transformers saved."""
     _check_folder(folder)
-    config = _read_json(folder / MODEL_CONFIG) if (folder / MODEL_CONFIG).is_file() else {}
+    config = _read_json(folder / MODEL_CONFIG)[0] if (folder / MODEL_CONFIG).is_file() else {}
     kind = config.get("model_type", "SentenceTransformer") if isinstance(config, dict) else None
     if kind != model_class.model_type:  # it would be converted, without its last modules
         raise FolderError(
@@ -148,12 +139,13 @@ def _load_saved(folder: Path, model_class: type[Model], options: dict[str, Any])
 
 def _check_folder(folder: Path) -> None:
     """Raises FolderError for foreign modules, settings that lead to code, and pickles."""
-    for subfolder, module_type, source in _named_modules(folder):
-        if not (folder / subfolder).resolve().is_relative_to(folder.resolve()):
-            raise FolderError(
-                f"{source} names the folder {subfolder!r}, which is outside of {folder}."
-            )
-        _check_type(module_type, source)
+    for source in (folder / MODULES, *sorted(folder.rglob(ROUTER))):
+        for subfolder, module_type in _named_modules(source):
+            if not (source.parent / subfolder).resolve().is_relative_to(folder.resolve()):
+                raise FolderError(
+                    f"{source} names the folder {subfolder!r}, which is outside of {folder}."
+                )
+            _check_type(module_type, source)
     _check_settings(folder)
     for path in sorted(folder.rglob("*_model*.bin")):
         # Where both exist, the safetensors are read; another name beside it could be a decoy.
@@ -165,32 +157,37 @@ def _check_folder(folder: Path) -> None:
             )
 
 
-def _read_json(path: Path, hook: Callable[[list[Setting]], Any] | None = None) -> Any:
-    """Returns the content of a JSON file; raises FolderError where it cannot be read."""
+def _read_json(path: Path) -> tuple[Any, list[tuple[str, Any]]]:
+    """Returns the content of a JSON file, and the settings of all objects in it."""
+    settings: list[tuple[str, Any]] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        settings.extend(pairs)
+        return dict(pairs)
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=hook)
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=collect), settings
     except (OSError, ValueError, RecursionError) as error:
         raise FolderError(f"{path} cannot be read as JSON: {error}") from None
 
 
-def _named_modules(folder: Path) -> Iterator[tuple[str, str, Path]]:
-    """Yields folder, type, and the file that names them, of every module; those of routers too."""
-    for source in (folder / MODULES, *sorted(folder.rglob(ROUTER))):
-        content = _read_json(source)
-        try:
-            if source.name == MODULES:
-                named = [(entry["path"], entry["type"]) for entry in content]
-            else:
-                named = list(content["types"].items())
-        except (KeyError, TypeError, AttributeError):
-            named = []
-        if not named or not all(isinstance(text, str) for pair in named for text in pair):
-            raise FolderError(
-                f"{source} is damaged: expected the path and the type of each module, as strings."
-            )
-        parent = source.parent.relative_to(folder)
-        for subfolder, module_type in named:
-            yield str(parent / subfolder), module_type, source
+def _named_modules(source: Path) -> list[tuple[str, str]]:
+    """Returns folder and type of every module that modules.json or a router names."""
+    content, _ = _read_json(source)
+    try:
+        is_router = source.name == ROUTER
+        named = (
+            list(content["types"].items())
+            if is_router
+            else [(entry["path"], entry["type"]) for entry in content]
+        )
+    except (KeyError, TypeError, AttributeError):
+        named = []
+    if not named or not all(isinstance(text, str) for pair in named for text in pair):
+        raise FolderError(
+            f"{source} is damaged: expected the path and the type of each module, as strings."
+        )
+    return named
 
 
 def _check_type(module_type: str, source: Path) -> None:
@@ -216,21 +213,14 @@ def _check_type(module_type: str, source: Path) -> None:
 def _check_settings(folder: Path) -> None:
     """Refuses settings that make transformers import code or load kernels, however deep."""
     for path in sorted(folder.rglob("*config*.json")):
-        settings: list[Setting] = []  # of all objects in the file
-
-        def collect(pairs: list[Setting], settings: list[Setting] = settings) -> dict[str, Any]:
-            settings += pairs
-            return dict(pairs)
-
-        _read_json(path, collect)
-        for name, value in settings:
+        for name, value in _read_json(path)[1]:
             if value and name in DANGEROUS and value not in DANGEROUS[name]:
                 raise FolderError(
                     f'{path} has "{name}" ({str(value)[:80]}), which asks for code that is not '
                     "part of the libraries; expected a model that transformers knows itself."
                 )
     for path in sorted(folder.rglob(TRANSFORMER_CONFIG)):
-        config = _read_json(path)
+        config, _ = _read_json(path)
         unknown = set(config if isinstance(config, dict) else ()) - TRANSFORMER_SETTINGS
         if unknown:
             raise FolderError(

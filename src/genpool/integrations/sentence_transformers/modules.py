@@ -1,16 +1,7 @@
 """Poolings and sentence encoders of genpool as modules of sentence-transformers.
 
-The modules of sentence-transformers pass on one dictionary of features. Names that are used here:
-
-    token_embeddings    (batch, time, dim), or (1, tokens, dim) where sentences are concatenated
-    attention_mask      (batch, time), 1 at real tokens
-    cu_seq_lens_q       (batch + 1,)   where each sentence starts, if they are concatenated
-    prompt_length       tokens of the prompt at the start of every sentence
-    sentence_embedding  (batch, output_dim)
-    head_vectors        (batch, heads, dim), added by genpool
-    head_weights        (batch, heads, time, dim), added by genpool
-
-Only JSON and safetensors are written and read: a module whose weights are a pickle is refused.
+The modules of sentence-transformers pass on one dictionary of features; "head_vectors" and
+"head_weights" are added by genpool. Only JSON and safetensors are written and read.
 """
 
 from __future__ import annotations
@@ -46,7 +37,7 @@ BATCH_PREFIX = "words_"
 #: features that describe tokens; after `HeadVectors` the rows are heads
 TOKEN_FEATURES = ("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k", "seq_idx")
 #: the arguments of sentence-transformers' `load` that locate a file
-LOCATION = ("token", "cache_folder", "revision", "local_files_only")
+LOCATION = {"subfolder", "token", "cache_folder", "revision", "local_files_only"}
 
 MODEL_CONFIG = "config_sentence_transformers.json"
 #: sentence-transformers compares this with the installed version before it loads any module
@@ -86,6 +77,8 @@ class PoolingModule(Module):
     # The name in the modules.json of saved models, wherever this file is.
     __module__ = "genpool.integrations.sentence_transformers"
 
+    config_keys = ["include_prompt", "write_weights"]  # noqa: RUF012 (as in the base class)
+
     def __init__(
         self, pooling: Pooling, include_prompt: bool = True, write_weights: bool = True
     ) -> None:
@@ -110,13 +103,9 @@ class PoolingModule(Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Returns the name and the options of the pooling, and the settings of this module."""
-        pooling = self.pooling
-        name = POOLINGS.name_of(pooling)
-        return {
-            "pooling": {"name": name, "input_dim": pooling.input_dim, **pooling.options},
-            "include_prompt": self.include_prompt,
-            "write_weights": self.write_weights,
-        }
+        pooling, name = self.pooling, POOLINGS.name_of(self.pooling)
+        options = {"name": name, "input_dim": pooling.input_dim, **pooling.options}
+        return {"pooling": options, **super().get_config_dict()}
 
     def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         """Writes config.json and safetensors, and adds genpool to the model's requirements."""
@@ -125,10 +114,10 @@ class PoolingModule(Module):
         require_genpool(output_path)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Self:  # type: ignore[override]
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> Self:  # type: ignore[override]
         """Loads the folder that `save` wrote, with its weights."""
-        location = _location(subfolder, kwargs)
-        source = f"{model_name_or_path}/{subfolder}"
+        location = _location(kwargs)
+        source = f"{model_name_or_path}/{location.get('subfolder', '')}"
         config = cls.load_config(model_name_or_path, **location)
         weights = cls.load_file_path(model_name_or_path, filename=WEIGHTS_FILE, **location)
         if weights is None:
@@ -286,29 +275,30 @@ class SentenceEncoderModule(InputModule):
         require_genpool(output_path)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Self:  # type: ignore[override]
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> Self:  # type: ignore[override]
         """Loads the folder that `save` wrote."""
-        location = _location(subfolder, kwargs)
+        location = _location(kwargs)
         folder = cls.load_dir_path(model_name_or_path, **location)
         if folder is None:
-            raise FolderError(f"{model_name_or_path} has no folder {subfolder!r}.")
+            raise FolderError(f"{model_name_or_path} has no folder of the encoder.")
         options = cls.load_config(model_name_or_path, **location)
         return cls(SentenceEncoder.from_pretrained(folder), **options)
 
 
 def states_and_mask(features: Features, include_prompt: bool) -> tuple[Tensor, Tensor]:
-    """Returns states (batch, time, dim) and mask (batch, time), True at the tokens to be pooled.
-
-    The mask is a new tensor: losses that embed the same features twice need theirs unchanged.
-    """
+    """Returns states (batch, time, dim) and a new mask (batch, time), True at tokens to pool."""
     states, attention_mask = features.get("token_embeddings"), features.get("attention_mask")
     if not isinstance(states, Tensor):
         raise InputError(
             f"the features have {', '.join(sorted(features)) or 'nothing'}; expected "
             "token_embeddings: put this module after a Transformer."
         )
-    if "cu_seq_lens_q" in features:
-        states, mask = _separated(states, features["cu_seq_lens_q"])
+    if "cu_seq_lens_q" in features:  # where sentences start that are concatenated: (batch + 1,)
+        lengths = features["cu_seq_lens_q"].diff().to(states.device)  # (batch,)
+        longest = int(lengths.max()) if len(lengths) else 0
+        mask = torch.arange(longest, device=states.device) < lengths.unsqueeze(1)  # (batch, time)
+        padded = states.new_zeros(*mask.shape, states.shape[-1])  # (batch, time, dim)
+        states = padded.masked_scatter(mask.unsqueeze(-1), states[0, : int(lengths.sum())])
     elif attention_mask is None or attention_mask.shape[-1] != states.shape[1]:
         # There is no mask, or it is of other tokens than the states.
         mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
@@ -322,15 +312,6 @@ def states_and_mask(features: Features, include_prompt: bool) -> tuple[Tensor, T
     return states, mask
 
 
-def _separated(states: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-    """Puts concatenated sentences (1, tokens, dim) into one row each, with a mask."""
-    lengths = starts.diff().to(states.device)  # (batch,)
-    longest = int(lengths.max()) if len(lengths) else 0
-    mask = torch.arange(longest, device=states.device) < lengths.unsqueeze(1)  # (batch, longest)
-    padded = states.new_zeros(*mask.shape, states.shape[-1])  # (batch, longest, dim)
-    return padded.masked_scatter(mask.unsqueeze(-1), states[0, : int(lengths.sum())]), mask
-
-
 def _with_pooled(features: Features, pooled: Pooled) -> Features:
     if pooled.weights is not None:
         features[WEIGHTS] = pooled.weights  # (batch, heads, time, dim)
@@ -340,11 +321,8 @@ def _with_pooled(features: Features, pooled: Pooled) -> Features:
 
 
 def require_genpool(folder: str) -> None:
-    """Adds genpool to the requirements of the model that a module's folder is part of.
-
-    sentence-transformers reads them, but writes none itself. The model's file is written before its
-    modules are saved, beside the first one or above the others.
-    """
+    """Adds genpool to the requirements of the model that a module's folder is part of."""
+    # The model's file is written before its modules are saved, beside the first or above the rest.
     for path in (Path(folder) / MODEL_CONFIG, Path(folder).parent / MODEL_CONFIG):
         if path.is_file():
             config = json.loads(path.read_text(encoding="utf-8"))
@@ -354,6 +332,5 @@ def require_genpool(folder: str) -> None:
             return
 
 
-def _location(subfolder: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    chosen = {name: arguments[name] for name in LOCATION if name in arguments}
-    return {"subfolder": subfolder, **chosen}
+def _location(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name in LOCATION}

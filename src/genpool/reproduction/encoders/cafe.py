@@ -119,9 +119,10 @@ class CAFEEncoder(PackedEncoder):
 
     def states(self, rows: Tensor, packing: Packing) -> Tensor:
         values, keys = self.transformed(rows)  # 2 x (rows, hidden)
-        mask = packing.aligned_mask()  # (batch, longest)
-        aligned = intra_attention(packing.align(values), packing.align(keys), mask)
-        partners = aligned.flatten(0, 1).index_select(0, packing.aligned_index())  # (rows, hidden)
+        padded = packing.aligned()
+        mask = padded.mask()  # (batch, longest)
+        aligned = intra_attention(padded.unpack(values), padded.unpack(keys), mask)
+        partners = aligned.flatten(0, 1).index_select(0, padded.index)  # (rows, hidden)
         states: Tensor = self.lstm(self.with_features(values, partners), packing.sizes)
         return states
 

@@ -55,7 +55,7 @@ class NSEEncoder(PackedEncoder):
         # Sentences by rank, so that those that have a token at a step are the first of them.
         order = packing.sentence[: packing.sizes[0]]  # (sentences with a token,)
         memory = packing.align(words).index_select(0, order)  # (sentences, longest, hidden)
-        empty = ~packing.aligned_mask().index_select(0, order)  # (sentences, longest)
+        empty = ~packing.aligned().mask().index_select(0, order)  # (sentences, longest)
         from_query, from_memory = self.compose.weight.chunk(2, dim=1)  # 2 x (2 hidden, hidden)
         composed = functional.linear(queries, from_query, self.compose.bias)  # (rows, 2 hidden)
         projected = functional.linear(composed, self.write.w, self.write.b)  # (rows, 4 hidden)

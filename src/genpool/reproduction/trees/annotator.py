@@ -145,7 +145,10 @@ class TreeAnnotator(Annotator):
     def annotate(
         self, sentences: Sentences, max_length: int | None = None, sentence_ends: bool = False
     ) -> list[Tree]:
-        trees = [self._fitting(self.known(words), len(words), max_length) for words in sentences]
+        trees = [
+            self._fitting(self.known.get(tuple(words)), len(words), max_length)
+            for words in sentences
+        ]
         missing = [words for words, tree in zip(sentences, trees, strict=True) if tree is None]
         self.counts["from the data"] += len(trees) - len(missing)
         self.counts["balanced" if self.parser is None else "parsed"] += len(missing)
@@ -190,7 +193,7 @@ def tree_rows(packing: Packing, kind: type[TreeAnnotator]) -> Tensor:
         lengths = packing.lengths().tolist()
         balanced = pad_annotations([*map(kind.balanced, lengths)], len(packing.sizes))
         flat = torch.from_numpy(balanced).flatten(0, 1).to(packing.index.device)
-        return flat.index_select(0, packing.aligned_index())  # from (batch * longest, columns)
+        return flat.index_select(0, packing.aligned().index)  # from (batch * longest, columns)
     if rows.shape[1] != kind.columns or rows.is_floating_point():
         raise InputError(
             f"annotations have {rows.shape[1]} columns of {rows.dtype}; {kind.__name__} are "

@@ -20,8 +20,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from genpool.data.reader import SPLITS, Example, Reader, Record, register
 from genpool.errors import ConfigError, InputError
-from genpool.reproduction.corpus import scenes
-from genpool.reproduction.corpus.scenes import Dice, Phrase, Scene, change, draw, render
+from genpool.reproduction import scenes
+from genpool.reproduction.scenes import Dice, Phrase, Scene, change, draw, render
 
 LABELS = ("entailment", "neutral", "contradiction")
 ONE_WAY, EITHER_WAY, COUNTED, SHARED = (

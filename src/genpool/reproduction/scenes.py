@@ -1,7 +1,7 @@
 """The scenes of the generated corpus: who does what to whom, where and when, and their sentences.
 
 The words are tables in words.toml, beside this file. Scenes are drawn, changed in one part, and
-rendered as English; the rules that make pairs of them are in `genpool.reproduction.corpus.rules`.
+rendered as English; the rules that make pairs of them are in `genpool.reproduction.rules`.
 """
 
 from __future__ import annotations
