@@ -48,8 +48,7 @@ from benchmarks.release.nli_pairs import MULTINLI, read_pairs, scored_half
 from benchmarks.release.word_table import with_word_table
 from genpool import PairClassifier, SentenceEncoder
 from genpool.data import TableReader
-from genpool.jobs.evaluate import evaluate_similarity
-from genpool.jobs.tables import predict_table
+from genpool.jobs.tables import evaluate_similarity, predict_table
 from genpool.saving.storage import embedded_folder
 from genpool.text.tokenizer import folded
 from genpool.text.vocabulary import SPECIAL_WORDS

@@ -10,7 +10,6 @@ import pytest
 
 from genpool import SentenceEncoder
 from genpool.distillation import teachers
-from tests.helpers.commands import Command
 from tests.helpers.distillation_runs import RECIPE, WORDS, BagOfWords, sentence, write_tables
 from tests.helpers.training_runs import sets
 
@@ -60,7 +59,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_both_recipes_of_the_embedded_encoder(genpool: Command, place: Path) -> None:
+def test_both_recipes_of_the_embedded_encoder(genpool, place):
     said = genpool("distil", "embedded", "--data", "data", *sets(SMALL)).ok()
     assert "dev_spearman: " in said.out
     assert said.out.endswith("model: runs/embedded/best\n")
@@ -76,14 +75,7 @@ def test_both_recipes_of_the_embedded_encoder(genpool: Command, place: Path) -> 
     assert second.encode("the dog runs").shape == (5,)
 
 
-@pytest.mark.parametrize("pooling", ["max", "mean"])
-def test_another_pooling_by_its_name(genpool: Command, place: Path, pooling: str) -> None:
-    changed = sets(["training.epochs=1", f"pooling.name={pooling}", "encoder.hidden_dim=7"])
-    genpool("distil", "mine.toml", "--data", ".", "--out", "other", *changed).ok()
-    assert SentenceEncoder.from_pretrained("other/best").settings.pooling.name == pooling
-
-
-def test_a_finished_run_is_kept(genpool: Command, place: Path) -> None:
+def test_a_finished_run_is_kept(genpool, place):
     command = ["distil", "mine.toml", "--data", ".", "--out", "run", "--quiet"]
     assert genpool(*command).code == 0
     weights = (place / "run" / "best" / "model.safetensors").read_bytes()
@@ -92,12 +84,7 @@ def test_a_finished_run_is_kept(genpool: Command, place: Path) -> None:
     assert (place / "run" / "best" / "model.safetensors").read_bytes() == weights
 
 
-def test_a_table_that_is_not_there_is_told(genpool: Command, place: Path) -> None:
-    genpool("distil", "mine.toml", "--data", "nowhere", "--out", "run").refused("nowhere/train.tsv")
-    assert not (place / "run").exists()
-
-
-def test_a_recipe_without_a_teacher_is_told(genpool: Command, place: Path) -> None:
+def test_a_recipe_without_a_teacher_is_told(genpool, place):
     genpool("distil", "snli-small", "--data", "data").refused(
         "no teacher: run it with genpool train"
     )

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow.parquet as parquet
-import pytest
 
 from tests.helpers.bulk_runs import shard_bytes
-from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 
 
-def test_files_become_shards_and_the_summary_says_what_happened(
-    genpool: Command, place: Path
-) -> None:
+def test_files_become_shards_and_the_summary_says_what_happened(genpool, place):
     (place / "more.txt").write_text("A dog sleeps.\n")
     arguments = ("encode", MODEL, "sentences.txt", "more*", "-o", "shards/", "--engine", "local")
     said = genpool(*arguments, "--columns", "text", "--shard-rows", 2).ok()
@@ -35,7 +29,7 @@ def test_files_become_shards_and_the_summary_says_what_happened(
     assert other.code == 2 and "shard_rows was 2, now 3" in other.err
 
 
-def test_a_damaged_file_is_named_or_left_out(genpool: Command, place: Path) -> None:
+def test_a_damaged_file_is_named_or_left_out(genpool, place):
     (place / "bad.txt.gz").write_bytes(b"\x1f\x8b\x08\x00 half a file")
     arguments = ("encode", MODEL, "sentences.txt", "bad.txt.gz", "--engine", "local")
     genpool(*arguments, "-o", "one").refused("bad.txt.gz: cannot be read", "--bad-files skip")
@@ -48,8 +42,8 @@ def test_a_damaged_file_is_named_or_left_out(genpool: Command, place: Path) -> N
 
 
 def test_a_large_file_says_before_it_starts_that_a_stopped_run_starts_over(
-    genpool: Command, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    genpool, place, monkeypatch
+):
     monkeypatch.setattr("genpool.cli.encode.LARGE_FILE_BYTES", 1)
     said = genpool("encode", MODEL, "sentences.txt", "-o", "vectors.npy").ok()
     first = "a run that is stopped starts over; with --engine local it could be continued"

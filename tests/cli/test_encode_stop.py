@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from genpool import SentenceEncoder
-
 #: longest wait for the command to start encoding
 START_SECONDS = 120
 
@@ -45,8 +43,8 @@ def is_of_torch(path: Path) -> bool:
     ("output", "number", "workers"), [("v.npy", signal.SIGINT, 2), ("index/", signal.SIGTERM, 1)]
 )
 def test_a_stopped_run_says_how_far_it_was_and_leaves_nothing(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, output: str, number: int, workers: int
-) -> None:
+    sentence_encoder, tmp_path, output, number, workers
+):
     sentence_encoder.save_pretrained(tmp_path / "model")
     (tmp_path / "many.txt").write_text("a dog runs .\n" * 500_000)
     folder, temporary = tmp_path / "out", tmp_path / "temporary"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD
 
 MODEL = "runs/rules/best"
@@ -107,9 +105,7 @@ MISTAKES: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=lambda case: str(case)[:60])
-def test_a_mistake_is_told_in_one_message_and_leaves_nothing(
-    genpool: Command, place: Path, arguments: list[str], message: str
-) -> None:
+def test_a_mistake_is_told_in_one_message_and_leaves_nothing(genpool, place, arguments, message):
     (place / "latin.txt").write_bytes(LATIN)
     (place / "texts.csv").write_text("key,vector,text\na1,x,A dog runs.\n")
     (place / "unlabelled.tsv").write_text("premise\thypothesis\na\tb\n")
@@ -121,7 +117,7 @@ def test_a_mistake_is_told_in_one_message_and_leaves_nothing(
     assert sorted(place.rglob("*")) == before
 
 
-def test_all_mistakes_of_a_recipe_are_printed(genpool: Command, place: Path) -> None:
+def test_all_mistakes_of_a_recipe_are_printed(genpool, place):
     (place / "mine.toml").write_text("[training]\nepochs = 0\nbatch = 3\n[encoder]\nname = 'x'\n")
     said = genpool("train", "mine.toml", "--set", "pooling.heads=none").refused(
         "mine.toml: 4 settings are wrong:"
@@ -130,11 +126,11 @@ def test_all_mistakes_of_a_recipe_are_printed(genpool: Command, place: Path) -> 
     assert not (place / "runs" / "mine").exists()
 
 
-def test_a_wrong_option_is_told_with_the_usage(genpool: Command) -> None:
+def test_a_wrong_option_is_told_with_the_usage(genpool):
     genpool("encode", "--nonsense").refused("Usage:", "--nonsense")
 
 
-def test_an_encoder_is_no_classifier(genpool: Command, place: Path) -> None:
+def test_an_encoder_is_no_classifier(genpool, place):
     from genpool import SentenceEncoder
 
     SentenceEncoder.from_pretrained(place / MODEL).save_pretrained(place / "encoder")
@@ -143,7 +139,7 @@ def test_an_encoder_is_no_classifier(genpool: Command, place: Path) -> None:
     )
 
 
-def test_as_a_process_a_mistake_ends_with_two_and_no_traceback(tmp_path: Path) -> None:
+def test_as_a_process_a_mistake_ends_with_two_and_no_traceback(tmp_path):
     found = subprocess.run(
         [sys.executable, "-m", "genpool", "train", "snil"],
         capture_output=True,

@@ -10,7 +10,6 @@ import pytest
 
 from genpool import PairClassifier
 from genpool.cli.explain import explain_sentences
-from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 
@@ -20,9 +19,7 @@ def model(rules_run: Path) -> PairClassifier:
     return PairClassifier.from_pretrained(rules_run / "best")
 
 
-def test_a_line_per_token_and_columns_for_the_vector_and_each_head(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
+def test_a_line_per_token_and_columns_for_the_vector_and_each_head(genpool, place, model):
     said = genpool("explain", "A dog runs.", "--model", MODEL, "--html", "page.html").ok()
     head, *lines = said.out.splitlines()
     assert head.split() == ["vector", "head", "1", "head", "2"]
@@ -37,7 +34,7 @@ def test_a_line_per_token_and_columns_for_the_vector_and_each_head(
     assert page.startswith("<!doctype html>") and "<th>head 2</th>" in page
 
 
-def test_two_sentences_are_compared(genpool: Command, place: Path, model: PairClassifier) -> None:
+def test_two_sentences_are_compared(genpool, place, model):
     said = genpool("explain", "A dog runs.", "An animal runs.", "--model", MODEL).ok()
     expected = model.explain("A dog runs.", "An animal runs.")
     assert said.out == f"{expected}\n"
@@ -46,7 +43,7 @@ def test_two_sentences_are_compared(genpool: Command, place: Path, model: PairCl
     assert f"label {label}" in said.out
 
 
-def test_the_embedded_classifier_names_the_word_that_decides(genpool: Command) -> None:
+def test_the_embedded_classifier_names_the_word_that_decides(genpool):
     said = genpool("explain", "A man is eating.", "A man is asleep.", "--nli").ok()
     assert "label contradiction" in said.out
     second = said.out.split("\n\n")[2].splitlines()
@@ -54,12 +51,7 @@ def test_the_embedded_classifier_names_the_word_that_decides(genpool: Command) -
     assert decisive.split()[0] == "asleep"
 
 
-def test_nothing_has_no_tokens(genpool: Command, place: Path) -> None:
-    said = genpool("explain", "", "--model", MODEL)
-    assert (said.code, said.out) == (0, "(no tokens)\n")
-
-
-def test_a_picture_of_two_sentences_has_a_panel_for_each(genpool: Command, place: Path) -> None:
+def test_a_picture_of_two_sentences_has_a_panel_for_each(genpool, place):
     pytest.importorskip("matplotlib")
     for number, sentences in enumerate([["A dog runs."], ["A dog runs.", "An animal runs."]]):
         said = genpool("explain", *sentences, "--model", MODEL, "--heatmap", f"{number}.svg").ok()
@@ -68,13 +60,13 @@ def test_a_picture_of_two_sentences_has_a_panel_for_each(genpool: Command, place
     assert len(two) > len(one)
 
 
-def test_a_model_for_single_texts_explains_its_label(text_classifier, pair_classifier) -> None:
+def test_a_model_for_single_texts_explains_its_label(text_classifier, pair_classifier):
     assert explain_sentences(text_classifier, ["a dog"]).prediction is not None
     assert explain_sentences(text_classifier, ["a dog", "a man"]).prediction is None
     assert explain_sentences(pair_classifier, ["a dog"]).prediction is None
     assert explain_sentences(pair_classifier, ["a dog", "a man"]).prediction is not None
 
 
-def test_the_demo_names_the_words_that_decide(genpool: Command) -> None:
+def test_the_demo_names_the_words_that_decide(genpool):
     said = genpool("demo").ok()
     assert re.search(r"A dog is asleep\.  contradiction, because of '\w+' and 'asleep'", said.out)

@@ -15,31 +15,12 @@ from genpool.cli import app
 from genpool.data.reader import BAD_ROWS
 from genpool.reproduction.definitions import SCALES
 from genpool.training.settings import DataSettings, StartSettings
-from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD, SMALL_RULES, sets
 
 COMMANDS = (
-    "train",
-    "distil",
-    "probe",
-    "evaluate",
-    "predict",
-    "encode",
-    "similarity",
-    "search",
-    "index",
-    "index info",
-    "index delete",
-    "index build",
-    "explain",
-    "export",
-    "reproduce",
-    "serve",
-    "demo",
-    "recipes",
-    "recipes list",
-    "recipes show",
-    "recipes copy",
+    *("train", "distil", "probe", "evaluate", "predict", "encode", "similarity", "search"),
+    *("explain", "export", "reproduce", "serve", "demo", "index", "recipes"),
+    *("index info", "index delete", "index build", "recipes list", "recipes show", "recipes copy"),
 )
 
 
@@ -50,14 +31,14 @@ def example(text: str) -> list[str]:
     return shlex.split(found[1])
 
 
-def test_these_are_all_commands() -> None:
+def test_these_are_all_commands():
     names = {command.name for command in app.registered_commands}
     names |= {command.name for command in app.registered_groups}
     assert names == {command.split()[0] for command in COMMANDS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command: str) -> None:
+def test_the_help_of_a_command_gives_an_example_of_it(genpool, command):
     said = genpool(*command.split(), "--help").ok()
     assert example(said.out)[: 1 + len(command.split())] == ["genpool", *command.split()]
 
@@ -71,15 +52,13 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool: Command, command:
         and command not in ("index delete", "index build")  # the index of other tests
     ],
 )
-def test_the_example_works(genpool: Command, place: Path, command: str) -> None:
+def test_the_example_works(genpool, place, command):
     words = example(genpool(*command.split(), "--help").out)
     said = genpool(*words[1:]).ok()
     assert said.out
 
 
-def test_the_example_of_train_works(
-    genpool: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_example_of_train_works(genpool, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = example(genpool("train", "--help").out)
     smaller = sets([*SMALL_RULES, "reader.sizes=[30, 6, 6]"])
@@ -99,15 +78,13 @@ def test_the_example_of_train_works(
         ("encode", "--runtime", ("torch", "onnx")),
     ],
 )
-def test_the_help_shows_the_choices_of_an_option(
-    genpool: Command, command: str, option: str, choices: tuple[str, ...]
-) -> None:
+def test_the_help_shows_the_choices_of_an_option(genpool, command, option, choices):
     text = genpool(command, "--help").out
     shown = re.search(rf"^ +{option} +[<[]?([\w|]+)", text, re.MULTILINE)
     assert shown and set(shown[1].split("|")) == set(choices)
 
 
-def test_a_shell_completes_commands_and_options() -> None:
+def test_a_shell_completes_commands_and_options():
     for words, expected in (("genpool enc", "encode"), ("genpool encode --trun", "--truncate-dim")):
         environment = {
             **ONE_THREAD,
@@ -120,13 +97,13 @@ def test_a_shell_completes_commands_and_options() -> None:
         assert done.stdout.split() == [expected], done.stderr
 
 
-def test_no_command_gives_the_list_of_them(genpool: Command) -> None:
+def test_no_command_gives_the_list_of_them(genpool):
     said = genpool()
     for command in COMMANDS:
         assert command.split()[0] in said.out + said.err
 
 
-def test_python_m_genpool_is_the_same() -> None:
+def test_python_m_genpool_is_the_same():
     commands = ([sys.executable, "-m", "genpool"], [str(Path(sys.executable).with_name("genpool"))])
     found = [
         subprocess.run(

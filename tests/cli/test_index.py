@@ -27,7 +27,7 @@ def encode(genpool: Command, file: str, output: str, *options: str) -> None:
     genpool("encode", MODEL, file, "-o", output, *columns, *options).ok()
 
 
-def test_an_index_is_made_extended_filtered_and_deleted_from(genpool: Command, table: Path) -> None:
+def test_an_index_is_made_extended_filtered_and_deleted_from(genpool, table):
     encode(genpool, "texts.csv", "mine/")
     (table / "more.jsonl").write_text('{"key": 4, "lang": "fr", "text": "The dog sleeps."}\n')
     encode(genpool, "more.jsonl", "mine/", "--append")
@@ -49,14 +49,14 @@ def test_an_index_is_made_extended_filtered_and_deleted_from(genpool: Command, t
     assert [SearchIndex.open("mine").values(row)["key"] for row in range(2)] == ["a2", "a3"]
 
 
-def test_columns_can_be_named_together_or_one_by_one(genpool: Command, table: Path) -> None:
+def test_columns_can_be_named_together_or_one_by_one(genpool, table):
     once = ("--columns", "key,lang")
     for output, columns in (("once/", once), ("twice/", ("--columns", "key", "--columns", "lang"))):
         genpool("encode", MODEL, "texts.csv", "-o", output, "--column", "text", *columns).ok()
         assert SearchIndex.open(output).values(0) == {"key": "a1", "lang": "en"}
 
 
-def test_lists_are_built_and_searched(genpool: Command, table: Path) -> None:
+def test_lists_are_built_and_searched(genpool, table):
     pytest.importorskip("faiss", reason="faiss-cpu is not installed (extra faiss)")
     encode(genpool, "texts.csv", "mine/")
     assert genpool("index", "build", "mine").out == "mine: 2 lists\n"
@@ -65,9 +65,7 @@ def test_lists_are_built_and_searched(genpool: Command, table: Path) -> None:
         assert said.out.startswith("1.0000\t0\tA dog runs."), said.err
 
 
-def test_parquet_and_json_lines_keep_columns_beside_the_vectors(
-    genpool: Command, table: Path
-) -> None:
+def test_parquet_and_json_lines_keep_columns_beside_the_vectors(genpool, table):
     encode(genpool, "texts.csv", "vectors.parquet")
     encode(genpool, "texts.csv", "vectors.jsonl")
     read = parquet.read_table("vectors.parquet").to_pydict()
@@ -79,7 +77,7 @@ def test_parquet_and_json_lines_keep_columns_beside_the_vectors(
     assert np.abs(np.array([row["vector"] for row in rows]) - np.array(read["vector"])).max() < 1e-5
 
 
-def test_columns_of_parquet_keep_their_types(genpool: Command, table: Path) -> None:
+def test_columns_of_parquet_keep_their_types(genpool, table):
     import datetime
 
     import pyarrow as arrow

@@ -16,7 +16,6 @@ from genpool.cli import options
 from genpool.data.reader import BAD_ROWS, READERS
 from genpool.evaluation import read_predictions
 from genpool.reproduction.readers import YelpReader
-from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 PAIRS = [("A dog runs .", "An animal runs ."), ("An animal runs .", "A dog sleeps .")]
@@ -52,9 +51,6 @@ def predicted(model: PairClassifier) -> list[str]:
     return [model.labels[row.argmax()] for row in model.predict_tokenized(tokenized)]
 
 
-# --- SNLI ----------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def snli(place: Path) -> Path:
     """snli_1.0 with three splits; one pair of test has no gold label."""
@@ -64,9 +60,7 @@ def snli(place: Path) -> Path:
     return place / "snli_1.0"
 
 
-def test_pairs_without_a_gold_label_are_counted_and_not_scored(
-    genpool: Command, place: Path, snli: Path, model: PairClassifier
-) -> None:
+def test_pairs_without_a_gold_label_are_counted_and_not_scored(genpool, place, snli, model):
     said = genpool("evaluate", MODEL, snli, "--reader", "snli", "--json", "report.json").ok()
     right = sum(a == b for a, b in zip(predicted(model), LABELS[:3], strict=False))
     assert f"({right} of 3;" in said.out
@@ -74,7 +68,7 @@ def test_pairs_without_a_gold_label_are_counted_and_not_scored(
     assert json.loads((place / "report.json").read_text())["accuracy"]["total"] == 3
 
 
-def test_the_test_split_is_scored_unless_another_is_named(genpool: Command, snli: Path) -> None:
+def test_the_test_split_is_scored_unless_another_is_named(genpool, snli):
     asked = ("evaluate", MODEL, snli, "--reader", "snli")
     assert "of 3;" in genpool(*asked).out
     assert "of 4;" in genpool(*asked, "--split", "dev").out
@@ -85,28 +79,13 @@ def test_the_test_split_is_scored_unless_another_is_named(genpool: Command, snli
     )
 
 
-def test_an_official_file_read_as_a_table_leads_to_its_reader(genpool: Command, snli: Path) -> None:
-    genpool("evaluate", MODEL, snli / "snli_1.0_test.jsonl").refused(
-        "the labels - are not among the model's", "--reader"
-    )
-
-
-def test_the_options_of_a_reader_are_those_of_train(genpool: Command, snli: Path) -> None:
+def test_the_options_of_a_reader_are_those_of_train(genpool, snli):
     asked = ("evaluate", MODEL, snli, "--reader", "snli")
     said = genpool(*asked, "--set", "reader.tokens=raw").ok()
     assert said.out == genpool(*asked).out  # raw text and parse have the same tokens here
     genpool(*asked, "--set", "reader.token=raw", "--set", "training.epochs=1").refused(
         "Did you mean 'tokens'?", "'training' is not a section of this command; expected reader."
     )
-
-
-def test_columns_are_options_of_tables_only(genpool: Command, snli: Path) -> None:
-    genpool("evaluate", MODEL, snli, "--reader", "snli", "--label", "gold_label").refused(
-        "unknown snli option 'label'"
-    )
-
-
-# --- MultiNLI ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -119,9 +98,7 @@ def multinli(place: Path) -> Path:
     return folder
 
 
-def test_a_saved_model_writes_the_submission_file_of_multinli(
-    genpool: Command, place: Path, multinli: Path, model: PairClassifier
-) -> None:
+def test_a_saved_model_writes_the_submission_file_of_multinli(genpool, place, multinli, model):
     asked = ("predict", MODEL, multinli, "--reader", "multinli", "--split", "test_matched", "-o")
     said = genpool(*asked, "test_matched.csv")
     assert said == (0, "4 rows: test_matched.csv\n", "")
@@ -133,15 +110,7 @@ def test_a_saved_model_writes_the_submission_file_of_multinli(
     assert read_predictions(place / "test_matched.tsv").gold == (None,) * 4
 
 
-def test_hidden_labels_cannot_be_scored(genpool: Command, multinli: Path) -> None:
-    genpool("evaluate", MODEL, multinli, "--reader", "multinli", "--split", "test_matched").refused(
-        "4 of 4 rows have no label, so there is nothing to score", "predict the rows instead"
-    )
-
-
-def test_the_csv_of_other_data_sets_is_a_table_of_predictions(
-    genpool: Command, place: Path, snli: Path, model: PairClassifier
-) -> None:
+def test_the_csv_of_other_data_sets_is_a_table_of_predictions(genpool, place, snli, model):
     asked = ("predict", MODEL, snli, "--reader", "snli", "--split", "test", "-o")
     assert genpool(*asked, "labels.csv").code == 0
     with (place / "labels.csv").open(newline="", encoding="utf-8") as file:
@@ -151,16 +120,13 @@ def test_the_csv_of_other_data_sets_is_a_table_of_predictions(
     genpool(*asked, "labels.xlsx").refused("written as .tsv, .csv, .jsonl, .parquet")
 
 
-# --- Yelp and Age --------------------------------------------------------------------------------
-
-
 def save_text_classifier(place: Path, labels: tuple[str, ...]) -> str:
     encoder = SentenceEncoder.from_pretrained(place / MODEL)
     TextClassifier(encoder, labels).save_pretrained(place / "texts")
     return "texts"
 
 
-def test_yelp_is_scored_on_the_split_that_training_draws(genpool: Command, place: Path) -> None:
+def test_yelp_is_scored_on_the_split_that_training_draws(genpool, place):
     model = save_text_classifier(place, ("1", "2", "3", "4", "5"))
     rows = [{"stars": 1 + at % 5, "text": "A dog runs .", "review_id": at} for at in range(30)]
     (place / "review.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -177,26 +143,7 @@ def test_yelp_is_scored_on_the_split_that_training_draws(genpool: Command, place
     assert "of 7;" in said.out
 
 
-# --- Tables --------------------------------------------------------------------------------------
-
-
-def test_a_folder_of_tables_is_scored_on_test_and_predicted_by_name(
-    genpool: Command, place: Path
-) -> None:
-    (place / "tables").mkdir()
-    header, first, second = (place / "pairs.tsv").read_text().splitlines()
-    (place / "tables" / "test.tsv").write_text(f"{header}\n{first}\n{second}\n")
-    (place / "tables" / "dev.tsv").write_text(f"{header}\n{first}\n")
-    assert "of 2;" in genpool("evaluate", MODEL, "tables").out
-    assert "of 1;" in genpool("evaluate", MODEL, "tables", "--split", "dev").out
-    genpool("predict", MODEL, "tables", "-o", "labels.tsv").refused(
-        "has several splits: dev, test; choose one"
-    )
-    said = genpool("predict", MODEL, "tables", "-o", "labels.tsv", "--split", "dev")
-    assert said.out == "1 row: labels.tsv\n"
-
-
-def test_a_wrong_column_is_told_without_torch(place: Path) -> None:
+def test_a_wrong_column_is_told_without_torch(place):
     arguments = ["genpool", "predict", "pairs.tsv", "-o", "out.tsv", "--label", "x"]
     program = (
         f"import sys; sys.argv = {arguments}\n"
@@ -209,10 +156,7 @@ def test_a_wrong_column_is_told_without_torch(place: Path) -> None:
     assert "unknown column 'x'" in run.stderr
 
 
-# --- Choices -------------------------------------------------------------------------------------
-
-
-def test_every_reader_of_files_can_be_named() -> None:
+def test_every_reader_of_files_can_be_named():
     names = get_args(options.ReaderName)[1].metavar.split("|")
     own = {name: kind for name, kind in READERS.items() if name not in READERS.plugins}
     assert set(names) == {name for name, kind in own.items() if kind.needs_path}

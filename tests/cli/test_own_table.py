@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from genpool import SentenceEncoder
-from tests.helpers.commands import Command
 
 ROWS = [("gut", "Ein schöner Film"), ("schlecht", "Nie wieder, so öde")] * 10
 QUICK = ("--set", "training.epochs=1", "--set", "classifier.hidden_dim=4", "--quiet")
@@ -31,9 +30,7 @@ def as_csv(rows: list[tuple[str, str]], delimiter: str = ";") -> str:
 COLUMNS = ("--first", "meinung", "--label", "urteil")
 
 
-def test_a_table_of_a_spreadsheet_program_is_trained_on_and_evaluated(
-    genpool: Command, folder: Path
-) -> None:
+def test_a_table_of_a_spreadsheet_program_is_trained_on_and_evaluated(genpool, folder):
     (folder / "films.csv").write_bytes(as_csv(ROWS).encode("cp1252"))
     asked = ("train", "texts", "--data", "films.csv", "--start", "small", "--out", "run", *COLUMNS)
     genpool(*asked, *QUICK).refused("films.csv, line 2: is not UTF-8", "--encoding cp1252")
@@ -42,18 +39,7 @@ def test_a_table_of_a_spreadsheet_program_is_trained_on_and_evaluated(
     assert "of 20;" in said.out
 
 
-@pytest.mark.slow
-def test_an_excel_file_is_trained_on(genpool: Command, folder: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for row in [("label", "text"), *ROWS]:
-        book.active.append(row)
-    book.save(folder / "films.xlsx")
-    said = genpool("train", "texts", "--data", "films.xlsx", "--start", "small", *QUICK).ok()
-    assert "dev accuracy" in said.out
-
-
-def test_wrong_columns_are_told_before_a_missing_dev_set(genpool: Command, folder: Path) -> None:
+def test_wrong_columns_are_told_before_a_missing_dev_set(genpool, folder):
     (folder / "films.csv").write_text(as_csv(ROWS), encoding="utf-8")
     # A recipe that does not hold rows out by itself: its complaint about dev comes second.
     asked = ("train", "sst5", "--data", "films.csv", "--set", "embedding.frozen=false", *QUICK)
@@ -66,9 +52,7 @@ def test_wrong_columns_are_told_before_a_missing_dev_set(genpool: Command, folde
     assert not (folder / "runs").exists()
 
 
-def test_a_wrong_column_of_the_test_table_is_told_before_training(
-    genpool: Command, folder: Path
-) -> None:
+def test_a_wrong_column_of_the_test_table_is_told_before_training(genpool, folder):
     (folder / "films").mkdir()
     for name in ("train", "dev"):
         (folder / "films" / f"{name}.csv").write_text(as_csv(ROWS), encoding="utf-8")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from genpool import SentenceEncoder
 from genpool.pooling import POOLINGS
-from tests.helpers.commands import Command
 from tests.helpers.training_runs import SMALL_RULES, sets
 
 PLUGIN = '''
@@ -27,9 +24,7 @@ class DoubledPooling(MeanPooling):
 '''
 
 
-def test_a_pooling_of_the_user_is_trained_saved_and_encodes(
-    genpool: Command, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pooling_of_the_user_is_trained_saved_and_encodes(genpool, place, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])  # which the plugin's folder is added to
     (place / "doubled_pooling.py").write_text(PLUGIN)
     try:

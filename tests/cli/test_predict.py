@@ -12,7 +12,6 @@ from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.evaluation import read_predictions
 from genpool.recipes import recipe_text
 from genpool.training import read_settings, train
-from tests.helpers.commands import Command
 from tests.helpers.small_models import lively
 
 PAIR_MODEL = "runs/rules/best"
@@ -40,12 +39,7 @@ def write_films(path: Path, header: str = "stars,text,body", encoding: str = "ut
     return labels
 
 
-# --- Remembered columns --------------------------------------------------------------------------
-
-
-def test_the_columns_that_a_model_was_trained_on_are_remembered(
-    genpool: Command, place: Path, model: TextClassifier
-) -> None:
+def test_the_columns_that_a_model_was_trained_on_are_remembered(genpool, place, model):
     labels = write_films(place / "films.csv")
     genpool("predict", "films", "films.csv", "-o", "labels.csv").ok()
     with (place / "labels.csv").open(newline="", encoding="utf-8") as file:
@@ -59,25 +53,7 @@ def test_the_columns_that_a_model_was_trained_on_are_remembered(
     assert list(read_predictions(place / "scored.tsv").predicted) == model.predict(TEXTS)
 
 
-def test_a_column_that_is_named_is_taken_before_a_remembered_one(
-    genpool: Command, place: Path, model: TextClassifier
-) -> None:
-    write_films(place / "films.csv")
-    said = genpool("predict", "films", "films.csv", "--first", "text")
-    assert [line.split("\t")[3] for line in said.out.splitlines()[1:]] == ["no"] * 3
-
-
-def test_usual_names_are_found_where_the_remembered_columns_are_absent(
-    genpool: Command, place: Path, model: TextClassifier
-) -> None:
-    write_films(place / "films.csv", "label,id,text")
-    said = genpool("predict", "films", "films.csv").ok()
-    rows = [line.split("\t") for line in said.out.splitlines()[1:]]
-    assert [row[0:2] for row in rows] == [["no", "good"], ["no", "bad"], ["no", "good"]]
-    assert [row[3] for row in rows] == TEXTS
-
-
-def test_a_run_saves_the_columns_of_its_table(place: Path, genpool: Command) -> None:
+def test_a_run_saves_the_columns_of_its_table(place, genpool):
     rows = [f"{label};{text} {at}" for at in range(12) for label, text in (("a", "x"), ("b", "y"))]
     (place / "own.csv").write_text("\n".join(["klasse;satz", *rows]) + "\n")
     overrides = ['reader.first="satz"', 'reader.label="klasse"', "training.epochs=1"]
@@ -90,22 +66,7 @@ def test_a_run_saves_the_columns_of_its_table(place: Path, genpool: Command) -> 
     assert "of 24;" in said.out
 
 
-# --- Formats and empty rows ----------------------------------------------------------------------
-
-
-def test_all_wrong_columns_are_told_at_once_before_the_model_is_loaded(
-    genpool: Command, place: Path
-) -> None:
-    genpool("predict", "no-model", "pairs.tsv", "--first", "premis", "--label", "lable").refused(
-        "unknown column 'lable'. Did you mean 'label'?",
-        "unknown column 'premis'. Did you mean 'premise'?",
-    )
-
-
-# --- Sentences and lines -------------------------------------------------------------------------
-
-
-def test_a_sentence_is_labelled(genpool: Command, model: TextClassifier) -> None:
+def test_a_sentence_is_labelled(genpool, model):
     said = genpool("predict", "films", "A dog runs.").ok()
     probabilities = model.predict_proba(["A dog runs."])[0]
     expected = sorted(zip(probabilities, LABELS, strict=True), reverse=True)
@@ -114,7 +75,7 @@ def test_a_sentence_is_labelled(genpool: Command, model: TextClassifier) -> None
     ]
 
 
-def test_a_pair_is_labelled_with_the_embedded_model_too(genpool: Command, place: Path) -> None:
+def test_a_pair_is_labelled_with_the_embedded_model_too(genpool, place):
     pair = ("A man is eating.", "Nobody eats.")
     for arguments, model in (
         (pair, PairClassifier.from_pretrained()),
@@ -124,9 +85,7 @@ def test_a_pair_is_labelled_with_the_embedded_model_too(genpool: Command, place:
         assert said.out.split()[0] == model.predict([pair])[0]
 
 
-def test_sentences_that_do_not_suit_the_model_are_told(
-    genpool: Command, place: Path, model: TextClassifier
-) -> None:
+def test_sentences_that_do_not_suit_the_model_are_told(genpool, place, model):
     genpool("predict", "films", "A dog runs.", "A man sleeps.").refused(
         "got 2 sentences; the model takes 1 at a time. Several are given as a table"
     )
@@ -136,14 +95,12 @@ def test_sentences_that_do_not_suit_the_model_are_told(
     assert "expected [MODEL] DATA" in said.err
 
 
-def test_a_file_that_does_not_exist_is_no_sentence(genpool: Command, model: TextClassifier) -> None:
+def test_a_file_that_does_not_exist_is_no_sentence(genpool, model):
     for name in ("flims.csv", "my films.csv", "flims"):
         genpool("predict", "films", name).refused(f"{name}: there is no such file or folder")
 
 
-def test_lines_of_standard_input_are_labelled_in_order(
-    genpool: Command, place: Path, model: TextClassifier
-) -> None:
+def test_lines_of_standard_input_are_labelled_in_order(genpool, place, model):
     text = "\n".join(TEXTS) + "\n"
     said = genpool("predict", "films", "-", stdin=text.encode()).ok()
     rows = [line.split("\t") for line in said.out.splitlines()]
@@ -154,7 +111,7 @@ def test_lines_of_standard_input_are_labelled_in_order(
     assert genpool("predict", "films", "texts.txt").out == said.out
 
 
-def test_pairs_of_standard_input_are_separated_by_a_tab(genpool: Command, place: Path) -> None:
+def test_pairs_of_standard_input_are_separated_by_a_tab(genpool, place):
     pairs = [("A dog runs.", "An animal runs."), ("An animal runs.", "A dog runs.")]
     lines = "".join(f"{first}\t{second}\n" for first, second in pairs)
     genpool("predict", PAIR_MODEL, "-", "-o", "labels.jsonl", stdin=lines.encode()).ok()

@@ -10,7 +10,6 @@ import pytest
 
 from genpool.evaluation import read_predictions
 from genpool.probing import AttentiveProbe
-from tests.helpers.commands import Command
 from tests.probing.texts import make_texts
 
 
@@ -32,7 +31,7 @@ def write_table(path: Path, texts: list[str], labels: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_poolings_are_compared_and_kept(folder: Path, genpool: Command) -> None:
+def test_poolings_are_compared_and_kept(folder, genpool):
     said = genpool("probe", "--data", "texts.tsv", "--encoder", "encoder", "--out", "probes").ok()
     assert "12 of 60 rows were held out" in said.out
     report = (folder / "probes" / "report.md").read_text()
@@ -55,7 +54,7 @@ def test_poolings_are_compared_and_kept(folder: Path, genpool: Command) -> None:
     assert compared.code == 0 and "12 rows" in compared.out
 
 
-def test_a_kept_probe_predicts_a_table(folder: Path, genpool: Command) -> None:
+def test_a_kept_probe_predicts_a_table(folder, genpool):
     options = ("--data", "texts.tsv", "--pooling", "mean", "--out", "probes")
     assert genpool("probe", "--encoder", "encoder", *options).code == 0
     (folder / "new.csv").write_text("text\nthe dog runs\na man sleeps\n")
@@ -68,7 +67,7 @@ def test_a_kept_probe_predicts_a_table(folder: Path, genpool: Command) -> None:
     assert predictions.gold == (None, None)
 
 
-def test_a_folder_with_test_rows_is_scored_on_them(folder: Path, genpool: Command) -> None:
+def test_a_folder_with_test_rows_is_scored_on_them(folder, genpool):
     write_table(folder / "data" / "train.tsv", *make_texts(30, np.random.default_rng(1)))
     write_table(folder / "data" / "test.tsv", *make_texts(20, np.random.default_rng(2)))
     arguments = ("--data", "data", "--encoder", "encoder", "--pooling", "max")
@@ -77,7 +76,7 @@ def test_a_folder_with_test_rows_is_scored_on_them(folder: Path, genpool: Comman
     assert "held out" not in said.out
 
 
-def test_states_are_computed_once_for_all_runs(folder: Path, genpool: Command) -> None:
+def test_states_are_computed_once_for_all_runs(folder, genpool):
     arguments = ("probe", "--data", "texts.tsv", "--encoder", "encoder", "--pooling", "mean")
     assert genpool(*arguments, "--cache", "states").code == 0
     (states,) = folder.glob("states/*/rows.f16")
@@ -102,9 +101,7 @@ def test_states_are_computed_once_for_all_runs(folder: Path, genpool: Command) -
     ],
     ids=str,
 )
-def test_mistakes_are_answered_in_words(
-    folder: Path, genpool: Command, arguments: tuple[str, ...], problem: str
-) -> None:
+def test_mistakes_are_answered_in_words(folder, genpool, arguments, problem):
     (folder / "pairs.tsv").write_text(
         "label\tpremise\thypothesis\n" + "yes\ta dog\ta man\nno\ta man\ta dog\n" * 5
     )

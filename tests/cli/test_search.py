@@ -13,7 +13,6 @@ import pytest
 from genpool import PairClassifier
 from genpool.search import index_writer
 from genpool.search.index_card import ModelReference
-from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 LINES = ["A dog runs.", "", "An animal sleeps."]
@@ -30,9 +29,7 @@ def rows_of(out: str) -> list[tuple[float, int, str]]:
 
 
 @pytest.mark.parametrize("options", [[], ["--normalize"]])
-def test_what_encode_wrote_is_searched_with_its_own_model(
-    genpool: Command, place: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_encode_wrote_is_searched_with_its_own_model(genpool, place, options, monkeypatch):
     said = genpool("encode", MODEL, "sentences.txt", "-o", "my.index/", *options).ok()
     assert said.out == "3 vectors of 20 dimensions: my.index/\n"
     monkeypatch.chdir(place / "runs")  # the index knows where its model is
@@ -43,14 +40,12 @@ def test_what_encode_wrote_is_searched_with_its_own_model(
     assert [score for score, _, _ in found] == pytest.approx([c for _, c in expected], abs=1e-4)
 
 
-def test_top_says_how_many(genpool: Command, place: Path) -> None:
+def test_top_says_how_many(genpool, place):
     said = genpool("search", "index", "A dog runs.", "--top", 1, "--model", MODEL)
     assert (said.code, said.out) == (0, "1.0000\t0\tA dog runs.\n")
 
 
-def test_queries_of_standard_input_are_answered_in_their_order(
-    genpool: Command, place: Path
-) -> None:
+def test_queries_of_standard_input_are_answered_in_their_order(genpool, place):
     stdin = b"An animal sleeps.\n\nA dog runs.\n"
     said = genpool("search", "index", "-", "--top", 1, stdin=stdin).ok()
     assert said.out.splitlines() == [
@@ -64,7 +59,7 @@ def test_queries_of_standard_input_are_answered_in_their_order(
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_an_empty_index_is_told(genpool: Command, place: Path, options: list[str]) -> None:
+def test_an_empty_index_is_told(genpool, place, options):
     (place / "nothing.txt").write_text("")
     assert genpool("encode", MODEL, "nothing.txt", "-o", "empty/").code == 0
     said = genpool("search", "empty", "A dog runs.", *options).ok()
@@ -72,7 +67,7 @@ def test_an_empty_index_is_told(genpool: Command, place: Path, options: list[str
     assert said.out == ('{"query": "A dog runs.", "hits": []}\n' if options else "")
 
 
-def test_json_is_one_object_a_query(genpool: Command, place: Path) -> None:
+def test_json_is_one_object_a_query(genpool, place):
     queries = [f"A dog runs {number}" for number in range(70)]  # more than share one pass
     said = genpool("search", "index", "-", "--json", stdin="\n".join(queries).encode()).ok()
     found = [json.loads(line) for line in said.out.splitlines()]
@@ -86,7 +81,7 @@ def test_json_is_one_object_a_query(genpool: Command, place: Path) -> None:
             assert hit["sentence"] == LINES[hit["row"]]
 
 
-def test_a_sentence_of_several_lines_is_one_line(genpool: Command, place: Path) -> None:
+def test_a_sentence_of_several_lines_is_one_line(genpool, place):
     encoder = PairClassifier.from_pretrained(place / MODEL).encoder
     text = "A dog\nruns\r\nnaïve \ud83d 🙂"
     with index_writer("lines", 20, ModelReference.of(encoder, MODEL)) as write:
@@ -98,10 +93,7 @@ def test_a_sentence_of_several_lines_is_one_line(genpool: Command, place: Path) 
     ] == text.replace("\ud83d", "?")
 
 
-# --- mistakes ------------------------------------------------------------------------------------
-
-
-def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
+def test_a_model_that_moved_is_asked_for(genpool, place):
     shutil.copytree(place / MODEL, place / "model")
     assert genpool("encode", "model", "sentences.txt", "-o", "mine").code == 0
     (place / "model").rename(place / "moved")
@@ -112,7 +104,7 @@ def test_a_model_that_moved_is_asked_for(genpool: Command, place: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["mine/", "mine.npy"])
-def test_a_second_encode_says_what_it_replaces(genpool: Command, place: Path, output: str) -> None:
+def test_a_second_encode_says_what_it_replaces(genpool, place, output):
     first = genpool("encode", MODEL, "sentences.txt", "-o", output)
     assert first.code == 0 and "exists" not in first.err
     (place / "one.txt").write_text("A dog.\n")

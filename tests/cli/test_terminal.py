@@ -13,7 +13,6 @@ import pytest
 
 from genpool.cli.terminal import plain_tables, replace_unprintable
 from genpool.disk.files import markdown_table
-from tests.helpers.commands import Command
 from tests.helpers.training_runs import ONE_THREAD
 
 MODEL = "runs/rules/best"
@@ -38,7 +37,7 @@ def run(
 
 
 @pytest.mark.slow
-def test_shades_become_ascii_where_the_terminal_has_none(place: Path) -> None:
+def test_shades_become_ascii_where_the_terminal_has_none(place):
     command, encoding = ("explain", "A dog runs.", "--model", MODEL), "cp1252"
     usual, other = run(command), run(command, encoding)
     assert (usual.returncode, other.returncode) == (0, 0)
@@ -54,9 +53,7 @@ def test_shades_become_ascii_where_the_terminal_has_none(place: Path) -> None:
         ("ignore", b"   a\n"),  # chosen by the user, and kept
     ],
 )
-def test_characters_that_the_terminal_lacks_are_escaped(
-    monkeypatch: pytest.MonkeyPatch, errors: str, expected: bytes
-) -> None:
+def test_characters_that_the_terminal_lacks_are_escaped(monkeypatch, errors, expected):
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, "ascii", errors=errors, newline="\n", write_through=True)
     monkeypatch.setattr(sys, "stdout", stream)
@@ -66,7 +63,7 @@ def test_characters_that_the_terminal_lacks_are_escaped(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="arguments are bytes on POSIX only")
-def test_a_sentence_that_is_not_utf8_is_refused() -> None:
+def test_a_sentence_that_is_not_utf8_is_refused():
     done = run((b"explain", b"caf\xe9 au lait"))
     assert done.returncode == 2
     assert done.stdout == b""
@@ -75,7 +72,7 @@ def test_a_sentence_that_is_not_utf8_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux")
-def test_a_file_whose_name_is_not_utf8_is_read_and_printed(place: Path) -> None:
+def test_a_file_whose_name_is_not_utf8_is_read_and_printed(place):
     name = b"caf\xe9.tsv"
     Path(os.fsdecode(name)).write_bytes((place / "pairs.tsv").read_bytes())
     done = run(["predict", MODEL, name, "-o", b"out-" + name])
@@ -89,7 +86,7 @@ def test_a_file_whose_name_is_not_utf8_is_read_and_printed(place: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="closed with a shell of POSIX")
-def test_closed_standard_input_is_told(place: Path) -> None:
+def test_closed_standard_input_is_told(place):
     done = run(["encode", MODEL, "-", "-o", "vectors.npy"], closed_input=True)
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: standard input is closed; ")
@@ -119,9 +116,7 @@ def test_closed_standard_input_is_told(place: Path) -> None:
     ],
     ids=lambda arguments: " ".join(argument.replace(LONG, "LONG") for argument in arguments),
 )
-def test_a_name_that_is_too_long_is_told(
-    genpool: Command, place: Path, arguments: tuple[str, ...]
-) -> None:
+def test_a_name_that_is_too_long_is_told(genpool, place, arguments):
     before = sorted(place.rglob("*"))
     said = genpool(*arguments).refused()
     assert said.err.startswith("error: ")
@@ -129,7 +124,7 @@ def test_a_name_that_is_too_long_is_told(
     assert sorted(place.rglob("*")) == before
 
 
-def test_tables_are_aligned_for_people() -> None:
+def test_tables_are_aligned_for_people():
     table = markdown_table(["a | b", "rows"], [["**yes**", 12], ["a longer cell", 1234]])
     assert plain_tables(f"**Two** tables\n\n{table}\n\nend").splitlines() == [
         "Two tables",

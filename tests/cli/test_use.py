@@ -15,7 +15,6 @@ from genpool.cli.options import require_sentence_or_file
 from genpool.errors import DataError
 from genpool.evaluation import read_predictions
 from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text
-from tests.helpers.commands import Command
 
 MODEL = "runs/rules/best"
 GOLD = ("entailment", "neutral")
@@ -27,12 +26,7 @@ def model(place: Path) -> PairClassifier:
     return PairClassifier.from_pretrained(place / MODEL)
 
 
-# --- predict and evaluate ------------------------------------------------------------------------
-
-
-def test_predict_writes_a_label_for_every_row(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
+def test_predict_writes_a_label_for_every_row(genpool, place, model):
     said = genpool("predict", MODEL, "pairs.tsv", "-o", "labels.tsv")
     assert (said.code, said.out) == (0, "2 rows: labels.tsv\n")
     found = read_predictions(place / "labels.tsv")
@@ -46,9 +40,7 @@ def write_german(place: Path) -> None:
     (place / "german.csv").write_text("\n".join(["urteil,frage,antwort", *rows]) + "\n")
 
 
-def test_a_column_of_labels_with_an_unusual_name_is_asked_for_and_taken(
-    genpool: Command, place: Path
-) -> None:
+def test_a_column_of_labels_with_an_unusual_name_is_asked_for_and_taken(genpool, place):
     write_german(place)
     columns = ("german.csv", "--first", "frage", "--second", "antwort")
     said = genpool("evaluate", MODEL, *columns).refused()
@@ -73,9 +65,7 @@ LEFT_OUT = (
 )
 
 
-def test_predict_leaves_bad_rows_out_if_asked_to(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
+def test_predict_leaves_bad_rows_out_if_asked_to(genpool, place, model):
     asked = ("predict", MODEL, with_bad_rows(place), "-o", "labels.tsv", "--bad-rows")
     genpool(*asked, "error").refused("bad.tsv, line 3: has 1 fields; expected 3")
     said = genpool(*asked, "skip")
@@ -85,7 +75,7 @@ def test_predict_leaves_bad_rows_out_if_asked_to(
     assert found.ids == ("0", "3")  # rows of the table, those left out counted
 
 
-def test_evaluate_leaves_bad_rows_out_if_asked_to(genpool: Command, place: Path) -> None:
+def test_evaluate_leaves_bad_rows_out_if_asked_to(genpool, place):
     expected = genpool("evaluate", MODEL, "pairs.tsv")
     assert (expected.code, expected.err) == (0, "")
     said = genpool("evaluate", MODEL, with_bad_rows(place), "--bad-rows", "skip")
@@ -96,9 +86,7 @@ def test_evaluate_leaves_bad_rows_out_if_asked_to(genpool: Command, place: Path)
     assert "error: no rows" in said.err
 
 
-def test_evaluate_prints_accuracy_per_class_and_confusion(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
+def test_evaluate_prints_accuracy_per_class_and_confusion(genpool, place, model):
     said = genpool("evaluate", MODEL, "pairs.tsv", "--json", "numbers.json").ok()
     right = sum(
         label == gold
@@ -116,9 +104,7 @@ def test_evaluate_prints_accuracy_per_class_and_confusion(
     assert f"Mean confidence {100 * sure:.2f} %, expected calibration error" in said.out
 
 
-def test_evaluate_agrees_with_the_scores_of_the_run(
-    genpool: Command, place: Path, rules_run: Path
-) -> None:
+def test_evaluate_agrees_with_the_scores_of_the_run(genpool, place, rules_run):
     """The same pairs as a table give the accuracy that training reported."""
     from genpool.reproduction.rules import RulesReader
 
@@ -136,7 +122,7 @@ def test_evaluate_agrees_with_the_scores_of_the_run(
     assert found == reported
 
 
-def test_compare_asks_whether_a_is_better_than_b(genpool: Command, place: Path) -> None:
+def test_compare_asks_whether_a_is_better_than_b(genpool, place):
     header = "id\tgold\tpredicted\n"
     a = "".join(f"{row}\tx\t{'x' if row < 9 else 'y'}\n" for row in range(10))
     b = "".join(f"{row}\tx\t{'x' if row < 2 else 'y'}\n" for row in range(10))
@@ -165,9 +151,7 @@ def write_predictions(path: Path) -> Path:
         ("a/dev.tsv", "a/dev.tsv", "dev dev"),
     ],
 )
-def test_compared_files_are_called_by_what_tells_them_apart(
-    genpool: Command, place: Path, a: str, b: str, names: str
-) -> None:
+def test_compared_files_are_called_by_what_tells_them_apart(genpool, place, a, b, names):
     write_predictions(place / a)
     write_predictions(place / b)
     said = genpool("evaluate", "--compare", a, b).ok()
@@ -182,7 +166,7 @@ def sentence(chance: random.Random) -> str:
     return " ".join(chance.choice(words) for _ in range(chance.randint(1, 6)))
 
 
-def test_evaluate_similarity_correlates_and_regresses(genpool: Command, place: Path) -> None:
+def test_evaluate_similarity_correlates_and_regresses(genpool, place):
     chance = random.Random(0)
     (place / "sts").mkdir()
     for name, count in {"train": 20, "test": 12}.items():
@@ -203,7 +187,7 @@ def test_evaluate_similarity_correlates_and_regresses(genpool: Command, place: P
     assert "regression" not in alone.out
 
 
-def test_a_probe_of_few_rows_says_which_folds_it_can_have(genpool: Command, place: Path) -> None:
+def test_a_probe_of_few_rows_says_which_folds_it_can_have(genpool, place):
     chance = random.Random(0)
     rows = [f"{('dog', 'man')[at % 2]}\t{sentence(chance)}" for at in range(8)]
     (place / "few.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
@@ -214,42 +198,24 @@ def test_a_probe_of_few_rows_says_which_folds_it_can_have(genpool: Command, plac
     assert "(4 folds)" in said.out
 
 
-# --- encode --------------------------------------------------------------------------------------
-
-
 def expected(model: PairClassifier) -> np.ndarray:
     return np.asarray(model.encoder.encode(["A dog runs.", "", "An animal sleeps."]))
 
 
-def test_encode_writes_every_line_in_order_empty_ones_too(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
+def test_encode_writes_every_line_in_order_empty_ones_too(genpool, place, model):
     said = genpool("encode", MODEL, "sentences.txt", "-o", "vectors.npy").ok()
     assert said.out == "3 vectors of 20 dimensions: vectors.npy\n"
     assert np.abs(np.load("vectors.npy") - expected(model)).max() < 1e-6
 
 
-def test_encode_reads_standard_input(genpool: Command, place: Path, model: PairClassifier) -> None:
-    data = (place / "sentences.txt").read_bytes()
-    genpool("encode", MODEL, "-", "-o", "vectors.npy", stdin=data).ok()
-    assert np.abs(np.load("vectors.npy") - expected(model)).max() < 1e-6
-
-
-# --- similarity ----------------------------------------------------------------------------------
-
-
-def test_similarity_of_two_sentences_is_their_cosine(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
+def test_similarity_of_two_sentences_is_their_cosine(genpool, place, model):
     said = genpool("similarity", "A dog runs.", "An animal runs.", "--model", MODEL)
     one, other = np.asarray(model.encoder.encode(["A dog runs.", "An animal runs."]), np.float64)
     cosine = one @ other / np.sqrt((one @ one) * (other @ other))
     assert (said.code, said.out) == (0, f"{cosine:.4f}\n")
 
 
-def test_similarity_of_two_files_goes_line_by_line(
-    genpool: Command, place: Path, model: PairClassifier
-) -> None:
+def test_similarity_of_two_files_goes_line_by_line(genpool, place, model):
     chance = random.Random(0)
     sides = [[sentence(chance) for _ in range(1030)] for _ in range(2)]  # more than one chunk
     sides[0][3] = sides[1][3] = ""
@@ -265,7 +231,7 @@ def test_similarity_of_two_files_goes_line_by_line(
     assert found[3] == 0
 
 
-def test_the_name_of_a_file_that_is_not_there_is_not_a_sentence() -> None:
+def test_the_name_of_a_file_that_is_not_there_is_not_a_sentence():
     for text in ("typo1.txt", "runs/none.TSV", "none.jsonl.gz"):
         with pytest.raises(DataError, match=f"{text}: there is no such file"):
             require_sentence_or_file(text)
@@ -273,10 +239,7 @@ def test_the_name_of_a_file_that_is_not_there_is_not_a_sentence() -> None:
         require_sentence_or_file(text)
 
 
-# --- recipes -------------------------------------------------------------------------------------
-
-
-def test_recipes_lists_every_recipe_once_with_its_title(genpool: Command) -> None:
+def test_recipes_lists_every_recipe_once_with_its_title(genpool):
     lines = genpool("recipes").out.splitlines()
     recipes = [line for line in lines if line.startswith("  ")]
     assert sorted(line.split()[0] for line in recipes) == recipe_names()
@@ -284,13 +247,11 @@ def test_recipes_lists_every_recipe_once_with_its_title(genpool: Command) -> Non
     assert [line for line in lines if line and line not in recipes] == list(RECIPE_GROUPS)
 
 
-def test_recipes_show_prints_a_recipe_as_it_is(genpool: Command) -> None:
+def test_recipes_show_prints_a_recipe_as_it_is(genpool):
     assert genpool("recipes", "show", "snli").out == recipe_text("snli")
 
 
-def test_recipes_copy_writes_a_file_of_your_own_and_never_over_another(
-    genpool: Command, tmp_path: Path
-) -> None:
+def test_recipes_copy_writes_a_file_of_your_own_and_never_over_another(genpool, tmp_path):
     path = tmp_path / "mine.toml"
     said = genpool("recipes", "copy", "sst5", path).ok()
     assert f"genpool train {path}" in said.out

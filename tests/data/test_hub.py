@@ -81,11 +81,6 @@ def test_text_labels_without_declared_classes_are_taken_as_they_are(hub):
     assert not reader.is_pair
 
 
-def test_a_missing_column_is_named(hub):
-    with pytest.raises(DataError, match=r"x/y: unknown column 'premis'\. Did you mean 'premise'"):
-        next(HubReader("x/y", first="premis", second="hypothesis").read("train"))
-
-
 def test_a_class_beyond_the_declared_ones_is_an_unknown_label(hub):
     hub.splits = {"train": [{"premise": "a", "hypothesis": "b", "label": 7}]}
     with pytest.raises(DataError, match="x/y, line 1: unknown label '7'"):

@@ -11,10 +11,6 @@ import pytest
 import genpool.data
 from genpool.data import READERS, BadRow, Example, Reader, Record, TableReader, open_reader
 from genpool.errors import ConfigError, DataError
-from genpool.training.loop import train
-from genpool.training.settings import read_settings
-
-WORDS = (("good", 5), ("bad", 1))
 
 
 def test_a_reader_is_opened_by_name_with_its_options(tmp_path):
@@ -120,20 +116,11 @@ def stars_reader():
     del READERS["stars"], READERS.plugins["stars"]
 
 
-def test_a_reader_of_the_users_own_trains_a_model_from_a_recipe(tmp_path, stars_reader):
-    rows = [f"{word} film {number}/{stars}" for number in range(8) for word, stars in WORDS]
-    (tmp_path / "train.txt").write_text("\n".join([*rows, "a row without stars"]))
-    (tmp_path / "dev.txt").write_text("\n".join(rows[:4]))
-    (tmp_path / "mine.toml").write_text(
-        "[reader]\nname = 'stars'\nseparator = '/'\nbad_rows = 'skip'\n"
-        "[embedding]\nfrozen = false\n"
-        "[encoder]\nname = 'bilstm'\nhidden_dim = 4\n"
-        "[training]\nepochs = 1\nbatch_size = 8\n"
-    )
-    out = tmp_path / "run"
-    settings = read_settings((tmp_path / "mine.toml").read_text())
-    train(settings, tmp_path, out, show_progress=False)
-    assert genpool.TextClassifier.from_pretrained(out / "best").labels == ("1", "5")
+def test_a_reader_of_the_users_own_has_its_options(tmp_path, stars_reader):
+    (tmp_path / "train.txt").write_text("a film/5\na row without stars")
+    reader = open_reader("stars", tmp_path, separator="/", bad_rows="skip")
+    assert list(reader.read("train")) == [Example("5", "a film")]
+    assert reader.skipped == {"no stars": 1}
     with pytest.raises(ConfigError, match=r"unknown .*'separate'.*Did you mean 'separator'"):
         open_reader("stars", tmp_path, separate="/")
 

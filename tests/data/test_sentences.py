@@ -7,14 +7,13 @@ import io
 import os
 import sys
 import tracemalloc
-from pathlib import Path
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
 from genpool.data import Example, LinesReader, TableReader
-from genpool.data.sentences import column_reader, count_sentences, read_sentences
+from genpool.data.sentences import column_reader, count_rows, read_rows, read_sentences
 from genpool.errors import DataError
 
 
@@ -66,44 +65,44 @@ def test_a_missing_file_and_an_unknown_split_are_told(tmp_path):
         ("a\u2028b\x0cc\n".encode(), 1),
     ],
 )
-def test_lines_are_counted_as_they_are_read(tmp_path: Path, data: bytes, expected: int) -> None:
+def test_lines_are_counted_as_they_are_read(tmp_path, data, expected):
     plain, packed = tmp_path / "lines.txt", tmp_path / "lines.txt.gz"
     plain.write_bytes(data)
     packed.write_bytes(gzip.compress(data))
     assert len(list(read_sentences(plain))) == expected
-    assert count_sentences(plain) == count_sentences(str(packed)) == expected
+    assert count_rows(LinesReader(plain)) == count_rows(LinesReader(packed)) == expected
 
 
-def test_rows_of_tables_are_counted_as_they_are_read(tmp_path: Path) -> None:
+def test_rows_of_tables_are_counted_as_they_are_read(tmp_path):
     (tmp_path / "a.csv").write_text('text,n\n"two\nlines",1\n\n,2\n')
     (tmp_path / "a.tsv").write_text("text\tn\na\t1\n\nb\t2\nc\t3\n")
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n\n{"text": null}\n')
     parquet.write_table(arrow.table({"text": ["a", None, "b", "c"]}), tmp_path / "a.parquet")
     for name, expected in {"a.csv": 2, "a.tsv": 3, "a.jsonl": 2, "a.parquet": 4}.items():
         reader = column_reader(tmp_path / name, "text")
-        assert count_sentences(reader) == len(list(read_sentences(reader))) == expected
+        assert count_rows(reader) == len(list(read_rows(reader))) == expected
 
 
-def test_rows_that_are_skipped_do_not_count(tmp_path: Path) -> None:
+def test_rows_that_are_skipped_do_not_count(tmp_path):
     (tmp_path / "a.tsv").write_text("text\tn\na\t1\nbroken\nc\t3\n")
     reader = column_reader(tmp_path / "a.tsv", "text", bad_rows="skip")
-    assert count_sentences(reader) == 2
-    list(read_sentences(reader))
+    assert count_rows(reader) == 2
+    list(read_rows(reader))
     assert reader.skipped.total() == 1  # not twice, for the two passes
     with pytest.raises(DataError, match="line 3"):
-        count_sentences(column_reader(tmp_path / "a.tsv", "text"))
+        count_rows(column_reader(tmp_path / "a.tsv", "text"))
 
 
-def test_what_can_be_read_only_once_has_no_number(tmp_path: Path) -> None:
+def test_what_can_be_read_only_once_has_no_number(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert count_sentences("-") is None
-    assert count_sentences(tmp_path / "pipe") is None
+    assert count_rows(LinesReader("-")) is None
+    assert count_rows(LinesReader(tmp_path / "pipe")) is None
 
 
-def test_a_damaged_parquet_file_is_reported_in_words(tmp_path: Path) -> None:
+def test_a_damaged_parquet_file_is_reported_in_words(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(DataError, match="is not a Parquet file"):
-        count_sentences(column_reader(tmp_path / "a.parquet", "text"))
+        count_rows(column_reader(tmp_path / "a.parquet", "text"))
 
 
 ROWS = 40_000

@@ -33,7 +33,7 @@ SCORED = {"sick", "stsb"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
-def test_every_row_of_a_real_table_is_read(name: str) -> None:
+def test_every_row_of_a_real_table_is_read(name):
     reader = TableReader(shared_data(name), labels=LABELS.get(name))
     assert [split for split in reader.splits() if split in ROWS[name]] == list(ROWS[name])
     assert reader.is_pair is (name in PAIRS)

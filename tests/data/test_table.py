@@ -61,15 +61,6 @@ def test_a_column_without_a_name_has_no_use(tmp_path):
     assert read(path) == [Example("yes", "a")]
 
 
-def test_a_missing_column_gives_the_nearest_and_all_columns(tmp_path):
-    path = write(tmp_path / "t.tsv", "label\ttext\nyes\tone\n")
-    with pytest.raises(DataError) as caught:
-        read(path, first="txt", bad_rows="skip")
-    assert "line 1: unknown column 'txt'. Did you mean 'text'? Known: label, text" in str(
-        caught.value
-    )
-
-
 @pytest.mark.parametrize(
     ("header", "message"),
     [
@@ -218,8 +209,6 @@ def test_each_split_has_its_own_columns(tmp_path):
     assert list(reader.read("train")) == [Example("yes", "one")]
     assert list(reader.read("test")) == [Example(None, "two", id="5")]
 
-
-# --- The columns that a model was trained on ------------------------------------------------------
 
 COLUMNS = {"label": "stars", "first": "body"}
 

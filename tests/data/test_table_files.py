@@ -70,9 +70,6 @@ def test_bad_utf8_in_parquet_spoils_its_row_only(tmp_path):
     assert reader.skipped == {"bad UTF-8": 1}
 
 
-# --- Excel ---------------------------------------------------------------------------------------
-
-
 def save(path, rows, other_sheet=None):
     book = pytest.importorskip("openpyxl").Workbook()
     for row in rows:
@@ -140,9 +137,6 @@ def test_a_folder_of_sheets_has_a_split_for_each(tmp_path):
     assert [example.first for example in reader.read("dev")] == ["val.xlsx"]
 
 
-# --- Errors of both ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -183,8 +177,6 @@ def test_without_the_extra_the_error_has_the_pip_line(
         read(tmp_path / name)
 
 
-# --- Slices --------------------------------------------------------------------------------------
-
 TEXTS = [
     'quoted "x", y',
     "two\nlines",
@@ -221,7 +213,7 @@ def whole(path: Path) -> list[Record]:
 
 @pytest.mark.parametrize("rows", [1, 3, 100])
 @pytest.mark.parametrize("name", FILES)
-def test_slices_are_the_file(tmp_path: Path, name: str, rows: int) -> None:
+def test_slices_are_the_file(tmp_path, name, rows):
     path = tmp_path / name
     path.write_bytes(FILES[name]())
     file = RowFile(path, ["text"])
@@ -234,7 +226,7 @@ def test_slices_are_the_file(tmp_path: Path, name: str, rows: int) -> None:
     assert list(chain.from_iterable(slices)) == whole(path)
 
 
-def test_the_rows_of_a_csv_file_are_those_that_were_written(tmp_path: Path) -> None:
+def test_the_rows_of_a_csv_file_are_those_that_were_written(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(FILES["rows.csv"]())
     texts = [record.values["text"] for record in whole(path)]  # type: ignore[index]
@@ -246,7 +238,7 @@ def test_the_rows_of_a_csv_file_are_those_that_were_written(tmp_path: Path) -> N
         assert data[start.offset :].decode().startswith(quoted(TEXTS[start.row]))
 
 
-def test_rows_of_parquet_are_found_without_reading_what_is_before_them(tmp_path: Path) -> None:
+def test_rows_of_parquet_are_found_without_reading_what_is_before_them(tmp_path):
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "rows.parquet"
     table = arrow.table({"text": [f"x{n}" for n in range(95)], "n": range(95)})
@@ -268,7 +260,7 @@ def test_rows_of_parquet_are_found_without_reading_what_is_before_them(tmp_path:
         list(file.read(scan.starts[0], 7, 0))
 
 
-def test_a_bad_row_has_its_line_in_any_slice(tmp_path: Path) -> None:
+def test_a_bad_row_has_its_line_in_any_slice(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(b'text,n\n"a\nb",1\nc\nd,3\ncaf\xe9,4\n')
     file = RowFile(path, ["text"])
@@ -278,17 +270,7 @@ def test_a_bad_row_has_its_line_in_any_slice(tmp_path: Path) -> None:
     assert [isinstance(row.values, BadRow) for row in rows] == [False, True, False, True]
 
 
-def test_a_missing_column_is_told_with_those_that_are_there(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("text,n\na,1\n")
-    with pytest.raises(DataError, match=r"unknown column 'txt'.*Did you mean 'text'"):
-        RowFile(path, ["txt"]).scan(5)
-    path.write_text("text,text\na,1\n")
-    with pytest.raises(DataError, match="column 'text' appears 2 times"):
-        RowFile(path, ["text"]).scan(5)
-
-
-def test_what_cannot_be_gone_to_is_read_from_the_start(tmp_path: Path) -> None:
+def test_what_cannot_be_gone_to_is_read_from_the_start(tmp_path):
     (tmp_path / "a.txt").touch()
     assert RowFile(tmp_path / "a.txt", ["text"]).scan(5).starts == []
     path = tmp_path / "rows.csv"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
-import lzma
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,47 +20,6 @@ TABLE = b"label\ttext\nyes\tone\nno\ttwo\n"
 
 def texts(path: Path) -> list[str | BadRow]:
     return [UTF8_TEXT.decode(line) for line in raw_lines(path)]
-
-
-def write_zip(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("suffix", "compress"),
-    [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
-)
-def test_every_compression_gives_the_same_lines(tmp_path, suffix, compress):
-    path = tmp_path / f"train.tsv{suffix}"
-    path.write_bytes(compress(TABLE))
-    assert texts(path) == ["label\ttext", "yes\tone", "no\ttwo"]
-
-
-def test_a_zip_gives_its_only_file_and_macos_leftovers_are_not_counted(tmp_path):
-    members = {"a/train.tsv": TABLE, "__MACOSX/a/._train.tsv": b"x", "a/.DS_Store": b"y"}
-    path = write_zip(tmp_path / "train.tsv.zip", members)
-    assert texts(path) == ["label\ttext", "yes\tone", "no\ttwo"]
-
-
-def test_a_zip_of_several_files_is_refused_with_the_remedy(tmp_path):
-    path = write_zip(tmp_path / "train.tsv.zip", {"a.tsv": TABLE, "b.tsv": TABLE})
-    with pytest.raises(DataError, match=r"contains 2 files; expected one: unpack it first"):
-        texts(path)
-
-
-def test_byte_order_mark_and_windows_line_ends_are_not_part_of_the_text(tmp_path):
-    path = tmp_path / "train.tsv"
-    path.write_bytes(b"\xef\xbb\xbf" + TABLE.replace(b"\n", b"\r\n"))
-    assert texts(path) == ["label\ttext", "yes\tone", "no\ttwo"]
-
-
-def test_only_a_line_feed_ends_a_line_and_a_later_byte_order_mark_is_kept(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("a\u2028b\x0cc\x85d\n\ufeffe", encoding="utf-8", newline="")
-    assert texts(path) == ["a\u2028b\x0cc\x85d", "\ufeffe"]
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -96,23 +52,6 @@ def test_utf8_with_some_nul_characters_is_text(tmp_path, text):
     path = tmp_path / "train.txt"
     path.write_bytes(text.encode())
     assert texts(path) == [text.rstrip("\n")]
-
-
-@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
-def test_a_compressed_file_that_is_cut_off_is_a_data_error(tmp_path, compress):
-    suffix = {gzip.compress: ".gz", lzma.compress: ".xz", bz2.compress: ".bz2"}[compress]
-    path = tmp_path / f"train.tsv{suffix}"
-    path.write_bytes(compress(TABLE * 1000)[:-12])
-    with pytest.raises(DataError, match="damaged or truncated"):
-        texts(path)
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zip"])
-def test_a_plain_file_under_a_compressed_name_is_a_data_error(tmp_path, suffix):
-    path = tmp_path / f"train.tsv{suffix}"
-    path.write_bytes(TABLE)
-    with pytest.raises(DataError, match="cannot be read"):
-        texts(path)
 
 
 GERMAN = [("gut", "Ein schöner Film"), ("schlecht", "Größte Enttäuschung für 5 €")]

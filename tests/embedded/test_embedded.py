@@ -14,8 +14,7 @@ from genpool import PairClassifier, SentenceEncoder
 from genpool.errors import FolderError, InputError
 from genpool.evaluation import similarity_report
 from genpool.inference.quick import QuickEncoder
-from genpool.jobs.evaluate import evaluate_similarity
-from genpool.jobs.tables import predict_table
+from genpool.jobs.tables import evaluate_similarity, predict_table
 from genpool.model import load_model
 from genpool.pooling import GeneralizedPooling
 from genpool.saving.storage import embedded_folder

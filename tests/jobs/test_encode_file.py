@@ -15,9 +15,8 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from genpool import SentenceEncoder
-from genpool.data import Example
-from genpool.data.sentences import column_reader, read_sentences
+from genpool.data import Example, LinesReader
+from genpool.data.sentences import read_sentences
 from genpool.errors import DataError, InputError
 from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import WINDOW_BATCHES
@@ -51,9 +50,7 @@ def read_back(path: Path) -> tuple[list[str] | None, np.ndarray]:
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_every_line_gets_its_vector_in_order(
-    sentence_encoder: SentenceEncoder, sentences: Path, tmp_path: Path, suffix: str
-) -> None:
+def test_every_line_gets_its_vector_in_order(sentence_encoder, sentences, tmp_path, suffix):
     out = tmp_path / f"vectors{suffix}"
     assert encode_file(sentence_encoder, sentences, out, QUIET) == 6
     texts, vectors = read_back(out)
@@ -65,18 +62,14 @@ def test_every_line_gets_its_vector_in_order(
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_a_file_without_a_line_gives_no_vectors(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, suffix: str
-) -> None:
+def test_a_file_without_a_line_gives_no_vectors(sentence_encoder, tmp_path, suffix):
     (tmp_path / "empty.txt").write_bytes(b"")
     out = tmp_path / f"vectors{suffix}"
     assert encode_file(sentence_encoder, tmp_path / "empty.txt", out, QUIET) == 0
     assert len(read_back(out)[1]) == 0
 
 
-def test_more_sentences_than_are_held_at_once_stay_in_order(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_more_sentences_than_are_held_at_once_stay_in_order(sentence_encoder, tmp_path):
     many = [
         " ".join(["dog"] * (number * 7 % 5)) + f" {number}"
         for number in range(2 * WINDOW_BATCHES + 3)
@@ -89,12 +82,10 @@ def test_more_sentences_than_are_held_at_once_stay_in_order(
     assert np.abs(vectors - sentence_encoder.encode(many)).max() < 1e-6
 
 
-def test_the_stream_is_never_in_memory_as_a_whole(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_stream_is_never_in_memory_as_a_whole(sentence_encoder, tmp_path, monkeypatch):
     read = written = ahead = 0
 
-    def sentences(source: Path) -> Iterator[Example]:
+    def sentences(reader: LinesReader) -> Iterator[Example]:
         nonlocal read, ahead
         for _ in range(5 * WINDOW_BATCHES):
             read += 1
@@ -109,47 +100,15 @@ def test_the_stream_is_never_in_memory_as_a_whole(
     monkeypatch.setattr("genpool.jobs.encode_file.read_rows", sentences)
     monkeypatch.setattr("genpool.jobs.encode_file.json.dumps", written_row)
     out = tmp_path / "vectors.jsonl"
-    assert encode_file(sentence_encoder, "x", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
+    assert encode_file(sentence_encoder, "-", out, ONE_BY_ONE) == 5 * WINDOW_BATCHES
     assert written == 5 * WINDOW_BATCHES
     assert ahead <= WINDOW_BATCHES + 1
 
 
-@pytest.mark.parametrize("name", ["cells.csv", "cells.jsonl"])
-def test_an_empty_cell_is_a_sentence_without_tokens(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, name: str
-) -> None:
-    texts = {
-        "cells.csv": "text,n\na dog runs .,1\n,2\nthe man,3\n",
-        "cells.jsonl": '{"text": "a dog runs ."}\n{"text": null}\n{"text": "the man"}\n',
-    }
-    (tmp_path / name).write_text(texts[name])
-    out = tmp_path / "vectors.npy"
-    encode_file(sentence_encoder, column_reader(tmp_path / name, "text"), out, QUIET)
-    expected = sentence_encoder.encode(["a dog runs .", "", "the man"])
-    assert np.abs(np.load(out) - expected).max() < 1e-6
-
-
-def test_bad_rows_are_left_out_if_asked_to(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
-    (tmp_path / "cells.tsv").write_text("text\tn\na dog runs .\t1\nbroken\nthe man\t3\n")
-    out = tmp_path / "vectors.npy"
-    with pytest.raises(DataError, match=r"line 3.*--bad-rows skip"):
-        encode_file(sentence_encoder, column_reader(tmp_path / "cells.tsv", "text"), out, QUIET)
-    reader = column_reader(tmp_path / "cells.tsv", "text", bad_rows="skip")
-    assert encode_file(sentence_encoder, reader, out, QUIET) == 2
-    assert reader.skipped.total() == 1
-    assert np.abs(np.load(out) - sentence_encoder.encode(["a dog runs .", "the man"])).max() < 1e-6
-
-
 @pytest.mark.parametrize(("normalize", "dim"), [(True, None), (False, 3), (True, 3)])
 def test_vectors_can_be_truncated_and_normalized(
-    sentence_encoder: SentenceEncoder,
-    sentences: Path,
-    tmp_path: Path,
-    normalize: bool,
-    dim: int | None,
-) -> None:
+    sentence_encoder, sentences, tmp_path, normalize, dim
+):
     out = tmp_path / "vectors.npy"
     options = EncodeOptions(normalize=normalize, truncate_dim=dim, show_progress=False)
     encode_file(sentence_encoder, sentences, out, options)
@@ -159,16 +118,14 @@ def test_vectors_can_be_truncated_and_normalized(
     assert np.abs(np.load(out) - expected).max() < 1e-6
 
 
-def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_like_a_file(monkeypatch):
     data = io.BytesIO("\ufeffnaïve\r\n\na\rb\u2028c\n".encode())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data, encoding="ascii"))
     assert list(read_sentences("-")) == ["naïve", "", "a\rb\u2028c"]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_an_error_on_the_way_leaves_the_output_as_it_was(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, suffix: str
-) -> None:
+def test_an_error_on_the_way_leaves_the_output_as_it_was(sentence_encoder, tmp_path, suffix):
     bad = tmp_path / "latin.txt"
     bad.write_bytes(b"a dog\n" * (WINDOW_BATCHES + 5) + b"caf\xe9\n")
     out = tmp_path / f"vectors{suffix}"
@@ -182,9 +139,7 @@ def test_an_error_on_the_way_leaves_the_output_as_it_was(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latin.txt", out.name]
 
 
-def test_a_table_is_not_encoded_line_by_line(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_a_table_is_not_encoded_line_by_line(sentence_encoder, tmp_path):
     table = tmp_path / "rows.csv.gz"
     table.write_bytes(b"")
     with pytest.raises(InputError, match="say which column holds the sentences: --column"):
@@ -192,9 +147,7 @@ def test_a_table_is_not_encoded_line_by_line(
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_a_vector_that_is_not_finite_is_refused_with_its_row(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, output: str
-) -> None:
+def test_a_vector_that_is_not_finite_is_refused_with_its_row(sentence_encoder, tmp_path, output):
     with torch.no_grad():
         man = sentence_encoder.text.vocabulary.id("man")
         sentence_encoder.embedding.words[man] = float("nan")
@@ -207,12 +160,8 @@ def test_a_vector_that_is_not_finite_is_refused_with_its_row(
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_ctrl_c_says_how_far_it_was_and_leaves_the_output_as_it_was(
-    sentence_encoder: SentenceEncoder,
-    sentences: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    output: str,
-) -> None:
+    sentence_encoder, sentences, tmp_path, monkeypatch, output
+):
     out = f"{tmp_path}/{output}"
     encode_file(sentence_encoder, sentences, out, QUIET)
 
@@ -241,9 +190,6 @@ def test_ctrl_c_says_how_far_it_was_and_leaves_the_output_as_it_was(
     assert contents() == before
 
 
-# --- what an output replaces ---------------------------------------------------------------------
-
-
 WHEN = datetime(2021, 3, 4, 5, 6)
 
 
@@ -252,9 +198,7 @@ def change_date(path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_rows_and_date_of_an_earlier_output(
-    sentence_encoder: SentenceEncoder, tmp_path: Path, output: str
-) -> None:
+def test_rows_and_date_of_an_earlier_output(sentence_encoder, tmp_path, output):
     out = f"{tmp_path}/{output}"
     assert describe_earlier_output(out) is None
     (tmp_path / "lines.txt").write_text("a dog\n\nthe man\n")
@@ -263,7 +207,7 @@ def test_rows_and_date_of_an_earlier_output(
     assert describe_earlier_output(out) == "3 rows, 2021-03-04 05:06"
 
 
-def test_an_earlier_output_that_cannot_be_read_is_described_all_the_same(tmp_path: Path) -> None:
+def test_an_earlier_output_that_cannot_be_read_is_described_all_the_same(tmp_path):
     for name in ("v.npy", "v.parquet"):
         (tmp_path / name).write_bytes(b"something else")
         change_date(tmp_path / name)

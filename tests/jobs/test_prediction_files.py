@@ -31,7 +31,7 @@ def write_table(
     TablePredictions(predictions, [], texts=texts).write(path)
 
 
-def test_csv_keeps_every_character(tmp_path: Path) -> None:
+def test_csv_keeps_every_character(tmp_path):
     write_table(tmp_path / "p.csv")
     with (tmp_path / "p.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -42,7 +42,7 @@ def test_csv_keeps_every_character(tmp_path: Path) -> None:
     assert float(rows[1]["p:good"]) == 0.876543211
 
 
-def test_json_lines_keep_every_character_and_a_missing_label(tmp_path: Path) -> None:
+def test_json_lines_keep_every_character_and_a_missing_label(tmp_path):
     write_table(tmp_path / "p.jsonl")
     lines = (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[0]) == {
@@ -57,7 +57,7 @@ def test_json_lines_keep_every_character_and_a_missing_label(tmp_path: Path) -> 
     assert "€" in lines[0]
 
 
-def test_parquet_has_the_same_columns(tmp_path: Path) -> None:
+def test_parquet_has_the_same_columns(tmp_path):
     write_table(tmp_path / "p.parquet")
     table = parquet.read_table(tmp_path / "p.parquet")
     assert table.column_names == COLUMNS
@@ -66,7 +66,7 @@ def test_parquet_has_the_same_columns(tmp_path: Path) -> None:
     assert table["p:good"].to_pylist() == pytest.approx([0.9, 0.876543211])
 
 
-def test_tsv_is_a_prediction_file_whose_texts_are_on_one_line(tmp_path: Path) -> None:
+def test_tsv_is_a_prediction_file_whose_texts_are_on_one_line(tmp_path):
     write_table(tmp_path / "p.tsv")
     header, first, second = (tmp_path / "p.tsv").read_text(encoding="utf-8").splitlines()
     assert header.split("\t") == COLUMNS
@@ -75,7 +75,7 @@ def test_tsv_is_a_prediction_file_whose_texts_are_on_one_line(tmp_path: Path) ->
     assert read_predictions(tmp_path / "p.tsv") == PREDICTIONS
 
 
-def test_no_rows_are_a_table_with_a_header(tmp_path: Path) -> None:
+def test_no_rows_are_a_table_with_a_header(tmp_path):
     empty = Predictions((), (), (), ("bad", "good"), ())
     write_table(tmp_path / "p.csv", empty, {"text": []})
     assert (tmp_path / "p.csv").read_text() == ",".join(COLUMNS) + "\n"
@@ -83,9 +83,7 @@ def test_no_rows_are_a_table_with_a_header(tmp_path: Path) -> None:
     assert parquet.read_table(tmp_path / "p.parquet").num_rows == 0
 
 
-def test_another_format_and_parquet_without_its_extra_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_format_and_parquet_without_its_extra_are_told(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"ends in '\.xlsx'; .* \.tsv, \.csv, \.jsonl, \.parquet"):
         write_table(tmp_path / "p.xlsx")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -94,7 +92,7 @@ def test_another_format_and_parquet_without_its_extra_are_told(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_half_a_character_is_told_and_an_earlier_file_kept(tmp_path: Path) -> None:
+def test_half_a_character_is_told_and_an_earlier_file_kept(tmp_path):
     (tmp_path / "p.csv").write_text("earlier")
     with pytest.raises(InputError, match="cannot be written as UTF-8"):
         write_table(tmp_path / "p.csv", PREDICTIONS, {"text": ["a\ud83d", ""]})

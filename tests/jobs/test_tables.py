@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from genpool import PairClassifier, SentenceEncoder, TextClassifier
+from genpool import PairClassifier, SentenceEncoder
 from genpool.data import TableReader
 from genpool.errors import DataError
 from genpool.evaluation import read_predictions
-from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
-from genpool.jobs.tables import predict_table
+from genpool.jobs.tables import evaluate_probe, evaluate_similarity, predict_table
 
 WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two")
 PAIRS = [
@@ -36,12 +35,7 @@ def pairs(tmp_path: Path) -> Path:
     return write(tmp_path / "pairs.tsv", PAIRS, "label premise hypothesis")
 
 
-# --- Predictions ---------------------------------------------------------------------------------
-
-
-def test_rows_are_predicted_in_order_with_their_gold_labels(
-    pair_classifier: PairClassifier, pairs: Path
-) -> None:
+def test_rows_are_predicted_in_order_with_their_gold_labels(pair_classifier, pairs):
     found = predict_table(pair_classifier, pairs, batch_size=2).predictions
     sides = [(first, second) for _, first, second in PAIRS]
     assert found.ids == ("0", "1", "2")
@@ -53,9 +47,7 @@ def test_rows_are_predicted_in_order_with_their_gold_labels(
     assert np.ptp(expected, axis=0).max() > 0.01  # or any order would do
 
 
-def test_a_table_without_labels_is_predicted_but_not_scored(
-    text_classifier: TextClassifier, tmp_path: Path
-) -> None:
+def test_a_table_without_labels_is_predicted_but_not_scored(text_classifier, tmp_path):
     table = write(tmp_path / "texts.tsv", [("x7", "a dog"), ("x8", "the man")], "id text")
     found = predict_table(text_classifier, table)
     assert found.predictions.ids == ("x7", "x8")
@@ -66,9 +58,7 @@ def test_a_table_without_labels_is_predicted_but_not_scored(
         predict_table(text_classifier, table, labelled=True)
 
 
-def test_rows_without_a_gold_label_are_counted_and_not_scored(
-    pair_classifier: PairClassifier, tmp_path: Path
-) -> None:
+def test_rows_without_a_gold_label_are_counted_and_not_scored(pair_classifier, tmp_path):
     sides = [(first, second) for _, first, second in PAIRS]
     right = pair_classifier.predict(sides)
     rows = [("", *sides[0]), (right[1], *sides[1]), (right[2], *sides[2])]
@@ -80,17 +70,7 @@ def test_rows_without_a_gold_label_are_counted_and_not_scored(
     assert list(table.predictions.predicted) == right
 
 
-def test_columns_are_chosen_by_name(text_classifier: TextClassifier, tmp_path: Path) -> None:
-    table = write(tmp_path / "t.tsv", [("a dog", "x"), ("the man", "y")], "body note")
-    with pytest.raises(DataError, match="no column of text"):
-        predict_table(text_classifier, table)
-    found = predict_table(text_classifier, table, first="body").predictions
-    assert list(found.predicted) == text_classifier.predict(["a dog", "the man"])
-
-
-def test_tokenised_text_is_split_at_spaces_only(
-    text_classifier: TextClassifier, tmp_path: Path
-) -> None:
+def test_tokenised_text_is_split_at_spaces_only(text_classifier, tmp_path):
     table = write(tmp_path / "t.tsv", [("dog. the-man",)], "text")
     plain = predict_table(text_classifier, table).predictions.probabilities
     tokenized = predict_table(text_classifier, table, tokenized=True).predictions.probabilities
@@ -100,8 +80,8 @@ def test_tokenised_text_is_split_at_spaces_only(
 
 
 def test_a_table_that_does_not_suit_the_model_is_told(
-    text_classifier: TextClassifier, pair_classifier: PairClassifier, pairs: Path, tmp_path: Path
-) -> None:
+    text_classifier, pair_classifier, pairs, tmp_path
+):
     with pytest.raises(DataError, match=r"rows have 2 sentences; the model takes 1"):
         predict_table(text_classifier, pairs)
     table = write(tmp_path / "p.tsv", [("maybe", "a", "b")], "label premise hypothesis")
@@ -109,9 +89,7 @@ def test_a_table_that_does_not_suit_the_model_is_told(
         predict_table(pair_classifier, table)
 
 
-def test_rows_without_text_are_predicted_in_their_place(
-    text_classifier: TextClassifier, tmp_path: Path
-) -> None:
+def test_rows_without_text_are_predicted_in_their_place(text_classifier, tmp_path):
     texts = ["a dog", "", "the man"]
     table = write(tmp_path / "t.tsv", [("neutral", text) for text in texts], "label text")
     found = predict_table(text_classifier, table)
@@ -121,9 +99,7 @@ def test_rows_without_text_are_predicted_in_their_place(
     assert found.report().total == 3
 
 
-def test_the_texts_of_pairs_are_kept_side_by_side(
-    pair_classifier: PairClassifier, pairs: Path, tmp_path: Path
-) -> None:
+def test_the_texts_of_pairs_are_kept_side_by_side(pair_classifier, pairs, tmp_path):
     found = predict_table(pair_classifier, pairs)
     assert found.texts == {
         "first": [first for _, first, _ in PAIRS],
@@ -132,9 +108,6 @@ def test_the_texts_of_pairs_are_kept_side_by_side(
     found.write(tmp_path / "labels.jsonl")
     read = TableReader(tmp_path / "labels.jsonl", first="first", second="second", label="predicted")
     assert [row.label for row in read.read("all")] == list(found.predictions.predicted)
-
-
-# --- Loading -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -148,9 +121,7 @@ SCORED = [("0.5", "yes", "a dog runs", "the dog rests"), ("2", "no", "the man", 
 SCORED += [("1.25", "no", "not a man", "red"), ("", "no", "a man", "a man")]
 
 
-def test_a_model_of_scores_predicts_scores_and_correlates_them(
-    score_model: PairClassifier, tmp_path: Path
-) -> None:
+def test_a_model_of_scores_predicts_scores_and_correlates_them(score_model, tmp_path):
     table = write(tmp_path / "scored.tsv", SCORED, "score label sentence1 sentence2")
     predicted = predict_table(score_model, table)
     probabilities = np.array(predicted.predictions.probabilities)
@@ -165,9 +136,7 @@ def test_a_model_of_scores_predicts_scores_and_correlates_them(
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "parquet"])
-def test_scores_are_written_beside_the_labels(
-    score_model: PairClassifier, tmp_path: Path, suffix: str
-) -> None:
+def test_scores_are_written_beside_the_labels(score_model, tmp_path, suffix):
     import pandas as pd
 
     table = write(tmp_path / "scored.tsv", SCORED, "score label sentence1 sentence2")
@@ -187,9 +156,6 @@ def test_scores_are_written_beside_the_labels(
         assert read_predictions(path).gold == predicted.predictions.gold
 
 
-# --- Similarity ----------------------------------------------------------------------------------
-
-
 def scored_rows(encoder: SentenceEncoder, count: int, seed: int) -> list[tuple[str, ...]]:
     """Pairs whose score is their cosine and some noise."""
     chance = random.Random(seed)
@@ -205,9 +171,7 @@ def scored_rows(encoder: SentenceEncoder, count: int, seed: int) -> list[tuple[s
     return rows
 
 
-def test_the_cosine_is_correlated_with_the_scores_of_a_table(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_the_cosine_is_correlated_with_the_scores_of_a_table(sentence_encoder, tmp_path):
     rows = scored_rows(sentence_encoder, 30, seed=0)
     table = write(tmp_path / "sts.tsv", rows, "score sentence1 sentence2")
     report, regression = evaluate_similarity(sentence_encoder, table)
@@ -219,9 +183,7 @@ def test_the_cosine_is_correlated_with_the_scores_of_a_table(
     assert regression is None
 
 
-def test_of_a_folder_test_is_scored_and_train_is_for_the_regression(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_of_a_folder_test_is_scored_and_train_is_for_the_regression(sentence_encoder, tmp_path):
     for seed, (name, count) in enumerate({"train": 60, "dev": 10, "test": 20}.items()):
         rows = scored_rows(sentence_encoder, count, seed)
         write(tmp_path / f"{name}.tsv", rows, "relatedness sentence1 sentence2")
@@ -232,9 +194,7 @@ def test_of_a_folder_test_is_scored_and_train_is_for_the_regression(
     assert regression.pearson > 0.5
 
 
-def test_a_table_without_scores_or_labels_is_told(
-    sentence_encoder: SentenceEncoder, score_model: PairClassifier, pairs: Path, tmp_path: Path
-) -> None:
+def test_a_table_without_scores_or_labels_is_told(sentence_encoder, score_model, pairs, tmp_path):
     with pytest.raises(DataError, match="without a score or a second sentence"):
         evaluate_similarity(sentence_encoder, pairs)
     with pytest.raises(DataError, match=r"no row has a score.*--score"):
@@ -244,12 +204,7 @@ def test_a_table_without_scores_or_labels_is_told(
         evaluate_probe(sentence_encoder, table)
 
 
-# --- Probes --------------------------------------------------------------------------------------
-
-
-def test_tokenised_sentences_are_encoded_as_they_are_split(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_tokenised_sentences_are_encoded_as_they_are_split(sentence_encoder, tmp_path):
     rows = scored_rows(sentence_encoder, 12, seed=3)
     glued = [(score, f"{first}, dog", second) for score, first, second in rows]
     table = write(tmp_path / "glued.tsv", glued, "score sentence1 sentence2")
@@ -270,8 +225,8 @@ def dog_or_man(count: int, seed: int) -> list[tuple[str, ...]]:
 
 
 def test_a_table_is_cross_validated_and_a_folder_probed_on_its_test_table(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+    sentence_encoder, tmp_path
+):
     table = write(tmp_path / "all.tsv", dog_or_man(40, 0), "label text")
     (tmp_path / "folder").mkdir()
     for seed, (name, count) in enumerate({"train": 24, "dev": 8, "test": 6}.items()):
@@ -282,9 +237,7 @@ def test_a_table_is_cross_validated_and_a_folder_probed_on_its_test_table(
         assert report.accuracy.accuracy == 1.0
 
 
-def test_pairs_are_probed_on_the_features_of_both_sides(
-    sentence_encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_pairs_are_probed_on_the_features_of_both_sides(sentence_encoder, tmp_path):
     chance = random.Random(0)
     for name, count in {"train": 60, "test": 20}.items():
         rows = []

@@ -119,15 +119,6 @@ def claim(start: str) -> Claim:
     return next(claim for claim in CLAIMS if claim.text.startswith(start))
 
 
-def test_a_claim_of_two_columns_names_them(plan: Plan) -> None:
-    for task, correct in (("yelp", 150), ("age", 90)):
-        enter(plan, "max", correct, task)
-        enter(plan, "self-attention", 100, task)
-    answer = claim("Yelp and Age: max pooling").answer_from(plan)
-    assert answer.verdict == FAILS  # as weak as its weakest part
-    assert answer.measured.startswith("Yelp: +25.00 points") and "; Age: -5.00" in answer.measured
-
-
 def test_a_penalty_that_is_inactive_improves_nothing(plan: Plan) -> None:
     enter(plan, "generalized", 100, task="snli")
     cell = plan.cell("snli", "generalized", (), 0, f"parameter {WEIGHTS[0]}")

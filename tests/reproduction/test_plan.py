@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -37,14 +36,15 @@ def settings_of(cell: Cell, *overrides: str) -> RunSettings:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_definition_is_right_at_every_scale(scale: str, tmp_path: Path) -> None:
-    plan = empty_plan(tmp_path, scale)
+    plan, read = empty_plan(tmp_path, scale), set()
     for experiment in EXPERIMENTS.values():
         for row, column in product(experiment.rows, experiment.columns):
             assert column.split in plan.scale.tasks[column.task].splits
             for penalty in ("none", "attention 1"):
                 cell = plan.cell(column.task, row.system, row.overrides, 0, penalty)
                 # Word vectors are found when a cell is run; some recipes refuse to start without.
-                if penalty == "none" or row.system == "generalized":
+                if cell.key not in read and (penalty == "none" or row.system == "generalized"):
+                    read.add(cell.key)
                     settings_of(cell, "vectors.path=vectors.txt")
 
 
@@ -59,19 +59,6 @@ def test_rows_say_the_papers_figures_and_use_every_system() -> None:
     # Every row of the paper's table 1 is trained by a system of its own.
     systems = [row.system for row in EXPERIMENTS["table1"].rows if row.paper]
     assert len(systems) == 19 + 4 == len(set(systems))
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_two_poolings_are_compared_on_one_shortcut_stacked_encoder(
-    scale: str, tmp_path: Path
-) -> None:
-    plan = empty_plan(tmp_path, scale)
-    maximum, generalized = (
-        settings_of(plan.cell("snli", name, (), 0)) for name in ("shortcut", "shortcut-generalized")
-    )
-    assert (maximum.pooling.name, generalized.pooling.name) == ("max", "generalized")
-    assert maximum.encoder.name == "shortcut-stacked"
-    assert replace(maximum, pooling=generalized.pooling) == generalized
 
 
 def test_systems_read_parses_if_their_encoders_read_trees(tmp_path: Path) -> None:
@@ -229,18 +216,6 @@ def test_rows_come_back_as_they_were(count: int) -> None:
     assert record.correct_rows("test").tolist() == rows.tolist()
 
 
-def test_records_are_read_back(tmp_path: Path) -> None:
-    ledger = empty_ledger(tmp_path)
-    ledger.add(done(ONE, dev=0.25))
-    ledger.add(failed(OTHER, "out of memory"))
-    again = Ledger(ledger.path)
-    record = again.done(ONE)
-    assert record is not None and record.dev == 0.25
-    assert record.correct_rows("test").sum() == 100
-    assert [failure.reason for failure in again.with_status("failed")] == ["out of memory"]
-    assert again.done(OTHER) is None
-
-
 @pytest.mark.parametrize("kept", [1, 40, -2])
 def test_a_line_cut_short_is_forgotten_and_written_over(tmp_path: Path, kept: int) -> None:
     ledger = empty_ledger(tmp_path)
@@ -257,11 +232,3 @@ def test_a_line_cut_short_is_forgotten_and_written_over(tmp_path: Path, kept: in
     ledger.path.write_bytes(ledger.path.read_bytes() + b'{"key": 1}\n')
     with pytest.raises(FolderError, match=r"cells\.jsonl, line 3, is not a record"):
         Ledger(ledger.path)
-
-
-def test_equal_settings_are_one_cell_in_whatever_order_they_are_given() -> None:
-    settings = ("pooling.heads=5", "training.epochs=1")
-    first = Cell("tiny", "snli", "generalized", "rules", settings, 0)
-    again = Cell("tiny", "snli", "vector", "rules", ("pooling.heads=3", *settings[::-1]), 0)
-    assert first.key == again.key
-    assert first.key != replace(first, seed=1).key and first.key != replace(first, task="age").key

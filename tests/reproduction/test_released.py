@@ -1,38 +1,33 @@
-"""The recipe `snli-released`: every point of the released program is in effect, not only set."""
+"""The recipe `snli-released`: the points of the released program, up to a saved model."""
 
 from __future__ import annotations
 
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from genpool import PairClassifier
+from genpool.config import to_dict
 from genpool.evaluation import read_predictions
-from genpool.pooling import GeneralizedPooling
-from genpool.pooling.base import Pooled
 from genpool.recipes import recipe_text
 from genpool.text.vocabulary import BEGIN, END, UNKNOWN
-from genpool.training import RunSettings, loop, read_settings, report, train
-from genpool.training.heads import head_penalties
+from genpool.training import RunSettings, read_settings, train
 from genpool.training.preparation import Prepared, prepare
 from tests.helpers.training_runs import metrics
 
-BATCH_SIZE, BUFFER_BATCHES = 2, 20
-WORD_DIM, HIDDEN = 6, 5
+WORD_DIM = 6
 SMALL = [
     f"embedding.word_dim={WORD_DIM}",
     "embedding.character_dim=3",
     "embedding.character_maps=2",
-    f"encoder.hidden_dim={HIDDEN}",
+    "encoder.hidden_dim=5",
     "pooling.heads=2",
     "pooling.hidden_dim=4",
-    "classifier.hidden_dim=64",
-    f"training.batch_size={BATCH_SIZE}",
+    "classifier.hidden_dim=8",
+    "training.batch_size=16",
     "training.epochs=1",
 ]
 LABELS = ("entailment", "neutral", "contradiction")
@@ -99,27 +94,6 @@ def prepared(settings: RunSettings, data: Path) -> Prepared:
     return prepare(settings, data)
 
 
-@pytest.fixture(scope="module")
-def trained(
-    settings: RunSettings, data: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, list[list[int]]]:
-    """The folder of a run, and the rows of its batches in the order of training."""
-    out = tmp_path_factory.mktemp("runs") / "released"
-    batches: list[list[int]] = []
-    original = vars(loop)["epoch_batches"]
-
-    def record(*arguments: Any) -> Any:
-        epoch = original(*arguments)
-        batches.extend(batch.tolist() for batch in epoch)
-        return epoch
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "epoch_batches", record)
-        patch.setattr(report, "learning_curve_picture", lambda *arguments: None)
-        train(settings, data, out, show_progress=False)
-    return out, batches
-
-
 def test_pairs_of_100_tokens_are_dropped_with_begin_and_end_counted(prepared: Prepared) -> None:
     # Two pairs for each length: of 97, 98 and 99 words only those of 97 stay.
     assert prepared.notes["long training rows"].startswith("4 left out (100 tokens or more")
@@ -134,24 +108,6 @@ def test_every_sentence_has_its_ends(prepared: Prepared) -> None:
         words = row[row != 0].tolist()
         assert (words[0], words[-1]) == (BEGIN, END)
         assert not {BEGIN, END} & set(words[1:-1])
-
-
-def test_batches_follow_the_buffers_of_the_file_by_the_length_of_the_hypothesis(
-    prepared: Prepared, trained: tuple[Path, list[list[int]]]
-) -> None:
-    _, batches = trained
-    hypotheses = [int(length) for length in prepared.train.lengths[:, 1]]
-    size = BATCH_SIZE * BUFFER_BATCHES
-    taken = 0
-    for start in range(0, len(hypotheses), size):
-        rows = list(range(start, min(start + size, len(hypotheses))))
-        order = np.array(rows)[np.argsort([hypotheses[row] for row in rows], kind="stable")]
-        expected = [order[at : at + 2].tolist() for at in range(0, len(order), BATCH_SIZE)]
-        buffer = batches[taken : taken + len(expected)]
-        taken += len(expected)
-        assert sorted(buffer) == sorted(expected)
-        assert buffer != expected  # the batches of a buffer are shuffled
-    assert taken == len(batches)
 
 
 def test_words_are_looked_up_as_they_are_written(prepared: Prepared) -> None:
@@ -169,88 +125,46 @@ def test_words_are_looked_up_as_they_are_written(prepared: Prepared) -> None:
     assert prepared.notes["coverage"].startswith("vectors for 3 of 8 words")
 
 
-def test_the_mlp_starts_gaussian_with_zero_biases(prepared: Prepared) -> None:
-    mlp = prepared.model.mlp
-    for layer in (mlp.first, mlp.second):
-        weight = layer.weight.detach().numpy()
-        assert weight.std() == pytest.approx(0.01, rel=0.05)
-        assert np.abs(weight).max() > 0.025  # a uniform start of this deviation ends at 0.0173
-        assert not layer.bias.detach().numpy().any()
-    assert not mlp.output.bias.detach().numpy().any()
+#: what each does is tested with its part
+SWITCHES = {
+    "data.drop_length": 100,
+    "data.drop_counts_ends": True,
+    "text.sentence_ends": True,
+    "text.lower_case_fallback": False,
+    "vectors.lower_case_fallback": False,
+    "embedding.character_initialization": "gaussian",
+    "embedding.character_padding": "right",
+    "embedding.dropout": 0.5,
+    "embedding.dropout_scaling": "test",
+    "encoder.shortcut": "both",
+    "classifier.initialization": "gaussian",
+    "classifier.dropout": 0.5,
+    "classifier.dropout_scaling": "test",
+    "penalty.name": "parameter",
+    "penalty.weight": 1e-2,
+    "penalty.threshold": 1.0,
+    "penalty.average": "batch",
+    "training.buffer_batches": 20,
+    "training.sort_by": "second",
+    "training.shuffle": "batches",
+    "training.schedule": "restore-halve",
+}
 
 
-def test_character_filters_start_gaussian_and_read_to_the_right(prepared: Prepared) -> None:
-    spelling = prepared.model.encoder.embedding.spelling
-    assert spelling is not None
-    filters = [weights.detach().numpy() for weights in spelling.filters]
-    assert np.concatenate([values.ravel() for values in filters]).std() == pytest.approx(
-        0.01, rel=0.3
-    )
-    letters = spelling.letters.detach().numpy()
-    word = prepared.model.text.characters.ids_of("sleeps")
-    expected = []
-    for weights in filters:
-        maps, dim, width = weights.shape
-        padded = np.concatenate([letters[word], np.zeros((width - 1, dim))])
-        for feature in range(maps):
-            values = [
-                sum(weights[feature, :, at] @ padded[start + at] for at in range(width))
-                for start in range(len(word))
-            ]
-            expected.append(max(0.0, *values))
-    found = spelling(torch.tensor(word), torch.tensor([len(word)]))
-    assert found.detach().numpy()[0] == pytest.approx(np.array(expected), abs=1e-9)
-
-
-@pytest.mark.parametrize("room", ["embedding", "classifier"])
-def test_dropout_does_not_rescale_in_training_and_halves_at_test(
-    prepared: Prepared, room: str
+def test_every_switch_of_the_released_program_is_set_and_saved_with_a_model(
+    settings: RunSettings, data: Path, tmp_path: Path
 ) -> None:
-    model = prepared.model
-    dropout = model.encoder.embedding.dropout if room == "embedding" else model.mlp.dropout
-    ones = torch.ones(200, 50)
-    try:
-        kept = dropout.train()(ones)
-        assert set(kept.unique().tolist()) == {0.0, 1.0}
-        assert float(kept.mean()) == pytest.approx(0.5, abs=0.03)
-        assert (dropout.eval()(ones) == 0.5).all()
-    finally:
-        dropout.train()
-
-
-def test_layers_two_and_three_read_both_directions_below(prepared: Prepared) -> None:
-    embedding = prepared.model.encoder.embedding.output_dim
-    sizes = [
-        (embedding if layer == 0 else embedding + 2 * HIDDEN) + HIDDEN + 1 for layer in range(3)
-    ]
-    expected = sum(2 * 4 * HIDDEN * size for size in sizes)  # two directions, four gates
-    encoder = prepared.model.encoder.encoder
-    assert sum(weight.numel() for weight in encoder.parameters()) == expected
-
-
-def test_the_penalty_is_a_hundredth_of_the_hinges_of_w1(
-    prepared: Prepared, settings: RunSettings
-) -> None:
-    pooling = prepared.model.encoder.pooling
-    assert isinstance(pooling, GeneralizedPooling)
-    w1 = pooling.w1.detach().numpy().astype(np.float64)
-    distance = ((w1[0] - w1[1]) ** 2).sum()
-    nothing = torch.zeros(0)
-    pooled = Pooled(nothing, nothing, None)
-    (penalty,) = head_penalties(settings.penalty, prepared.model.encoder, pooled, 2)
-    assert float(penalty.term.detach()) == pytest.approx(1e-2 * max(1 - distance, 0), rel=1e-6)
-
-
-def test_the_run_ends_with_a_model_that_keeps_all_of_it(
-    trained: tuple[Path, list[list[int]]], data: Path, settings: RunSettings
-) -> None:
-    out, _ = trained
-    assert metrics(out)[-1]["penalty_active"] == 1
-    model = PairClassifier.from_pretrained(out / "best")
+    sections = to_dict(settings)
+    for name, value in SWITCHES.items():
+        section, key = name.split(".")
+        assert sections[section][key] == value, name
+    train(settings, data, tmp_path / "run", show_progress=False)
+    assert metrics(tmp_path / "run")[-1]["penalty_active"] == 1
+    model = PairClassifier.from_pretrained(tmp_path / "run" / "best")
     assert model.settings.text == settings.text
     assert model.settings.embedding == settings.embedding
     assert model.settings.classifier == settings.classifier
-    predictions = read_predictions(out / "predictions" / "dev.tsv")
+    predictions = read_predictions(tmp_path / "run" / "predictions" / "dev.tsv")
     rows = [json.loads(line) for line in (data / "snli_1.0_dev.jsonl").read_text().splitlines()]
     texts = [(row["sentence1"], row["sentence2"]) for row in rows]
     for found, expected in zip(predictions.probabilities, model.predict_proba(texts), strict=True):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from typer import Option
 
 from genpool import __version__
-from genpool.cli import encode, evaluate, explain, predict, probe, recipes, reproduce, serve, train
+from genpool.cli import encode, evaluate, explain, predict, probe, recipes, serve, train
 from genpool.cli import search as search_commands
 from genpool.cli.terminal import replace_unprintable
 from genpool.errors import GenpoolError, Stopped
@@ -34,7 +33,7 @@ app.command("search")(search_commands.search)
 app.add_typer(search_commands.app, name="index")
 app.command("explain")(explain.explain)
 app.command("export")(serve.export)
-app.command("reproduce")(reproduce.reproduce)
+app.command("reproduce")(train.reproduce)
 app.command("serve")(serve.serve)
 app.add_typer(recipes.app, name="recipes")
 app.command("demo")(recipes.demo)
@@ -48,9 +47,9 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def genpool(
-    version: Annotated[
-        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: bool = Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
 ) -> None:
     """Sentence vectors by generalized pooling: train, evaluate, predict, encode, explain."""
 

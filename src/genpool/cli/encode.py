@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer import Argument, Option
@@ -24,88 +24,69 @@ LARGE_FILE_BYTES = 10 << 20
 
 
 def encode(
-    paths: Annotated[
-        list[str],
-        Argument(
-            metavar="[MODEL] FILE...",
-            help="FILE may be - for standard input. MODEL: a saved folder. With --engine: several "
-            "files, folders and globs.",
-        ),
-    ],
-    output: Annotated[
-        str,
-        Option(
-            "-o",
-            "--output",
-            help="A .npy, .parquet or .jsonl file, FOLDER/ (an index), TABLE.lance (LanceDB), or "
-            "with --engine a folder of Parquet shards.",
-        ),
-    ],
-    column: Annotated[
-        str | None, Option(help="Column of a table. Default: FILE has one sentence per line.")
-    ] = None,
-    id_: Annotated[
-        str | None,
-        Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column of ids, which the output keeps. Default of shards: FILE:ROW.",
-        ),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        Option(
-            metavar="A,B", help="Other columns that the output keeps (not a .npy file). Repeatable."
-        ),
-    ] = None,
-    append: Annotated[
-        bool, Option("--append", help="Add to the index or table instead of replacing it.")
-    ] = False,
+    paths: list[str] = Argument(
+        metavar="[MODEL] FILE...",
+        help="FILE may be - for standard input. MODEL: a saved folder. With --engine: several "
+        "files, folders and globs.",
+    ),
+    output: str = Option(
+        ...,
+        "-o",
+        "--output",
+        help="A .npy, .parquet or .jsonl file, FOLDER/ (an index), TABLE.lance (LanceDB), or "
+        "with --engine a folder of Parquet shards.",
+    ),
+    column: str | None = Option(
+        None, help="Column of a table. Default: FILE has one sentence per line."
+    ),
+    id_: str | None = Option(
+        None,
+        "--id",
+        metavar="COLUMN",
+        help="Column of ids, which the output keeps. Default of shards: FILE:ROW.",
+    ),
+    columns: list[str] | None = Option(
+        None,
+        metavar="A,B",
+        help="Other columns that the output keeps (not a .npy file). Repeatable.",
+    ),
+    append: bool = Option(
+        False, "--append", help="Add to the index or table instead of replacing it."
+    ),
     encoding: options.Encoding = None,
     bad_rows: options.BadRows = "error",
-    normalize: Annotated[
-        bool, Option("--normalize", help="Scale every vector to length 1.")
-    ] = False,
-    truncate_dim: Annotated[
-        int | None, Option(min=1, help="Keep only this number of leading dimensions.")
-    ] = None,
-    batch_size: Annotated[int, Option(min=1, help="Sentences per batch.")] = 128,
-    workers: Annotated[
-        int | None,
-        Option(min=1, help="Processes that encode at the same time. [1; ray: one per CPU but one]"),
-    ] = None,
-    int8: Annotated[
-        bool, Option("--int8", help="8-bit weights: faster, a little less exact.")
-    ] = False,
-    runtime: Annotated[
-        str, Option(metavar="torch|onnx", help="onnx is for a MODEL that `genpool export` wrote.")
-    ] = "torch",
-    engine: Annotated[
-        str | None,
-        Option(
-            metavar="local|ray",
-            help="Write Parquet shards, continued after a stop: with worker processes of this "
-            "machine, or on Ray.",
-        ),
-    ] = None,
-    address: Annotated[
-        str | None, Option(metavar="HOST:PORT", help="Ray cluster. Default: a Ray of its own.")
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        Option(
-            metavar="float32|float16|int8",
-            help="Type of the vectors; int8 adds a column scale. Shards only. [float32]",
-        ),
-    ] = None,
-    shard_rows: Annotated[int | None, Option(min=1, help="Rows per shard. [50000]")] = None,
-    bad_files: Annotated[
-        str | None,
-        Option(
-            metavar="error|skip",
-            help="Stop at an unreadable file, or count and name it. Shards only. [error]",
-        ),
-    ] = None,
+    normalize: bool = Option(False, "--normalize", help="Scale every vector to length 1."),
+    truncate_dim: int | None = Option(
+        None, min=1, help="Keep only this number of leading dimensions."
+    ),
+    batch_size: int = Option(128, min=1, help="Sentences per batch."),
+    workers: int | None = Option(
+        None, min=1, help="Processes that encode at the same time. [1; ray: one per CPU but one]"
+    ),
+    int8: bool = Option(False, "--int8", help="8-bit weights: faster, a little less exact."),
+    runtime: str = Option(
+        "torch", metavar="torch|onnx", help="onnx is for a MODEL that `genpool export` wrote."
+    ),
+    engine: str | None = Option(
+        None,
+        metavar="local|ray",
+        help="Write Parquet shards, continued after a stop: with worker processes of this "
+        "machine, or on Ray.",
+    ),
+    address: str | None = Option(
+        None, metavar="HOST:PORT", help="Ray cluster. Default: a Ray of its own."
+    ),
+    vectors: str | None = Option(
+        None,
+        metavar="float32|float16|int8",
+        help="Type of the vectors; int8 adds a column scale. Shards only. [float32]",
+    ),
+    shard_rows: int | None = Option(None, min=1, help="Rows per shard. [50000]"),
+    bad_files: str | None = Option(
+        None,
+        metavar="error|skip",
+        help="Stop at an unreadable file, or count and name it. Shards only. [error]",
+    ),
     plugin: options.Plugin = None,
 ) -> None:
     """Write the vector of every sentence of a file, in order and in bounded memory.
@@ -123,21 +104,15 @@ def encode(
     keep = [name.strip() for name in given.split(",")] if columns else []
     if not all(keep):
         raise InputError(f"got {given!r}; expected names with commas between them, such as a,b.")
-    common: dict[str, Any] = {
-        "batch_size": batch_size,
-        "normalize": normalize,
-        "truncate_dim": truncate_dim,
-        "int8": int8,
-        "id": id_,
-    }
+    common: dict[str, Any] = {"batch_size": batch_size, "normalize": normalize, "id": id_}
+    common |= {"truncate_dim": truncate_dim, "int8": int8}
     of_shards = {"vectors": vectors, "shard_rows": shard_rows, "bad_files": bad_files}
     chosen = {name: value for name, value in of_shards.items() if value is not None}
     if engine is None and (chosen or address):
         shown = ["--" + name.replace("_", "-") for name in chosen]
         shown = ["--address", *shown] if address else shown
-        raise InputError(
-            f"{', '.join(shown)}: only for shards; add --engine local or --engine ray."
-        )
+        names = ", ".join(shown)
+        raise InputError(f"{names}: only for shards; add --engine local or --engine ray.")
     if engine is not None:
         if append:
             raise InputError("--append is for an index; the same command continues shards.")
@@ -164,18 +139,15 @@ def encode(
         keep = list(dict.fromkeys([id_, *keep] if id_ else keep))
         source = column_reader(file, column, bad_rows=bad_rows, encoding=encoding, keep=keep)
     if is_file(file) and Path(file).stat().st_size >= LARGE_FILE_BYTES:
-        typer.echo(
-            "a run that is stopped starts over; with --engine local it could be continued", err=True
-        )
+        note = "a run that is stopped starts over; with --engine local it could be continued"
+        typer.echo(note, err=True)
     with stop_with_message(f"stopped; nothing was written to {output}; run the command again"):
         from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
 
         encoder = _load(model, runtime)
         if (earlier := describe_earlier_output(output)) is not None:
-            fate = "extended" if append else "replaced"
-            typer.echo(
-                f"{output} exists ({earlier}); it is {fate} when this run is complete", err=True
-            )
+            fate = f"it is {'extended' if append else 'replaced'} when this run is complete"
+            typer.echo(f"{output} exists ({earlier}); {fate}", err=True)
         open_output = None
         if output.rstrip("/").endswith(".lance"):
             from genpool.integrations.lancedb import table_writer

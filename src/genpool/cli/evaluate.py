@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer import Argument, Option
@@ -20,22 +20,19 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    paths: Annotated[
-        list[str],
-        Argument(
-            help="[MODEL] DATA. DATA is a table, a folder of tables, or what --reader says. With "
-            "--compare: A.tsv B.tsv."
-        ),
-    ],
-    compare: Annotated[
-        bool, Option("--compare", help="Compare two prediction files: is A better than B?")
-    ] = False,
-    similarity: Annotated[
-        bool, Option("--similarity", help="Correlate the cosine with a score column.")
-    ] = False,
-    probe: Annotated[
-        bool, Option("--probe", help="Logistic regression on the frozen sentence vectors.")
-    ] = False,
+    paths: list[str] = Argument(
+        help="[MODEL] DATA. DATA is a table, a folder of tables, or what --reader says. With "
+        "--compare: A.tsv B.tsv."
+    ),
+    compare: bool = Option(
+        False, "--compare", help="Compare two prediction files: is A better than B?"
+    ),
+    similarity: bool = Option(
+        False, "--similarity", help="Correlate the cosine with a score column."
+    ),
+    probe: bool = Option(
+        False, "--probe", help="Logistic regression on the frozen sentence vectors."
+    ),
     reader: options.ReaderName = "table",
     split: options.Split = None,
     first: options.First = None,
@@ -45,22 +42,18 @@ def evaluate(
     encoding: options.Encoding = None,
     tokenized: options.Tokenized = False,
     settings: options.Settings = None,
-    folds: Annotated[
-        int, Option(min=2, help="Folds of --probe, for data without a training split.")
-    ] = 10,
+    folds: int = Option(10, min=2, help="Folds of --probe, for data without a training split."),
     bad_rows: options.BadRows = "error",
-    output: Annotated[
-        Path | None,
-        Option(
-            "-o",
-            "--output",
-            help="Also write the predictions, with texts and probabilities: .tsv, .csv, .jsonl or "
-            ".parquet.",
-        ),
-    ] = None,
-    json_: Annotated[
-        Path | None, Option("--json", help="Also write the report to this file, as JSON.")
-    ] = None,
+    output: Path | None = Option(
+        None,
+        "-o",
+        "--output",
+        help="Also write the predictions, with texts and probabilities: .tsv, .csv, .jsonl or "
+        ".parquet.",
+    ),
+    json_: Path | None = Option(
+        None, "--json", help="Also write the report to this file, as JSON."
+    ),
     plugin: options.Plugin = None,
 ) -> None:
     """Score a model on a data set, or compare two prediction files.
@@ -96,15 +89,14 @@ def evaluate(
         comparison = compare_predictions(read_predictions(a), read_predictions(b))
         values, text = {"comparison": comparison.to_dict()}, comparison.to_markdown(*_names(a, b))
     else:
+        from genpool.data.reader import SCORED_SPLITS
+
         model, place = options.split_model_argument("DATA", paths)
         columns = {"first": first, "second": second, "label": label, "score": score}
         table = {**columns, "encoding": encoding, "tokenized": tokenized}
-        if predicts and reader == "table":
-            table["empty_texts"] = True
+        table["empty_texts"] = predicts and reader == "table"
         data = options.open_data(place, reader, True, bad_rows, settings, model, **table)
         try:
-            from genpool.data.reader import SCORED_SPLITS
-
             split = data.choose_split(split, SCORED_SPLITS)
             data.check(split)  # before the model is loaded, which takes longer
             if predicts:
@@ -152,7 +144,7 @@ def _accuracy(model: str | None, data: Reader, split: str, output: Path | None) 
 def _reports(model: str | None, data: Reader, split: str, folds: int | None) -> dict[str, Any]:
     """Returns the reports on sentence vectors: similarity, or with a number of folds a probe."""
     from genpool import SentenceEncoder
-    from genpool.jobs.evaluate import evaluate_probe, evaluate_similarity
+    from genpool.jobs.tables import evaluate_probe, evaluate_similarity
 
     encoder = SentenceEncoder.from_pretrained(model)
     if folds is not None:

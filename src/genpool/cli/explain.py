@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer import Argument, Option
@@ -24,10 +24,8 @@ CHUNK_LINES = 1024
 
 
 def similarity(
-    first: Annotated[str, Argument(metavar="A", help="A sentence, or a file with one per line.")],
-    second: Annotated[
-        str, Argument(metavar="B", help="The same as A; two files are compared line by line.")
-    ],
+    first: str = Argument(metavar="A", help="A sentence, or a file with one per line."),
+    second: str = Argument(metavar="B", help="The same as A; two files are compared line by line."),
     model: options.Model = None,
     plugin: options.Plugin = None,
 ) -> None:
@@ -59,18 +57,14 @@ def similarity(
 
 
 def explain(
-    sentence: Annotated[str, Argument(help="The sentence, in quotes.")],
-    second: Annotated[
-        str | None, Argument(help="Another sentence, to compare the first with.")
-    ] = None,
+    sentence: str = Argument(help="The sentence, in quotes."),
+    second: str | None = Argument(None, help="Another sentence, to compare the first with."),
     model: options.Model = None,
-    nli: Annotated[
-        bool, Option("--nli", help="Use the embedded NLI classifier, for two sentences.")
-    ] = False,
-    html: Annotated[Path | None, Option(help="Also write an HTML page with shaded words.")] = None,
-    heatmap: Annotated[
-        Path | None, Option(help="Also draw words by dimensions, all heads: .png, .svg or .pdf.")
-    ] = None,
+    nli: bool = Option(False, "--nli", help="Use the embedded NLI classifier, for two sentences."),
+    html: Path | None = Option(None, help="Also write an HTML page with shaded words."),
+    heatmap: Path | None = Option(
+        None, help="Also draw words by dimensions, all heads: .png, .svg or .pdf."
+    ),
     plugin: options.Plugin = None,
 ) -> None:
     """Show how much each word matters: to the vector, to each head, to a similarity or a label.
@@ -102,13 +96,10 @@ def explain(
     if heatmap is not None:
         from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture
 
+        titles = ["", ""] if second is None else sentences
         panels = [
-            HeatmapPanel(
-                side.sentence if len(sentences) > 1 else "",
-                [token.text for token in side.tokens],
-                side.weights,
-            )
-            for side in explanation.sentences
+            HeatmapPanel(title, [token.text for token in side.tokens], side.weights)
+            for title, side in zip(titles, explanation.sentences, strict=False)
         ]
         heatmap_picture(panels, heatmap)
         typer.echo(f"picture: {heatmap}")
@@ -117,16 +108,16 @@ def explain(
 def explain_sentences(model: Any, sentences: Sequence[str]) -> Explanation | PairExplanation:
     """Returns what decides the label, if the model predicts one for as many sentences.
 
-    Otherwise what decides the vector of the only sentence, or the similarity of the two. The model
-    is an encoder or a classifier of genpool, or an encoder of sentence-transformers.
+    Otherwise what decides the vector of the only sentence, or the similarity of the two.
     """
     from genpool.model import PairClassifier, TextClassifier
 
     is_classifier = isinstance(model, TextClassifier | PairClassifier)
+    explanation: Explanation | PairExplanation
     if is_classifier and model.sentences_per_example == len(sentences):
-        explain = model.explain
+        explanation = model.explain(*sentences)
     else:
         encoder = model.encoder if is_classifier else model
         explain = encoder.explain if len(sentences) == 1 else encoder.explain_pair
-    explanation: Explanation | PairExplanation = explain(*sentences)
+        explanation = explain(*sentences)
     return explanation

@@ -143,10 +143,9 @@ def open_data(
     model: str | None = None,
     **columns: str | bool | None,
 ) -> Reader:
-    """Returns the reader of a data set, with the options of the command line.
+    """Returns the reader of a data set; of its `columns`, None and False are not passed on.
 
-    Unless `labelled`, rows need no gold label. `settings` are the values of --set. A table may have
-    the columns that `model` was trained on. Of `columns`, None and False are not passed on.
+    `settings` are the values of --set. A table may have the columns that `model` was trained on.
     """
     from genpool.data.columns import read_trained_columns
     from genpool.data.reader import READERS, open_reader, reader_options
@@ -164,9 +163,9 @@ def open_data(
 
         tables: dict[str, Any] = {"reader": {}}
         problems = apply_overrides(tables, settings, {})
-        own = tables.pop("reader")
+        own, others = tables.pop("reader"), tables
         problems += [
-            f"{name!r} is not a section of this command; expected reader." for name in tables
+            f"{name!r} is not a section of this command; expected reader." for name in others
         ]
         problems += PARTS["reader"].check("reader", reader, own)
         if problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from typer import Argument, Option
@@ -18,29 +18,22 @@ if TYPE_CHECKING:
     from genpool.data import Reader
     from genpool.jobs.tables import TablePredictions
 
-SUBMISSION = ".csv"
-
 
 def predict(
-    arguments: Annotated[
-        list[str],
-        Argument(
-            metavar="[MODEL] DATA",
-            help="DATA is a table (.tsv .csv .jsonl .parquet .xlsx, also compressed), a .txt file "
-            "with one text per line, - for standard input, what --reader says, or a sentence in "
-            "quotes (for pairs, two of them).",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        Option(
-            "-o",
-            "--output",
-            help="The .tsv, .csv, .jsonl or .parquet to write, with texts and probabilities. With "
-            "--reader multinli a .csv is the file that its competition accepts. Default: standard "
-            "output.",
-        ),
-    ] = None,
+    arguments: list[str] = Argument(
+        metavar="[MODEL] DATA",
+        help="DATA is a table (.tsv .csv .jsonl .parquet .xlsx, also compressed), a .txt file "
+        "with one text per line, - for standard input, what --reader says, or a sentence in "
+        "quotes (for pairs, two of them).",
+    ),
+    output: Path | None = Option(
+        None,
+        "-o",
+        "--output",
+        help="The .tsv, .csv, .jsonl or .parquet to write, with texts and probabilities. With "
+        "--reader multinli a .csv is the file that its competition accepts. Default: standard "
+        "output.",
+    ),
     reader: options.ReaderName = "table",
     split: options.Split = None,
     first: options.First = None,
@@ -50,7 +43,7 @@ def predict(
     tokenized: options.Tokenized = False,
     settings: options.Settings = None,
     bad_rows: options.BadRows = "error",
-    batch_size: Annotated[int, Option(min=1, help="Rows per batch.")] = 64,
+    batch_size: int = Option(64, min=1, help="Rows per batch."),
     plugin: options.Plugin = None,
 ) -> None:
     """Predict the label of every row of a table, of every line, or of a sentence.
@@ -85,8 +78,7 @@ def predict(
         is_pair = classifier.sentences_per_example == 2
         data: Reader = LinesReader(inputs[0], is_pair=is_pair, bad_rows=bad_rows)
     else:
-        if reader == "table":
-            named["empty_texts"] = True
+        named["empty_texts"] = reader == "table"
         data = options.open_data(inputs[0], reader, False, bad_rows, settings, model, **named)
         split = data.choose_split(split)
         data.check(split)  # before the model is loaded, which takes longer
@@ -147,12 +139,9 @@ def _print_labels(model: str | None, sentences: Sequence[str]) -> None:
 def _write(output: Path | None, table: TablePredictions, data: Reader) -> None:
     predictions = table.predictions
     if output is None:
-        from genpool.evaluation.predictions import prediction_lines
-
-        for line in prediction_lines(predictions, table.further_columns):
-            typer.echo(line, nl=False)
+        typer.echo(table.tsv(), nl=False)
         return
-    if output.suffix.lower() == SUBMISSION and data.write_submission is not None:
+    if output.suffix.lower() == ".csv" and data.write_submission is not None:
         data.write_submission(output, zip(predictions.ids, predictions.predicted, strict=True))
     else:
         table.write(output)

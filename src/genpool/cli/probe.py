@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer import Option
@@ -13,56 +13,43 @@ from genpool.errors import InputError
 
 
 def probe(
-    data: Annotated[
-        str,
-        Option(
-            "--data", help="A table of texts and labels, a folder of tables, or what --reader says."
-        ),
-    ],
-    encoder: Annotated[
-        str | None,
-        Option(
-            metavar="embedded|FOLDER|transformer:FOLDER",
-            help="The frozen encoder; FOLDER is of genpool or sentence-transformers. "
-            "Default: embedded.",
-        ),
-    ] = None,
-    pooling: Annotated[
-        list[str] | None,
-        Option(
-            help="mean, max, scalar, generalized or another pooling; repeatable. all: these four. "
-            "Default: all."
-        ),
-    ] = None,
-    heads: Annotated[int, Option(min=1, help="Heads of the poolings that have several.")] = 2,
-    layers: Annotated[
-        str,
-        Option(
-            metavar="last|all|0,6,12", help="Layers of a transformer, mixed by learned weights."
-        ),
-    ] = "last",
-    out: Annotated[
-        Path | None, Option(help="Folder for the report, the predictions, and a probe per pooling.")
-    ] = None,
-    use: Annotated[
-        Path | None, Option(help="Folder of a probe: predict the rows of DATA with it, instead.")
-    ] = None,
-    output: Annotated[
-        Path | None, Option("-o", "--output", help="With --use: the .tsv to write.")
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        Option(help="Folder of cached token states. Default: the user's cache, or GENPOOL_CACHE."),
-    ] = None,
+    data: str = Option(
+        ...,
+        "--data",
+        help="A table of texts and labels, a folder of tables, or what --reader says.",
+    ),
+    encoder: str | None = Option(
+        None,
+        metavar="embedded|FOLDER|transformer:FOLDER",
+        help="The frozen encoder; FOLDER is of genpool or sentence-transformers. "
+        "Default: embedded.",
+    ),
+    pooling: list[str] | None = Option(
+        None,
+        help="mean, max, scalar, generalized or another pooling; repeatable. all: these four. "
+        "Default: all.",
+    ),
+    heads: int = Option(2, min=1, help="Heads of the poolings that have several."),
+    layers: str = Option(
+        "last", metavar="last|all|0,6,12", help="Layers of a transformer, mixed by learned weights."
+    ),
+    out: Path | None = Option(
+        None, help="Folder for the report, the predictions, and a probe per pooling."
+    ),
+    use: Path | None = Option(
+        None, help="Folder of a probe: predict the rows of DATA with it, instead."
+    ),
+    output: Path | None = Option(None, "-o", "--output", help="With --use: the .tsv to write."),
+    cache: Path | None = Option(
+        None, help="Folder of cached token states. Default: the user's cache, or GENPOOL_CACHE."
+    ),
     reader: options.ReaderName = "table",
     first: options.First = None,
     label: options.Label = None,
     encoding: options.Encoding = None,
     settings: options.Settings = None,
     bad_rows: options.BadRows = "error",
-    seed: Annotated[
-        int, Option(min=0, help="Draws the batches, and the test rows where there are none.")
-    ] = 0,
+    seed: int = Option(0, min=0, help="Draws the batches, and the test rows where there are none."),
     plugin: options.Plugin = None,
 ) -> None:
     """Compare poolings on the token states of a frozen encoder, and keep the classifiers.
@@ -87,13 +74,8 @@ def probe(
             count = predict_with_probe(use, rows, output, encoder, cache)
             typer.echo(f"{count:,} rows: {output}")
         else:
-            choices: dict[str, Any] = {
-                "encoder": encoder,
-                "layers": layers,
-                "cache": cache,
-                "seed": seed,
-            }
-            typer.echo(probe_table(rows, pooling or ["all"], out, heads=heads, **choices))
+            how: dict[str, Any] = {"encoder": encoder, "layers": layers, "cache": cache}
+            typer.echo(probe_table(rows, pooling or ["all"], out, heads=heads, seed=seed, **how))
     finally:
         options.report_skipped(rows)
     if out is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from typer import Argument
@@ -56,7 +55,7 @@ def list_() -> None:
 
 
 @app.command()
-def show(name: Annotated[str, Argument(help="A recipe of the list.")]) -> None:
+def show(name: str = Argument(help="A recipe of the list.")) -> None:
     """Print a recipe.
 
     Example: genpool recipes show snli
@@ -66,8 +65,8 @@ def show(name: Annotated[str, Argument(help="A recipe of the list.")]) -> None:
 
 @app.command()
 def copy(
-    name: Annotated[str, Argument(help="A recipe of the list.")],
-    path: Annotated[Path, Argument(help="The file to write; it must not exist.")],
+    name: str = Argument(help="A recipe of the list."),
+    path: Path = Argument(help="The file to write; it must not exist."),
 ) -> None:
     """Write a recipe to a file of your own, to change it.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from typer import Argument, Option
@@ -16,8 +16,7 @@ from genpool.cli import options
 from genpool.errors import InputError, counted
 
 if TYPE_CHECKING:
-    from genpool.inference.sentence_vectors import SentenceVectors
-    from genpool.search import Hit
+    from genpool.search import Hit, SearchIndex
 
 #: piped queries that are encoded and searched together
 QUERIES_TOGETHER = 64
@@ -25,23 +24,19 @@ QUERIES_TOGETHER = 64
 
 def search(
     folder: options.IndexArgument,
-    query: Annotated[str, Argument(help="A sentence; - reads one per line.")],
-    model: Annotated[
-        Path | None, Option(help="Folder of the model. Default: the one that made INDEX.")
-    ] = None,
-    top: Annotated[int, Option(min=1, help="Sentences per query.")] = 10,
-    where: Annotated[
-        str | None,
-        Option(
-            metavar="CONDITION",
-            help="Only rows whose columns fit: 'lang == \"en\" and year >= 2000'. "
-            "Also in [...], not, or, null.",
-        ),
-    ] = None,
-    exact: Annotated[
-        bool, Option("--exact", help="Compare all rows, even if INDEX has lists.")
-    ] = False,
-    as_json: Annotated[bool, Option("--json", help="One JSON object per query.")] = False,
+    query: str = Argument(help="A sentence; - reads one per line."),
+    model: Path | None = Option(
+        None, help="Folder of the model. Default: the one that made INDEX."
+    ),
+    top: int = Option(10, min=1, help="Sentences per query."),
+    where: str | None = Option(
+        None,
+        metavar="CONDITION",
+        help="Only rows whose columns fit: 'lang == \"en\" and year >= 2000'. "
+        "Also in [...], not, or, null.",
+    ),
+    exact: bool = Option(False, "--exact", help="Compare all rows, even if INDEX has lists."),
+    as_json: bool = Option(False, "--json", help="One JSON object per query."),
     plugin: options.Plugin = None,
 ) -> None:
     """Print the sentences closest to a query: cosine, row (from 0), sentence, columns.
@@ -59,7 +54,6 @@ def search(
         parse_condition(where, index.card.columns)
     if model is not None:
         index = SearchIndex.open(folder, SentenceEncoder.from_pretrained(model))
-    encoder = index.encoder
     if len(index) >= MIN_ROWS and not index.card.lists:
         typer.echo(
             f"{folder} has {len(index):,} rows; `genpool index build {folder}` makes searches "
@@ -70,11 +64,8 @@ def search(
         typer.echo(f"{folder} is empty: the file it was made from had no sentences.", err=True)
     many = query == "-"
     queries = read_sentences("-") if many else iter([query])
-
-    def find(texts: list[str]) -> list[list[Hit]]:
-        return index.search(texts, top, where, exact)
-
-    for number, (text, hits) in enumerate(_answers(find, encoder, queries), start=1):
+    answers = _answers(index, queries, (top, where, exact))
+    for number, (text, hits) in enumerate(answers, start=1):
         if hits is None and not many:
             raise InputError(f"the query {text!r} has no words; expected a sentence.")
         if hits is None:
@@ -86,22 +77,20 @@ def search(
 
 
 def _answers(
-    find: Callable[[list[str]], list[list[Hit]]], encoder: SentenceVectors, queries: Iterator[str]
+    index: SearchIndex, queries: Iterator[str], how: tuple[int, str | None, bool]
 ) -> Iterator[tuple[str, list[Hit] | None]]:
     """Yields every query with its hits; None for a query without words, equally close to all."""
     # At a terminal every line is answered at once; in a file, many share a pass over the rows.
     size = 1 if sys.stdin is not None and sys.stdin.isatty() else QUERIES_TOGETHER
     while texts := list(islice(queries, size)):
-        words = encoder.text.words_batch(texts)
-        for text, text_words, hits in zip(texts, words, find(texts), strict=True):
+        words, found = index.encoder.text.words_batch(texts), index.search(texts, *how)
+        for text, text_words, hits in zip(texts, words, found, strict=True):
             yield text, hits if text_words else None
 
 
 def _as_json(query: str, hits: Iterable[Hit]) -> str:
     rows = [{**hit._asdict(), "score": round(hit.score, 6)} for hit in hits]
-    for row in rows:
-        if not row["values"]:
-            del row["values"]
+    rows = [{name: row[name] for name in row if name != "values" or row["values"]} for row in rows]
     return json.dumps({"query": query, "hits": rows}, ensure_ascii=False)
 
 
@@ -148,7 +137,7 @@ def info(folder: options.IndexArgument) -> None:
 @app.command()
 def delete(
     folder: options.IndexArgument,
-    ids: Annotated[list[str], Argument(metavar="ID...", help="Ids of the rows to delete.")],
+    ids: list[str] = Argument(metavar="ID...", help="Ids of the rows to delete."),
 ) -> None:
     """Delete the rows with these ids; the index was made with encode --id COLUMN.
 

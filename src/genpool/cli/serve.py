@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from typer import Argument, Option
@@ -15,23 +14,17 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    model: Annotated[
-        Path | None,
-        Argument(help="Folder of an encoder or a classifier. Default: the embedded models."),
-    ] = None,
-    host: Annotated[str, Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
-    classifier: Annotated[
-        Path | None, Option(help="Folder of a classifier, if MODEL has none.")
-    ] = None,
-    index: Annotated[
-        Path | None, Option(help="Folder made by encode -o INDEX/, to search in.")
-    ] = None,
-    api_key: Annotated[
-        str | None,
-        Option(envvar="GENPOOL_API_KEY", help="Key that clients must send. Default: none."),
-    ] = None,
-    log_level: Annotated[str, Option(help="warning, or info for a line per request.")] = "warning",
+    model: Path | None = Argument(
+        None, help="Folder of an encoder or a classifier. Default: the embedded models."
+    ),
+    host: str = Option("127.0.0.1", help="Address to listen at."),
+    port: int = Option(8000, min=0, max=65535, help="Port; 0 for any free one."),
+    classifier: Path | None = Option(None, help="Folder of a classifier, if MODEL has none."),
+    index: Path | None = Option(None, help="Folder made by encode -o INDEX/, to search in."),
+    api_key: str | None = Option(
+        None, envvar="GENPOOL_API_KEY", help="Key that clients must send. Default: none."
+    ),
+    log_level: str = Option("warning", help="warning, or info for a line per request."),
     plugin: options.Plugin = None,
 ) -> None:
     """Answer over HTTP: vectors, similarities, labels, explanations, and a page that shows them.
@@ -47,23 +40,16 @@ def serve(
     if api_key is None and host not in LOOPBACK:
         note = f"warning: everybody who can reach {host} can use this service; see --api-key."
         typer.echo(note, err=True)
-    settings = ServiceSettings(api_key=api_key)
-    app = create_app(ServedModel.load(model, classifier, index), settings)
-
-    def ready(address: str) -> None:
-        typer.echo(f"serving at {address} (Ctrl-C stops)")
-
-    run(app, host, port, ready, log_level)
+    app = create_app(ServedModel.load(model, classifier, index), ServiceSettings(api_key=api_key))
+    ready = "serving at {} (Ctrl-C stops)"
+    run(app, host, port, lambda address: typer.echo(ready.format(address)), log_level)
 
 
 def export(
-    paths: Annotated[
-        list[str],
-        Argument(help="[MODEL] OUT. OUT is the folder to write; an earlier export is replaced."),
-    ],
-    int8: Annotated[
-        bool, Option("--int8", help="8-bit weights: smaller, slightly less exact.")
-    ] = False,
+    paths: list[str] = Argument(
+        help="[MODEL] OUT. OUT is the folder to write; an earlier export is replaced."
+    ),
+    int8: bool = Option(False, "--int8", help="8-bit weights: smaller, slightly less exact."),
     plugin: options.Plugin = None,
 ) -> None:
     """Export a sentence encoder as an ONNX graph, after comparing it with PyTorch.

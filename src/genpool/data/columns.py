@@ -1,13 +1,11 @@
-"""Columns of a table by their use: named, usual ones, or those that a model was trained on.
-
-A mapping from uses to names, {"label": "stars", "first": "body"}, says which column holds what.
-"""
+"""Columns of a table by their use, {"label": "stars", "first": "body"}: named, usual or trained."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +13,8 @@ from genpool.errors import ConfigError, DataError, unknown_name
 
 USES = ("label", "first", "second", "score", "genre", "id")
 # The usual names, in lower case; the first that a table has are taken.
-_TEXTS = (
-    ("premise", "hypothesis"),
-    ("sentence1", "sentence2"),
-    ("sentence_a", "sentence_b"),
-    ("text",),
-    ("sentence",),
-)
+_PAIRS = ("premise", "hypothesis"), ("sentence1", "sentence2"), ("sentence_a", "sentence_b")
+_TEXTS = (*_PAIRS, ("text",), ("sentence",))
 _OTHERS = {
     "label": ("label", "gold_label"),
     "score": ("score", "relatedness", "relatedness_score"),
@@ -65,8 +58,7 @@ def require_columns(
     line: int | None,
     further: Iterable[str] = (),
 ) -> None:
-    """Raises DataError for columns that a table does not have, or has more than once, and for
-    `further` problems with it."""
+    """Raises DataError for absent or repeated columns of a table, and for `further` problems."""
     counts = {name: names.count(name) for name in wanted}
     unknown = [unknown_name("column", name, names) for name in counts if not counts[name]]
     repeated = [f"column {name!r} appears {n} times" for name, n in counts.items() if n > 1]
@@ -89,8 +81,7 @@ def find_columns(
     """Returns the columns of a table by their use, from the names in its header.
 
     They are those that are wanted, or else those that are preferred and free, or else those with
-    usual names. The sentences of a pair are taken together or not at all. Raises DataError if a
-    column that was named, a text, or (with `labelled`) a label is missing.
+    usual names. The sentences of a pair are taken together or not at all.
     """
     free = [name for name in names if name not in wanted.values()]
     chosen = {use: name for use, name in preferred.items() if name in free}
@@ -122,28 +113,20 @@ def find_columns(
     return columns
 
 
-# --- The columns that a model was trained on, which its folder remembers for the next table ------
-
-
 def trained_columns(notes: Any) -> dict[str, str]:
     """Returns the columns in the notes of a model, by their use; empty if there are none."""
     columns = notes.get(COLUMNS_NOTE) if isinstance(notes, Mapping) else None
-    if not isinstance(columns, dict) or not all(isinstance(name, str) for name in columns.values()):
-        return {}
-    try:
-        return check_uses(columns)
-    except ConfigError:  # written by hand, or by a later version
-        return {}
+    with suppress(ConfigError):  # written by hand, or by a later version
+        if isinstance(columns, dict) and all(isinstance(name, str) for name in columns.values()):
+            return check_uses(columns)
+    return {}
 
 
 def read_trained_columns(folder: str | Path | None) -> dict[str, str]:
-    """Returns the columns that a saved model was trained on, without loading it.
-
-    Empty if the folder is None, an embedded model, or cannot be read: whoever loads the model then
-    reports why.
-    """
-    try:
-        config = json.loads((Path(folder or "") / "config.json").read_text(encoding="utf-8"))
-        return trained_columns(config["notes"]) if folder else {}
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
-        return {}
+    """Returns the columns that a saved model was trained on, without loading it."""
+    # A folder that cannot be read is reported by whoever loads the model.
+    with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
+        if folder:
+            config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+            return trained_columns(config["notes"])
+    return {}

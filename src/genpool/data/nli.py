@@ -8,21 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from genpool.data import reader as rows
 from genpool.data.columns import require_columns
-from genpool.data.reader import (
-    BadRow,
-    DroppedRow,
-    Example,
-    Reader,
-    Record,
-    parse_label,
-    parse_text,
-    require_choice,
-    to_text,
-)
-from genpool.data.text_files import find_split_files, json_records, text_records
+from genpool.data.reader import BadRow, DroppedRow, Example, Reader, Record
+from genpool.data.table_files import RowFile
+from genpool.data.text_files import find_split_files, table_format
 from genpool.disk.atomic import atomic_file
-from genpool.disk.files import uncompressed_name
 from genpool.errors import InputError, unknown_name
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -59,10 +50,14 @@ class NliReader(Reader):
         self, path: str | Path, *, tokens: str = "parse", labelled: bool = True, **options: Any
     ) -> None:
         super().__init__(path, **options)
-        self._tokenized = require_choice("tokens", tokens, _COLUMNS) == "parse"
+        self._tokenized = rows.require_choice("tokens", tokens, _COLUMNS) == "parse"
         self._sides = _COLUMNS[tokens]
         self._labelled = labelled
-        self._files = find_split_files(path, self.file_names)
+        # The columns of the single annotators at the end are empty in most rows.
+        self._files = {
+            split: RowFile(file, kind=table_format(file) or ".tsv", short_rows=True)
+            for split, file in find_split_files(path, self.file_names).items()
+        }
 
     def splits(self) -> list[str]:
         return list(self._files)
@@ -72,12 +67,7 @@ class NliReader(Reader):
         return super()._absent(split) + (f" Looked for {expected}." if expected else "")
 
     def records(self, split: str) -> Iterator[Record]:
-        path = self._files[split]
-        choose = partial(self._choose, split)
-        if uncompressed_name(path).endswith(".jsonl"):
-            return json_records(path, choose)
-        # The columns of the single annotators at the end are empty in most rows.
-        return text_records(path, choose, short_rows=True)
+        return self._files[split].records(partial(self._choose, split))
 
     def _choose(self, split: str, names: Sequence[str], path: Path, line: int | None) -> list[str]:
         needed = self._sides if split in self.unlabelled else ("gold_label", *self._sides)
@@ -91,7 +81,7 @@ class NliReader(Reader):
     def example(self, values: Mapping[str, object], split: str) -> Example:
         label = None
         if split not in self.unlabelled and values.get("gold_label") != _NO_GOLD_LABEL:
-            label = parse_label(values, "gold_label", LABELS)
+            label = rows.parse_label(values, "gold_label", LABELS)
         elif split not in self.unlabelled and self._labelled:
             # Before the sentences: a pair that is dropped anyway may be damaged.
             raise DroppedRow("no gold label", "the annotators did not agree")
@@ -100,20 +90,18 @@ class NliReader(Reader):
             label=label,
             first=first,
             second=second,
-            genre=to_text(values.get("genre")),
-            id=to_text(values.get("pairID")),
+            genre=rows.to_text(values.get("genre")),
+            id=rows.to_text(values.get("pairID")),
             tokenized=self._tokenized,
             annotations=self._annotations(_COLUMNS["raw"], values),
         )
 
     def _sentence(self, values: Mapping[str, object], column: str) -> str:
-        text = parse_text(values, column)
-        if not self._tokenized:
-            return text
-        tokens = leaves(text)
-        if not tokens:
+        text = rows.parse_text(values, column)
+        sentence = " ".join(leaves(text)) if self._tokenized else text
+        if not sentence:
             raise BadRow("empty side", f"column {column!r} has no words; it holds {text!r}")
-        return " ".join(tokens)
+        return sentence
 
 
 def leaves(parse: str) -> list[str]:
@@ -143,8 +131,8 @@ def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]
     """
     seen: set[str] = set()
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(("pairID", "gold_label"))
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("pairID", "gold_label"))
         for pair, label in answers:
             if not pair or pair in seen:
                 problem = "has no pairID" if not pair else f"repeats the pairID {pair!r}"
@@ -152,7 +140,7 @@ def write_submission(path: str | Path, answers: Iterable[tuple[str | None, str]]
             if label not in LABELS:
                 raise InputError(f"pair {pair!r}: {unknown_name('label', label, LABELS)}")
             seen.add(pair)
-            rows.writerow((pair, label))
+            writer.writerow((pair, label))
     return len(seen)
 
 

@@ -1,8 +1,4 @@
-"""From a row of a data set to an `Example`: the interface of all readers, and their registry.
-
-A row that cannot be used is a `BadRow` with a short reason, which is counted, and a sentence for
-people. It travels as a value inside a `Record` until the reader decides: stop there, or skip it.
-"""
+"""From a row of a data set to an `Example`: the interface of all readers, and their registry."""
 
 from __future__ import annotations
 
@@ -63,11 +59,11 @@ class Example:
     kept: tuple[object, ...] = field(default=(), compare=False)
 
 
-# --- Rows: their values, or what is wrong with them ----------------------------------------------
-
-
 class BadRow(Exception):
-    """A row that cannot be used, and why."""
+    """A row that cannot be used: a short reason, which is counted, and a sentence for people.
+
+    It travels as a value inside a `Record` until the reader decides: stop there, or skip it.
+    """
 
     def __init__(self, reason: str, problem: str) -> None:
         self.reason, self.problem = reason, problem
@@ -159,9 +155,6 @@ def _require_field(values: Mapping[str, object], column: str) -> object:
 def _is_missing(value: object) -> bool:
     # Tables written by pandas mark an empty text cell with the number NaN.
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-# --- Readers -------------------------------------------------------------------------------------
 
 
 def require_choice(setting: str, value: str, allowed: Iterable[str]) -> str:
@@ -282,8 +275,7 @@ class Reader(ABC):
         Only the first row is read, so that a slow start, such as loading a model, can come later.
         """
         for name in self.splits() if split is None else [split]:
-            self._require_split(name)
-            next(self.records(name), None)
+            next(self.records(self._require_split(name)), None)
 
     def choose_split(self, split: str | None = None, usual: Sequence[str] = ()) -> str:
         """Returns the name of the split to read.
@@ -296,8 +288,7 @@ class Reader(ABC):
             DataError: there is no such split, or there are several and none was named.
         """
         if split is not None:
-            self._require_split(split)
-            return split
+            return self._require_split(split)
         names = self.splits()
         present = names if len(names) == 1 else [name for name in usual if name in names]
         if not present:
@@ -305,35 +296,32 @@ class Reader(ABC):
             raise DataError(f"{problem}: split= (command line: --split NAME)", self.place)
         return present[0]
 
-    def _annotation_columns(
-        self, text_columns: Iterable[str | None], names: Collection[str]
-    ) -> list[str | None]:
+    def _annotation_columns(self, texts: Iterable[str], names: Collection[str]) -> list[str | None]:
         """Returns the column of annotations for each column of texts, None where there is none."""
-        if self.annotator is None:
-            return []
-        find = self.annotator.column
-        return [None if column is None else find(column, names) for column in text_columns]
+        return [self.annotator.column(column, names) for column in texts] if self.annotator else []
 
     def _annotations(
-        self, text_columns: Iterable[str | None], values: Mapping[str, object]
+        self, texts: Iterable[str], values: Mapping[str, object]
     ) -> tuple[Annotation | None, ...]:
         """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
-        if self.annotator is None:
-            return ()
         annotations: list[Annotation | None] = []
-        for column in self._annotation_columns(text_columns, values):
+        for column in self._annotation_columns(texts, values):
             text = to_text(values.get(column)) if column else None
+            if self.annotator is None or column is None or text is None:
+                annotations.append(None)
+                continue
             try:
-                annotations.append(self.annotator.read(column, text) if column and text else None)
+                annotations.append(self.annotator.read(column, text))
             except InputError as error:
                 name = self.annotator.name
                 problem = f"column {column!r} cannot be read as {name}: {error}"
                 raise BadRow(f"bad {name}", problem) from None
         return tuple(annotations)
 
-    def _require_split(self, split: str) -> None:
+    def _require_split(self, split: str) -> str:
         if split not in self.splits():
             raise DataError(self._absent(split), self.place)
+        return split
 
     def _absent(self, split: str) -> str:
         return unknown_name("split", split, self.splits())
@@ -353,8 +341,8 @@ class Reader(ABC):
                 if self.bad_rows == "error":
                     problem = f"{bad.problem.rstrip('.')}; {BAD_ROW_FIX}"
                     raise DataError(problem, record.path, record.line) from None
-                if self.first_skipped is None:
-                    self.first_skipped = DataError(bad.problem, record.path, record.line)
+                skipped = DataError(bad.problem, record.path, record.line)
+                self.first_skipped = self.first_skipped or skipped
             else:
                 yield example
 
@@ -388,12 +376,6 @@ def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **option
 
 def reader_options(name: str) -> list[str]:
     """Returns the names of the options that a reader takes."""
-    return sorted(
-        {
-            parameter.name
-            for kind in READERS[name].__mro__
-            if "__init__" in vars(kind)
-            for parameter in inspect.signature(vars(kind)["__init__"]).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        }
-    )
+    inits = [vars(kind)["__init__"] for kind in READERS[name].__mro__ if "__init__" in vars(kind)]
+    parameters = [it for init in inits for it in inspect.signature(init).parameters.values()]
+    return sorted({it.name for it in parameters if it.kind is it.KEYWORD_ONLY})

@@ -7,20 +7,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from genpool.data import reader as rows
+from genpool.data import text_files
 from genpool.data.columns import USES, check_uses, find_columns, require_columns
-from genpool.data.reader import (
-    SPLITS,
-    DroppedRow,
-    Example,
-    Reader,
-    Record,
-    parse_label,
-    parse_score,
-    parse_text,
-    to_text,
-)
-from genpool.data.table_files import TABLE_SUFFIXES, require_table, table_records, tables_of_folder
-from genpool.data.text_files import TextEncoding, require_existing
+from genpool.data.reader import SPLITS, DroppedRow, Example, Reader, Record
+from genpool.data.table_files import RowFile
 from genpool.errors import ConfigError, DataError, require_extra
 
 
@@ -100,28 +91,33 @@ class ColumnReader(Reader):
         columns = find_columns(self._wanted, self._preferred, names, path, line, self._labelled)
         self._columns[split] = columns
         require_columns(self.kept, names, path, line)
-        extra = self._annotation_columns((columns["first"], columns.get("second")), names)
-        return [*dict.fromkeys([*columns.values(), *filter(None, extra), *self.kept])]
+        texts = [columns[use] for use in ("first", "second") if use in columns]
+        extra = filter(None, self._annotation_columns(texts, names))
+        return [*dict.fromkeys([*columns.values(), *extra, *self.kept])]
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
         columns = self._columns[split]
-        first, second = columns["first"], columns.get("second")
         label, score = columns.get("label"), columns.get("score")
-        genre, id_ = columns.get("genre"), columns.get("id")
         if not self._labelled:  # then a label may be empty
-            label = label if label and to_text(values.get(label)) else None
-            score = score if score and to_text(values.get(score)) else None
-        gold = None if label is None else parse_label(values, label, self.labels)
-        points = None if score is None else parse_score(values, score)
+            label = label if label and rows.to_text(values.get(label)) else None
+            score = score if score and rows.to_text(values.get(score)) else None
+        gold = None if label is None else rows.parse_label(values, label, self.labels)
+        points = None if score is None else rows.parse_score(values, score)
+        texts = [columns[use] for use in ("first", "second") if use in columns]
+        genre, id_ = (
+            rows.to_text(values.get(columns[use])) if use in columns else None
+            for use in ("genre", "id")
+        )
+        first, *second = [rows.parse_text(values, column, self._empty_texts) for column in texts]
         return Example(
-            label=gold,
-            first=parse_text(values, first, self._empty_texts),
-            second=None if second is None else parse_text(values, second, self._empty_texts),
-            genre=None if genre is None else to_text(values.get(genre)),
-            id=None if id_ is None else to_text(values.get(id_)),
+            gold,
+            first,
+            second[0] if second else None,
+            genre=genre,
+            id=id_,
             score=points,
             tokenized=self._tokenized,
-            annotations=self._annotations((first, second), values),
+            annotations=self._annotations(texts, values),
             # A line of JSON may lack a field: its value is empty.
             kept=tuple(map(values.get, self.kept)) if self.kept else (),
         )
@@ -167,15 +163,16 @@ class TableReader(ColumnReader):
         super().__init__(**options)
         if delimiter is not None and len(delimiter) != 1:
             raise ConfigError(f"delimiter is {delimiter!r}; expected one character")
-        self._quotes, self._delimiter, self._sheet = quotes, delimiter, sheet
-        self._encoding = TextEncoding(encoding)
         if isinstance(path, Mapping):
-            self._files = {split: require_existing(file) for split, file in path.items()}
+            files = {split: text_files.require_existing(file) for split, file in path.items()}
         else:
-            self.place = place = require_existing(path)
-            self._files = tables_of_folder(place) if place.is_dir() else {"all": place}
-        for file in self._files.values():
-            require_table(file)
+            self.place = place = text_files.require_existing(path)
+            files = text_files.tables_of_folder(place) if place.is_dir() else {"all": place}
+        how: dict[str, Any] = {"quotes": quotes, "delimiter": delimiter, "sheet": sheet}
+        self._files = {
+            split: RowFile(text_files.require_table(file), encoding=encoding, **how)
+            for split, file in files.items()
+        }
 
     def splits(self) -> list[str]:
         """Returns train, dev and test where present, then all other tables by name."""
@@ -183,18 +180,11 @@ class TableReader(ColumnReader):
         return [*(split for split in SPLITS if split in self._files), *others]
 
     def _absent(self, split: str) -> str:
-        names = ", ".join(split + suffix for suffix in TABLE_SUFFIXES)
+        names = ", ".join(split + suffix for suffix in text_files.TABLE_SUFFIXES)
         return f"{super()._absent(split)} Looked for {names}."
 
     def records(self, split: str) -> Iterator[Record]:
-        return table_records(
-            self._files[split],
-            partial(self._choose, split),
-            self._encoding,
-            quotes=self._quotes,
-            delimiter=self._delimiter,
-            sheet=self._sheet,
-        )
+        return self._files[split].records(partial(self._choose, split))
 
 
 class HubReader(ColumnReader):
@@ -247,13 +237,13 @@ class HubReader(ColumnReader):
             raise DataError(f"cannot be read from the hub: {error}", self._name) from error
 
     def records(self, split: str) -> Iterator[Record]:
-        rows = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
+        stream = self._ask(self._hub.load_dataset, split=self._hub_splits[split], streaming=True)
         try:
-            for row, values in enumerate(rows, start=1):
+            for row, values in enumerate(stream, start=1):
                 if row == 1:
                     self._choose(split, list(values), self._name, None)
                     column = self._columns[split].get("label")
-                    names = getattr((rows.features or {}).get(column), "names", None)
+                    names = getattr((stream.features or {}).get(column), "names", None)
                     self._classes[split] = tuple(names or ())
                 yield Record(self._name, row, values)
         except OSError as error:

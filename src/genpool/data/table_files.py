@@ -1,15 +1,12 @@
-"""Which files are tables, by their names, and the rows of any of them: text, Parquet or Excel.
-
-A `RowFile` reads any part of a file, without what is before it where that is possible: lines of a
-plain file and rows of Parquet are found at once, by a first pass that notes where every so many
-rows begin; a compressed file, UTF-16 text and Excel are read from their start.
-"""
+"""The rows of any file: TSV, CSV, JSON Lines, Parquet, Excel, or lines of text."""
 
 from __future__ import annotations
 
+import csv
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -17,113 +14,26 @@ from typing import IO, Any, NamedTuple
 
 from genpool.data.columns import require_columns
 from genpool.data.reader import BadRow, Record
-from genpool.data.text_files import (
-    Choose,
-    Lines,
-    TextEncoding,
-    json_records,
-    list_names,
-    text_records,
-)
-from genpool.disk.files import COMPRESSED, open_bytes, raw_lines, uncompressed_name
+from genpool.data.text_files import SAVE_AS, TextEncoding, json_values, table_format
+from genpool.disk.files import COMPRESSED, RawLine, open_bytes, raw_lines
 from genpool.errors import DataError, GenpoolError, require_extra, unknown_name
 
-TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
-#: spreadsheets that are not read
-_OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
-_SAVE_AS = "open it in a spreadsheet program and save it as .xlsx or as .csv"
-#: names that a dev set may have instead
-_OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
-#: how names of files begin that are no data: hidden ones, and the locks of open Excel files
-_NO_DATA = (".", "~$")
+#: takes the names of the columns, the path and the line of the header, and returns those to read;
+#: raises DataError for one that is missing
+Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
+Lines = Iterable[RawLine] | None
+
 _BATCH_ROWS = 1024
+#: longest field of a CSV file; a quote that is never closed is noticed here, not at the file's end
+MAX_FIELD_CHARACTERS = 2**24
+#: lines of a JSON Lines file whose fields together are its columns
+JSON_HEADER_LINES = 100
+#: what may separate the fields of a CSV file, the usual one first
+DELIMITERS = ",;\t|"
 #: the only column of a file with one text per line
 LINE_COLUMN = "text"
 #: the offset of a place that cannot be gone to
 NO_OFFSET = -1
-
-
-def table_format(path: Path) -> str | None:
-    """Returns the suffix of a table without that of its compression; None if it is no table."""
-    suffix = Path(uncompressed_name(path)).suffix.lower()
-    return suffix if suffix in TABLE_SUFFIXES else None
-
-
-def require_table(file: Path) -> None:
-    """Raises DataError if a file is not a table by its name."""
-    if table_format(file) is not None:
-        return
-    if Path(uncompressed_name(file)).suffix.lower() in _OTHER_SPREADSHEETS:
-        raise DataError(f"is a spreadsheet of a kind that is not read; {_SAVE_AS}", file)
-    kinds = f"{', '.join(TABLE_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
-    raise DataError(
-        f"is not a table by its name; expected {kinds}. If it is one, rename it; lines of text "
-        "have no columns to name",
-        file,
-    )
-
-
-def tables_of_folder(folder: Path) -> dict[str, Path]:
-    """Returns the tables of a folder by the names of their splits; raises DataError for none."""
-    files: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(_NO_DATA) or not path.is_file() or table_format(path) is None:
-            continue
-        stem = Path(uncompressed_name(path)).stem
-        split = _OTHER_NAMES.get(stem.lower(), stem)
-        if split in files:
-            problem = f"{files[split].name} and {path.name} are both {split!r}; keep one of them"
-            raise DataError(problem, folder)
-        files[split] = path
-    if not files:
-        expected = ", ".join(f"train{suffix}" for suffix in TABLE_SUFFIXES)
-        problem = f"looked for tables such as {expected}, but it holds: {list_names(folder)}"
-        raise DataError(problem, folder)
-    return files
-
-
-def table_records(
-    path: Path,
-    choose: Choose,
-    encoding: TextEncoding,
-    *,
-    quotes: bool | None = None,
-    delimiter: str | None = None,
-    sheet: str | None = None,
-    lines: Lines = None,
-) -> Iterator[Record]:
-    """Yields the rows of a table, as its name says how, or else the lines of a text file.
-
-    `quotes`, `delimiter` and `sheet` are options of `TableReader`. `lines` are the lines of a text
-    file to read; None, the default, is all of them.
-    """
-    kind = table_format(path)
-    match kind:
-        case None:
-            return _line_records(path, choose, encoding, lines)
-        case ".parquet":
-            return parquet_records(path, choose)
-        case ".xlsx" | ".xlsm":
-            return excel_records(path, choose, sheet)
-        case ".jsonl" | ".ndjson":
-            return json_records(path, choose, encoding, lines)
-    quotes = kind == ".csv" if quotes is None else quotes
-    if delimiter is None and not (quotes and kind == ".csv"):  # then it is looked for
-        delimiter = "\t" if kind == ".tsv" else ","
-    return text_records(path, choose, encoding, delimiter, quotes, lines=lines)
-
-
-def _line_records(
-    path: Path, choose: Choose, encoding: TextEncoding, lines: Lines
-) -> Iterator[Record]:
-    choose([LINE_COLUMN], path, None)
-    for line in lines or encoding.lines(path):
-        text = encoding.decode(line)
-        values = text if isinstance(text, BadRow) else {LINE_COLUMN: text}
-        yield Record(path, line.number, values, line.offset)
-
-
-# --- Parquet and Excel ---------------------------------------------------------------------------
 
 
 @contextmanager
@@ -140,99 +50,12 @@ def open_seekable(path: Path) -> Iterator[IO[bytes]]:
             yield unpacked
 
 
-def parquet_records(path: Path, choose: Choose, skip: int = 0) -> Iterator[Record]:
-    """Yields the chosen columns of rows, with a batch in memory; the line is the row, from 1.
-
-    The first `skip` rows are left out; row groups that hold no others are not read.
-    """
-    with require_extra("reading Parquet", "parquet"):
-        import pyarrow
-        from pyarrow import parquet
-
-    with open_seekable(path) as stream:
-        try:
-            file = parquet.ParquetFile(stream)
-            columns = list(choose(file.schema_arrow.names, path, None))
-            row = group = 0
-            while group < file.num_row_groups:
-                rows = file.metadata.row_group(group).num_rows
-                if row + rows > skip:
-                    break
-                row, group = row + rows, group + 1
-            groups = list(range(group, file.num_row_groups))
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns):
-                skipped = max(skip - row, 0)
-                for at, values in enumerate(_parquet_rows(batch.slice(skipped)), start=1):
-                    yield Record(path, row + skipped + at, values)
-                row += batch.num_rows
-        except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the columns' names
-            raise DataError(f"is not a Parquet file that can be read: {error}", path) from error
-
-
-def _parquet_rows(batch: Any) -> list[Mapping[str, object] | BadRow]:
-    try:
-        rows: list[Mapping[str, object] | BadRow] = batch.to_pylist()
-    except UnicodeDecodeError as error:
-        if batch.num_rows > 1:
-            return [_parquet_rows(batch.slice(at, 1))[0] for at in range(batch.num_rows)]
-        return [BadRow("bad UTF-8", f"is not UTF-8: {error}")]
-    return rows
-
-
 def count_parquet_rows(path: Path) -> int:
     """Returns the number of rows that a Parquet file says it has."""
     with require_extra("reading Parquet", "parquet"):
         from pyarrow import parquet
     rows: int = parquet.read_metadata(path).num_rows
     return rows
-
-
-def excel_records(path: Path, choose: Choose, sheet: str | None = None) -> Iterator[Record]:
-    """Yields the rows of a sheet, the first unless another is named; its first row is the header.
-
-    The line of a record is its row in the sheet. Empty rows at the end are left out; others are
-    rows with empty cells.
-    """
-    with require_extra(f"reading Excel files (or {_SAVE_AS})", "excel"):
-        import openpyxl
-
-    with open_seekable(path) as stream:
-        try:
-            # Values as the program that saved the file computed them, one row in memory at a time.
-            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-            with closing(book):
-                if sheet is not None and sheet not in book.sheetnames:
-                    raise DataError(unknown_name("sheet", sheet, book.sheetnames), path)
-                chosen = book.worksheets[0] if sheet is None else book[sheet]
-                yield from _sheet_records(path, choose, chosen)
-        except GenpoolError:
-            raise
-        except Exception as error:  # the library raises whatever a damaged part leads to
-            text = str(error) or type(error).__name__
-            problem = f"is not an Excel file that can be read: {text}; {_SAVE_AS}"
-            raise DataError(problem, path) from None
-
-
-def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
-    header: list[str] = []
-    empty_rows: list[Record] = []
-    for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
-        is_empty = all(cell is None for cell in cells)
-        if not header:
-            if not is_empty:
-                header = ["" if cell is None else str(cell).strip() for cell in cells]
-                choose([name for name in header if name], path, number)
-            continue
-        # Rows may end early: cells that were never filled are not in the file.
-        empty_rows.append(Record(path, number, dict(zip_longest(header, cells[: len(header)]))))
-        if not is_empty:
-            yield from empty_rows
-            empty_rows.clear()
-    if not header:
-        raise DataError("is empty; expected a first row with the names of the columns", path)
-
-
-# --- Parts of a file -----------------------------------------------------------------------------
 
 
 class Start(NamedTuple):
@@ -252,26 +75,60 @@ class RowScan(NamedTuple):
 
 
 class RowFile:
-    """A file of rows: a table by its name, or else one text per line, in the column "text"."""
+    """A file of rows: a table by its name, or else lines in the column "text".
+
+    A row that cannot be read is a record with a BadRow, and reading goes on. `scan` notes where
+    every so many rows begin, and `read` goes there: at once in a plain file and in Parquet; a
+    compressed file, UTF-16 text and Excel are read from their start. Both use `columns`. `kind` is
+    the suffix of a table whose name has another; in `short_rows` the fields after those that are
+    used may be left out. The other options are those of `TableReader`.
+    """
 
     def __init__(
-        self, path: str | Path, columns: Sequence[str], encoding: str | None = None
+        self,
+        path: str | Path,
+        columns: Sequence[str] = (),
+        encoding: str | None = None,
+        *,
+        kind: str | None = None,
+        quotes: bool | None = None,
+        delimiter: str | None = None,
+        sheet: str | None = None,
+        short_rows: bool = False,
     ) -> None:
         self.path, self.columns = Path(path), tuple(dict.fromkeys(columns))
-        self.kind = table_format(self.path)
-        self._encoding = TextEncoding(encoding)
+        self.kind = kind or table_format(self.path)
+        self._encoding, self._sheet, self._short_rows = TextEncoding(encoding), sheet, short_rows
+        self._quotes = self.kind == ".csv" if quotes is None else quotes
+        self._delimiter = delimiter
+        if delimiter is None and not (self._quotes and self.kind == ".csv"):
+            self._delimiter = "\t" if self.kind == ".tsv" else ","
         is_compressed = self.path.suffix.lower() in COMPRESSED
         self._can_seek = not is_compressed and not self._encoding.is_wide
+
+    def records(self, choose: Choose | None = None, lines: Lines = None) -> Iterator[Record]:
+        """Yields the rows; `lines` are the lines to read of a text file, by default all."""
+        choose = choose or self._choose
+        if self.kind == ".parquet":
+            return self._parquet_records(choose)
+        if self.kind in (".xlsx", ".xlsm"):
+            return self._excel_records(choose)
+        lines = iter(lines or self._encoding.lines(self.path))
+        if self.kind is None:
+            return self._line_records(choose, lines)
+        if self.kind in (".jsonl", ".ndjson"):
+            return self._json_records(choose, lines)
+        return self._text_records(choose, lines)
 
     def scan(self, slice_rows: int) -> RowScan:
         """Returns where each slice of `slice_rows` rows begins; the last one may be shorter."""
         if self.kind == ".parquet" and self._can_seek:
-            next(self._records(self._choose), None)
+            next(self.records(), None)
             rows = count_parquet_rows(self.path)
             starts = [Start(row, row + 1, NO_OFFSET) for row in range(0, rows, slice_rows)]
             return RowScan(rows, 0, starts)
         rows, starts = 0, []
-        for record in self._records(self._choose):
+        for record in self.records():
             if rows % slice_rows == 0:
                 offset = record.offset if self._can_seek else NO_OFFSET
                 starts.append(Start(rows, record.line, offset))
@@ -281,17 +138,196 @@ class RowFile:
     def read(self, start: Start, rows: int, head_lines: int) -> Iterator[Record]:
         """Yields `rows` rows from a start that `scan` found; unusable ones hold a BadRow."""
         if self.kind == ".parquet" and self._can_seek:
-            return islice(parquet_records(self.path, self._choose, start.row), rows)
+            return islice(self._parquet_records(self._choose, start.row), rows)
         if start.offset == NO_OFFSET:
-            return islice(self._records(self._choose), start.row, start.row + rows)
+            return islice(self.records(), start.row, start.row + rows)
         head = islice(self._encoding.lines(self.path), head_lines)
         lines = chain(head, raw_lines(self.path, first=start.line, offset=start.offset))
         # A few lines of JSON may lack a column, so the columns are not looked up again.
-        return islice(self._records(lambda *_: self.columns, lines), rows)
-
-    def _records(self, choose: Choose, lines: Lines = None) -> Iterator[Record]:
-        return table_records(self.path, choose, self._encoding, lines=lines)
+        return islice(self.records(lambda *_: self.columns, lines), rows)
 
     def _choose(self, names: Sequence[str], path: Path, line: int | None) -> Sequence[str]:
         require_columns(self.columns, names, path, line)
         return self.columns
+
+    def _line_records(self, choose: Choose, lines: Iterator[RawLine]) -> Iterator[Record]:
+        choose([LINE_COLUMN], self.path, None)
+        for line in lines:
+            text = self._encoding.decode(line)
+            values = text if isinstance(text, BadRow) else {LINE_COLUMN: text}
+            yield Record(self.path, line.number, values, line.offset)
+
+    def _json_records(self, choose: Choose, lines: Iterator[RawLine]) -> Iterator[Record]:
+        """Yields one JSON object per line; the fields of the first lines are the columns."""
+        records = (
+            Record(self.path, line.number, json_values(line, self._encoding), line.offset)
+            for line in lines
+            if line.data.strip()
+        )
+        first = list(islice(records, JSON_HEADER_LINES))
+        # One line may lack a field that the next ones have: then that line is bad, not the file.
+        readable = {row.line: row.values for row in first if not isinstance(row.values, BadRow)}
+        if readable:
+            names = dict.fromkeys(name for values in readable.values() for name in values)
+            choose(list(names), self.path, min(readable))
+        for record in chain(first, records):
+            if not readable and not isinstance(record.values, BadRow):
+                readable[record.line] = record.values
+                choose(list(record.values), self.path, record.line)
+            yield record
+
+    def _text_records(self, choose: Choose, lines: Iterator[RawLine]) -> Iterator[Record]:
+        """Yields rows with the names of the header, the first line that is not empty.
+
+        Empty lines are skipped, except between the rows of a table with one column, where they are
+        empty cells.
+        """
+        header: list[str] = []
+        empty_lines: list[RawLine] = []
+        min_fields = 0
+        for line, fields in self._text_rows(lines):
+            if not fields:
+                empty_lines.append(line)
+                continue
+            if len(header) == 1:
+                for empty in empty_lines:
+                    yield Record(self.path, empty.number, {header[0]: ""}, empty.offset)
+            empty_lines.clear()
+            if isinstance(fields, BadRow):
+                if not header:
+                    raise DataError(fields.problem, self.path, line.number)
+                yield Record(self.path, line.number, fields, line.offset)
+            elif not header:
+                header = fields
+                used = choose(header, self.path, line.number)
+                min_fields = len(header)
+                if self._short_rows:
+                    min_fields = 1 + max((header.index(name) for name in used), default=0)
+            else:
+                values: Mapping[str, object] | BadRow = dict(zip(header, fields, strict=False))
+                if not min_fields <= len(fields) <= len(header):
+                    problem = f"has {len(fields)} fields; expected {len(header)}, as in the header"
+                    values = BadRow("wrong number of fields", problem)
+                yield Record(self.path, line.number, values, line.offset)
+        if not header:
+            problem = "is empty; expected a header line with the names of the columns"
+            raise DataError(problem, self.path)
+
+    def _text_rows(self, lines: Iterator[RawLine]) -> Iterator[tuple[RawLine, list[str] | BadRow]]:
+        """Yields the line that a row begins on, and its fields; an empty line has none."""
+        csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of the process; 131,072 unless it is set
+        delimiter = self._delimiter
+        for line in lines:
+            if not line.data:
+                yield line, []
+            elif self._quotes:
+                if delimiter is None:
+                    # Spreadsheet programs write semicolons where the decimal mark is the comma.
+                    unquoted = re.sub(r'"[^"]*"', "", str(self._encoding.decode(line)))
+                    delimiter = max(DELIMITERS, key=unquoted.count)  # of equal counts the comma
+                yield line, self._csv_fields(chain([line], lines), delimiter)
+            else:
+                text = self._encoding.decode(line)
+                yield line, text if isinstance(text, BadRow) else text.split(delimiter)
+
+    def _csv_fields(self, lines: Iterator[RawLine], delimiter: str) -> list[str] | BadRow:
+        """Takes the lines of one row, whose fields may be quoted (RFC 4180), and returns these."""
+        damage: list[BadRow] = []
+
+        def texts() -> Iterator[str]:
+            for line in lines:
+                text = self._encoding.decode(line)
+                if isinstance(text, BadRow):
+                    # The parser still needs the line, to know where its record ends.
+                    damage.append(text)
+                    text = line.data.decode("utf-8", "replace")
+                yield text + "\n"
+
+        fields: list[str] | BadRow
+        try:
+            fields = next(csv.reader(texts(), delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            reason = "bad quoting"
+            problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
+            if "field limit" in str(error):
+                reason = "field too long"
+                problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
+                problem += "; is a quote never closed?"
+            fields = BadRow(reason, problem)
+        return damage[0] if damage else fields
+
+    def _parquet_records(self, choose: Choose, skip: int = 0) -> Iterator[Record]:
+        """Yields the chosen columns of the rows after `skip`; the line is the row, from 1.
+
+        A batch is in memory at a time, and row groups before these rows are not read.
+        """
+        with require_extra("reading Parquet", "parquet"):
+            import pyarrow
+            from pyarrow import parquet
+
+        with open_seekable(self.path) as stream:
+            try:
+                file = parquet.ParquetFile(stream)
+                columns = list(choose(file.schema_arrow.names, self.path, None))
+                row, groups = 0, list(range(file.num_row_groups))
+                while groups and row + (n := file.metadata.row_group(groups[0]).num_rows) <= skip:
+                    row += n
+                    del groups[0]
+                for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns):
+                    skipped = max(skip - row, 0)
+                    for at, values in enumerate(_parquet_rows(batch.slice(skipped)), start=1):
+                        yield Record(self.path, row + skipped + at, values)
+                    row += batch.num_rows
+            except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the columns' names
+                problem = f"is not a Parquet file that can be read: {error}"
+                raise DataError(problem, self.path) from error
+
+    def _excel_records(self, choose: Choose) -> Iterator[Record]:
+        """Yields the rows of a sheet; the line of a record is its row in the sheet."""
+        with require_extra(f"reading Excel files (or {SAVE_AS})", "excel"):
+            import openpyxl
+
+        with open_seekable(self.path) as stream:
+            try:
+                # Values as the program that saved the file computed them, one row at a time.
+                book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+                with closing(book):
+                    if self._sheet is not None and self._sheet not in book.sheetnames:
+                        problem = unknown_name("sheet", self._sheet, book.sheetnames)
+                        raise DataError(problem, self.path)
+                    sheet = book.worksheets[0] if self._sheet is None else book[self._sheet]
+                    yield from _sheet_records(self.path, choose, sheet)
+            except GenpoolError:
+                raise
+            except Exception as error:  # the library raises whatever a damaged part leads to
+                text = str(error) or type(error).__name__
+                problem = f"is not an Excel file that can be read: {text}; {SAVE_AS}"
+                raise DataError(problem, self.path) from None
+
+
+def _parquet_rows(batch: Any) -> list[Mapping[str, object] | BadRow]:
+    try:
+        rows: list[Mapping[str, object] | BadRow] = batch.to_pylist()
+    except UnicodeDecodeError as error:
+        if batch.num_rows > 1:
+            return [_parquet_rows(batch.slice(at, 1))[0] for at in range(batch.num_rows)]
+        return [BadRow("bad UTF-8", f"is not UTF-8: {error}")]
+    return rows
+
+
+def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
+    header: list[str] = []
+    waiting: list[Record] = []  # empty rows are rows too, except before the header and at the end
+    for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+        is_empty = all(cell is None for cell in cells)
+        if header:
+            # Rows may end early: cells that were never filled are not in the file.
+            waiting.append(Record(path, number, dict(zip_longest(header, cells[: len(header)]))))
+            if not is_empty:
+                yield from waiting
+                waiting.clear()
+        elif not is_empty:
+            header = ["" if cell is None else str(cell).strip() for cell in cells]
+            choose([name for name in header if name], path, number)
+    if not header:
+        raise DataError("is empty; expected a first row with the names of the columns", path)

@@ -1,29 +1,34 @@
-"""Text files of a data set: found, decoded, and read as rows of TSV, CSV or JSON Lines.
-
-Each of `text_records` and `json_records` streams one file and calls `choose(names, path, line)`
-once, as soon as it knows the names of the columns: it returns those that will be used, or raises
-DataError for one that is missing. A row that cannot be read becomes a record that holds a BadRow,
-and reading goes on. The argument `lines` has the lines to read; None, the default, is all of them.
-"""
+"""Text files and tables of a data set: found by their names, and decoded."""
 
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from genpool.data.reader import BadRow, Record
-from genpool.disk.files import COMPRESSED, SAVE_AS_UTF8, RawLine, open_bytes, raw_lines
+from genpool.data.reader import BadRow
+from genpool.disk.files import (
+    COMPRESSED,
+    SAVE_AS_UTF8,
+    RawLine,
+    open_bytes,
+    raw_lines,
+    uncompressed_name,
+)
 from genpool.errors import ConfigError, DataError
 
-Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
-Lines = Iterable[RawLine] | None
-
+TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
+#: spreadsheets that are not read
+_OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+SAVE_AS = "open it in a spreadsheet program and save it as .xlsx or as .csv"
+#: names that a dev set may have instead
+_OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
+#: how names of files begin that are no data: hidden ones, and the locks of open Excel files
+_NO_DATA = (".", "~$")
 #: names of a folder that a message lists
 _MAX_NAMES = 12
 #: encodings in which a line end takes several bytes, so that lines are found after decoding
@@ -31,19 +36,10 @@ _WIDE = re.compile(r"utf_?(16|32)")
 _SAMPLE_CHARACTERS = 30
 #: half-width katakana: what Chinese text looks like in Shift JIS
 _HALF_WIDTH = re.compile("[\uff61-\uff9f]")
-#: longest field of a CSV file; a quote that is never closed is noticed here, not at the file's end
-MAX_FIELD_CHARACTERS = 2**24
-#: lines of a JSON Lines file whose fields together are its columns
-JSON_HEADER_LINES = 100
-#: what may separate the fields of a CSV file, the usual one first
-DELIMITERS = ",;\t|"
-
-
-# --- Finding files -------------------------------------------------------------------------------
 
 
 def list_names(folder: Path) -> str:
-    """Returns the names in a folder for an error message, only some of them if there are many."""
+    """Returns the names in a folder for an error message, only some of many."""
     names = sorted(entry.name for entry in folder.iterdir())
     rest = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return (", ".join(names[:_MAX_NAMES]) or "nothing") + rest
@@ -64,8 +60,7 @@ def require_existing(path: str | Path) -> Path:
 def find_split_files(path: str | Path, names: Mapping[str, Sequence[str]]) -> dict[str, Path]:
     """Returns the file of each split that is present in a folder, or that the path itself is.
 
-    `names` has the file names of each split, the preferred one first. A file may be compressed;
-    the plain file is preferred. Raises DataError if none of the files is there.
+    `names` has the file names of each split, the preferred one first; plain before compressed.
     """
     path = require_existing(path)
     folder, file = (path, None) if path.is_dir() else (path.parent, path)
@@ -82,15 +77,47 @@ def find_split_files(path: str | Path, names: Mapping[str, Sequence[str]]) -> di
     return files
 
 
-# --- Encodings -----------------------------------------------------------------------------------
+def table_format(path: Path) -> str | None:
+    """Returns the suffix of a table without that of its compression; None if it is no table."""
+    suffix = Path(uncompressed_name(path)).suffix.lower()
+    return suffix if suffix in TABLE_SUFFIXES else None
+
+
+def require_table(file: Path) -> Path:
+    """Returns a file; raises DataError if it is not a table by its name."""
+    if table_format(file) is not None:
+        return file
+    if Path(uncompressed_name(file)).suffix.lower() in _OTHER_SPREADSHEETS:
+        raise DataError(f"is a spreadsheet of a kind that is not read; {SAVE_AS}", file)
+    kinds = f"{', '.join(TABLE_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
+    raise DataError(
+        f"is not a table by its name; expected {kinds}. If it is one, rename it; lines of text "
+        "have no columns to name",
+        file,
+    )
+
+
+def tables_of_folder(folder: Path) -> dict[str, Path]:
+    """Returns the tables of a folder by the names of their splits; raises DataError for none."""
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(_NO_DATA) or not path.is_file() or table_format(path) is None:
+            continue
+        stem = Path(uncompressed_name(path)).stem
+        split = _OTHER_NAMES.get(stem.lower(), stem)
+        if split in files:
+            problem = f"{files[split].name} and {path.name} are both {split!r}; keep one of them"
+            raise DataError(problem, folder)
+        files[split] = path
+    if not files:
+        expected = ", ".join(f"train{suffix}" for suffix in TABLE_SUFFIXES)
+        problem = f"looked for tables such as {expected}, but it holds: {list_names(folder)}"
+        raise DataError(problem, folder)
+    return files
 
 
 class TextEncoding:
-    """How the bytes of a file become lines of text.
-
-    `name` is a text encoding of Python, such as "cp1252" or "utf-16". None is UTF-8, and lines that
-    are something else are reported with a guess of what they are.
-    """
+    """A text encoding of Python, such as "cp1252"; None is UTF-8, with a guess where it is not."""
 
     def __init__(self, name: str | None = None) -> None:
         try:
@@ -135,27 +162,19 @@ UTF8_TEXT = TextEncoding()
 
 
 def guess_encoding(data: bytes) -> str:
-    """Returns the most likely encoding of text that is not UTF-8, from a few of its words.
-
-    Western text has single accented characters, or words that are mostly ASCII. Other alphabets
-    have runs of bytes above 127, and their encodings are told apart by what decodes.
-    """
-
-    def decoded(encoding: str) -> str | None:
-        try:
-            return data.decode(encoding)
-        except UnicodeDecodeError:
-            return None
-
+    """Returns the most likely encoding of a few words that are not UTF-8."""
     runs = re.findall(rb"[\x80-\xff]+", data)
     words = re.findall(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*", data)
     high, letters = sum(map(len, runs)), sum(map(len, words))
-    if high < 2 * len(runs) or letters > 2 * high:
-        return "cp1252" if decoded("cp1252") else "latin-1"
-    japanese = decoded("shift_jis")
-    if japanese is not None and not _HALF_WIDTH.search(japanese):
-        return "shift_jis"
-    return "gb18030" if decoded("gb18030") else "cp1251"
+    # Western text has single accented characters, or words that are mostly ASCII; other alphabets
+    # have runs of bytes above 127, and their encodings are told apart by what decodes.
+    is_western = high < 2 * len(runs) or letters > 2 * high
+    for encoding in ("cp1252",) if is_western else ("shift_jis", "gb18030"):
+        with suppress(UnicodeDecodeError):
+            text = data.decode(encoding)
+            if encoding != "shift_jis" or not _HALF_WIDTH.search(text):
+                return encoding
+    return "latin-1" if is_western else "cp1251"
 
 
 def _how_to_read(encoding: str) -> str:
@@ -177,141 +196,6 @@ def _recoded_lines(path: Path, encoding: str) -> Iterator[RawLine]:
         except UnicodeError as error:
             problem = f"is not {encoding}: {error}; name another encoding, or {SAVE_AS_UTF8}"
             raise DataError(problem, path, number + 1) from None
-
-
-# --- Rows of TSV and CSV -------------------------------------------------------------------------
-
-
-def text_records(
-    path: Path,
-    choose: Choose,
-    encoding: TextEncoding = UTF8_TEXT,
-    delimiter: str | None = "\t",
-    quotes: bool = False,
-    short_rows: bool = False,
-    lines: Lines = None,
-) -> Iterator[Record]:
-    """Yields rows with the names of the header, which is the first line that is not empty.
-
-    With `quotes`, fields may be quoted as in RFC 4180 and then hold delimiters and line breaks, the
-    line of a record is the one it begins on, and a delimiter of None is the one that the header has
-    most often. Without, a quote is a character like any other. With `short_rows`, empty fields at
-    the end of a row may be left out with their delimiters, as long as the columns that are used are
-    there. Empty lines are skipped, except between the rows of a table with one column, where they
-    are empty cells.
-    """
-    source = iter(lines or encoding.lines(path))
-    rows = (_csv_rows if quotes else _plain_rows)(source, encoding, delimiter)
-    header: list[str] = []
-    empty_lines: list[RawLine] = []
-    min_fields = 0
-    for line, fields in rows:
-        if not fields:
-            empty_lines.append(line)
-            continue
-        if len(header) == 1:
-            for empty in empty_lines:
-                yield Record(path, empty.number, {header[0]: ""}, empty.offset)
-        empty_lines.clear()
-        if isinstance(fields, BadRow):
-            if not header:
-                raise DataError(fields.problem, path, line.number)
-            yield Record(path, line.number, fields, line.offset)
-        elif not header:
-            header = fields
-            used = choose(header, path, line.number)
-            min_fields = len(header)
-            if short_rows:
-                min_fields = 1 + max((header.index(name) for name in used), default=0)
-        else:
-            values: Mapping[str, object] | BadRow = dict(zip(header, fields, strict=False))
-            if not min_fields <= len(fields) <= len(header):
-                problem = f"has {len(fields)} fields; expected {len(header)}, as in the header"
-                values = BadRow("wrong number of fields", problem)
-            yield Record(path, line.number, values, line.offset)
-    if not header:
-        raise DataError("is empty; expected a header line with the names of the columns", path)
-
-
-#: of each row the line that it begins on, and its fields; an empty line has none
-_Rows = Iterator[tuple[RawLine, list[str] | BadRow]]
-
-
-def _plain_rows(lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None) -> _Rows:
-    """Yields the fields of each line without quoting."""
-    for line in lines:
-        text = encoding.decode(line)
-        fields = text if isinstance(text, BadRow) else text.split(delimiter) if text else []
-        yield line, fields
-
-
-def _csv_rows(lines: Iterator[RawLine], encoding: TextEncoding, delimiter: str | None) -> _Rows:
-    """Yields the fields of each row, which may be quoted."""
-    damage: list[BadRow] = []
-    taken: list[RawLine] = []  # the lines of the row that is parsed
-
-    def text_lines(source: Iterable[RawLine]) -> Iterator[str]:
-        for line in source:
-            taken.append(line)
-            text = encoding.decode(line)
-            if isinstance(text, BadRow):
-                # The parser still needs the line, to know where its record ends.
-                damage.append(text)
-                text = line.data.decode("utf-8", "replace")
-            yield text + "\n"
-
-    first_lines: list[RawLine] = []  # up to the header
-    for line in lines:
-        first_lines.append(line)
-        if line.data:
-            break
-    if delimiter is None:
-        # Spreadsheet programs write semicolons in countries whose decimal mark is the comma.
-        unquoted = re.sub(r'"[^"]*"', "", "".join(text_lines(first_lines)))
-        delimiter = max(DELIMITERS, key=unquoted.count)  # of equal counts the first, the comma
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of the process; 131,072 unless it is set
-    rows = csv.reader(text_lines(chain(first_lines, lines)), delimiter=delimiter, strict=True)
-    while True:
-        taken.clear()
-        damage.clear()
-        fields: list[str] | BadRow | None
-        try:
-            fields = next(rows, None)
-        except csv.Error as error:
-            if "field limit" in str(error):
-                problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
-                fields = BadRow("field too long", f"{problem}; is a quote never closed?")
-            else:
-                problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
-                fields = BadRow("bad quoting", problem)
-        if fields is None:
-            return
-        yield taken[0], damage[0] if damage else fields
-
-
-# --- Rows of JSON Lines --------------------------------------------------------------------------
-
-
-def json_records(
-    path: Path, choose: Choose, encoding: TextEncoding = UTF8_TEXT, lines: Lines = None
-) -> Iterator[Record]:
-    """Yields one JSON object per line; the fields of the first lines together are the columns."""
-    records = (
-        Record(path, line.number, json_values(line, encoding), line.offset)
-        for line in lines or encoding.lines(path)
-        if line.data.strip()
-    )
-    first = list(islice(records, JSON_HEADER_LINES))
-    # One line may lack a field that the next ones have: then that line is bad, not the file.
-    readable = {row.line: row.values for row in first if not isinstance(row.values, BadRow)}
-    if readable:
-        names = dict.fromkeys(name for values in readable.values() for name in values)
-        choose(list(names), path, min(readable))
-    for record in chain(first, records):
-        if not readable and not isinstance(record.values, BadRow):
-            readable[record.line] = record.values
-            choose(list(record.values), path, record.line)
-        yield record
 
 
 def json_values(line: RawLine, encoding: TextEncoding = UTF8_TEXT) -> Mapping[str, object] | BadRow:

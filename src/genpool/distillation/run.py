@@ -23,7 +23,7 @@ from genpool.distillation import teachers
 from genpool.distillation.corpus import Corpus, read_corpus
 from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
 from genpool.errors import ConfigError, DataError, TrainingError
-from genpool.jobs.evaluate import evaluate_similarity
+from genpool.jobs.tables import evaluate_similarity
 from genpool.model import SentenceEncoder
 from genpool.progress import progress
 from genpool.saving.weights_file import TABLES

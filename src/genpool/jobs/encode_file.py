@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from genpool.data import Example, TableReader
-from genpool.data.sentences import count_sentences, read_rows
-from genpool.data.table_files import count_parquet_rows, table_format
+from genpool.data import Example, LinesReader, TableReader
+from genpool.data.sentences import count_rows, read_rows
+from genpool.data.table_files import count_parquet_rows
+from genpool.data.text_files import table_format
 from genpool.disk.arrays import growing_array
 from genpool.disk.atomic import atomic_file
 from genpool.disk.files import raw_lines
@@ -64,13 +65,11 @@ def encode_file(
     Args:
         encoder: what encodes, such as a `SentenceEncoder`.
         source: a text file with one sentence per line, "-" for standard input, or a column of a
-            table, from `genpool.data.sentences.column_reader`. The columns that it keeps are
-            written beside the vectors.
+            table, from `genpool.data.sentences.column_reader`, with the columns that it keeps.
         output: .npy (an array), .parquet or .jsonl (sentences and vectors), or the name of a
             folder ("index/", "index"), for `genpool search`.
         options: how to encode. Default: None, the defaults of `EncodeOptions`.
-        open_output: opens an output of another kind, such as a table of LanceDB
-            (`genpool.integrations.lancedb.table_writer`). Default: None, one of those above.
+        open_output: opens an output of another kind, such as a table of LanceDB. Default: None.
 
     Example:
         >>> encode_file(model, "sentences.txt", "vectors.npy", EncodeOptions(normalize=True))
@@ -79,26 +78,26 @@ def encode_file(
     dim = resolve_truncate_dim(encoder, options.truncate_dim)
     if not isinstance(source, TableReader) and table_format(Path(source)):
         raise InputError(f"{source} is a table; say which column holds the sentences: --column.")
-    finished, total = 0, None
+    reader = source if isinstance(source, TableReader) else LinesReader(source)
+    finished, total, unwritten = 0, None, list[Example]()
+
+    def sentences() -> Iterator[str]:
+        for row in read_rows(reader):
+            unwritten.append(row)
+            yield row.first
+
+    def done(count: int) -> None:
+        nonlocal finished
+        finished += count
+        show(count)
+
     try:
-        with _writer(encoder, output, dim, options, source, open_output) as write:
-            total, unwritten = count_sentences(source), list[Example]()
-
-            def sentences() -> Iterator[str]:
-                for row in read_rows(source):
-                    unwritten.append(row)
-                    yield row.first
-
+        with _writer(encoder, output, dim, options, reader, open_output) as write:
+            total = count_rows(reader)
             with (
                 encoder.streaming_form(options.workers, options.int8) as quick,
                 progress("encoding", total, options.show_progress) as show,
             ):
-
-                def done(count: int) -> None:
-                    nonlocal finished
-                    finished += count
-                    show(count)
-
                 for chunk in quick.encode_stream(sentences(), options.batch_size, done):
                     vectors = finish_vectors(chunk, dim, options.normalize)  # (n, dim)
                     rows, unwritten[: len(vectors)] = unwritten[: len(vectors)], []
@@ -117,10 +116,10 @@ def _writer(
     output: str | Path,
     dim: int,
     options: EncodeOptions,
-    source: str | Path | TableReader,
+    reader: LinesReader | TableReader,
     open_output: OpenOutput | None,
 ) -> AbstractContextManager[Write]:
-    columns, place = (source.kept, source.place) if isinstance(source, TableReader) else ((), None)
+    columns, place = (reader.kept, reader.place) if isinstance(reader, TableReader) else ((), None)
     if open_output is not None:
         return open_output(dim, columns, place)
     if is_folder_name(output):
@@ -145,7 +144,7 @@ def finish_vectors(vectors: Tensor, dim: int, normalize: bool) -> Vectors:
 def describe_earlier_output(output: str | Path) -> str | None:
     """Returns rows and date of what is at `output` now, such as "3 rows, 2025-06-01 12:30".
 
-    Returns None if nothing is there, or nothing that may be replaced: writing refuses that.
+    None if nothing is there, or nothing that may be replaced: writing refuses that.
     """
     path, rows = Path(output), "unknown"
     try:
@@ -166,10 +165,9 @@ def describe_earlier_output(output: str | Path) -> str | None:
 def file_writer(
     path: Path, dim: int, columns: Sequence[str] = (), table: Path | None = None
 ) -> Iterator[Write]:
-    """Yields a function that writes sentences and vectors (n, dim); the file appears at the end.
+    """Yields a function that writes sentences, vectors (n, dim) and the values of `columns`.
 
-    The suffix of `path` says what is written. The values of `columns` are written too; those of a
-    `table` that is Parquet keep their types.
+    The suffix of `path` says how. Values keep their types if `table` is Parquet.
     """
     if columns and path.suffix == ".npy":
         raise InputError(
@@ -181,10 +179,7 @@ def file_writer(
             f"of the columns that are kept: {', '.join(columns)}."
         )
     rows, open_file = 0, FORMATS[path.suffix][0]
-    with (
-        atomic_file(path) as temporary,
-        open_file(temporary, dim, columns, table) as write_rows,
-    ):
+    with atomic_file(path) as temporary, open_file(temporary, dim, columns, table) as write_rows:
 
         def write(sentences: list[str], vectors: Vectors, values: Values = (), /) -> None:
             nonlocal rows
@@ -239,10 +234,8 @@ def _parquet(path: Path, dim: int, columns: Sequence[str], table: Path | None) -
                 cells = [row[place] for row in values]
                 arrays.append(arrow.array(map(_as_text, cells) if kind == text else cells, kind))
             flat = arrow.array(vectors.ravel(), single)
-            arrays += [
-                arrow.array(sentences, text),
-                arrow.FixedSizeListArray.from_arrays(flat, dim),
-            ]
+            lists = arrow.FixedSizeListArray.from_arrays(flat, dim)
+            arrays += [arrow.array(sentences, text), lists]
             writer.write_table(arrow.table(arrays, schema=schema))
 
         yield write

@@ -1,48 +1,50 @@
-"""Classifiers on data sets: a prediction for every row, scored and written (`genpool predict`).
-
-A table of predictions is .tsv, .csv, .jsonl or .parquet. The columns are those of a prediction file
-(see `genpool.evaluation.predictions`), with the score, of a model of scores, and the texts after
-`predicted`: text, or first and second. They are the same in every format.
-"""
+"""Models on data sets: predictions of classifiers, similarity and probes of encoders."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from genpool import evaluation
 from genpool.data import Example, TableReader
 from genpool.data.columns import trained_columns
-from genpool.data.reader import Reader
+from genpool.data.reader import SCORED_SPLITS, Reader
 from genpool.disk.atomic import atomic_file
 from genpool.errors import DataError, FolderError, InputError, counted, require_extra
-from genpool.evaluation import AccuracyReport, Predictions, accuracy_report
-from genpool.evaluation.predictions import (
-    HEADER,
-    PROBABILITY,
-    SCORE_COLUMN,
-    FurtherColumns,
-    prediction_lines,
-)
+from genpool.evaluation import Predictions
+from genpool.evaluation import predictions as prediction_file
+from genpool.evaluation.probes import FOLDS
 from genpool.evaluation.similarity import ScoreReport
+from genpool.evaluation.vectors import Encode
+from genpool.inference.sentence_vectors import map_by_length
 from genpool.model import Classifier, PairClassifier, SentenceEncoder, TextClassifier, load_model
 
 #: options of a table that is predicted: labels are not needed, and no row is left out for its text
 PREDICTION_OPTIONS = {"labelled": False, "empty_texts": True}
 NAME_LABEL = "Name the column of labels: label= (command line: --label)"
+#: suffixes of the files that predictions are written to
+FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 
-Columns = Mapping[str, Sequence[object]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class TablePredictions:
-    """Predictions for the rows of a table or split."""
+    """Predictions for the rows of a table or split.
+
+    Their file has the columns of a prediction file (`genpool.evaluation.predictions`), with the
+    score, of a model of scores, and the texts after `predicted`. All formats have the same columns.
+    """
 
     predictions: Predictions
     genres: list[str | None]
@@ -59,46 +61,61 @@ class TablePredictions:
     @property
     def without_text(self) -> int:
         """The number of rows that lack a text; their labels are what the model guesses blindly."""
-        return sum(
-            not all(map(str.strip, sides)) for sides in zip(*self.texts.values(), strict=True)
-        )
+        rows = zip(*self.texts.values(), strict=True)
+        return sum(not all(map(str.strip, sides)) for sides in rows)
 
     @property
     def without_text_note(self) -> str:
         """Says how many rows lack a text."""
         return f"rows without text, labelled by a blind guess: {self.without_text:,}"
 
-    @property
-    def further_columns(self) -> FurtherColumns:
-        """The columns of a prediction file after the labels: the scores, if any, and the texts."""
-        return self.texts if self.scores is None else {SCORE_COLUMN: self.scores, **self.texts}
+    def tsv(self) -> bytes:
+        """Returns the content of a prediction file; tabs and line breaks of a text are spaces."""
+        return b"".join(prediction_file.prediction_lines(self.predictions, self._further))
 
     def write(self, path: str | Path) -> None:
-        """Writes the predictions with their texts and probabilities, a row for every row.
-
-        The name ends in .tsv, .csv, .jsonl or .parquet; an earlier file is replaced when the new
-        one is complete. In .tsv, tabs and line breaks of a text become spaces.
-        """
+        """Writes a row for every row as .tsv, .csv, .jsonl or .parquet, all or nothing."""
         suffix = require_prediction_suffix(path)
         try:
             with atomic_file(path) as temporary:
-                if suffix == ".tsv":
-                    lines = prediction_lines(self.predictions, self.further_columns)
-                    temporary.write_bytes(b"".join(lines))
+                if suffix == ".parquet":
+                    _write_parquet(temporary, self._columns())
                 else:
-                    _WRITERS[suffix](temporary, self._columns())
+                    temporary.write_bytes(self.tsv() if suffix == ".tsv" else self._text(suffix))
         except UnicodeEncodeError as error:  # half a character, which JSON can spell
             raise InputError(f"{path}: {error.object!r} cannot be written as UTF-8") from None
 
-    def _columns(self) -> Columns:
-        rows, columns = self.predictions, dict[str, Sequence[object]]()
-        columns |= zip(HEADER, (rows.ids, rows.gold, rows.predicted), strict=True)
-        columns |= self.further_columns
-        for place, label in enumerate(rows.labels):
-            columns[PROBABILITY + label] = [row[place] for row in rows.probabilities]
-        return columns
+    @property
+    def _further(self) -> prediction_file.FurtherColumns:
+        scores = {} if self.scores is None else {prediction_file.SCORE_COLUMN: self.scores}
+        return {**scores, **self.texts}
 
-    def report(self) -> AccuracyReport:
+    def _columns(self) -> dict[str, Sequence[object]]:
+        rows = self.predictions
+        names = [prediction_file.PROBABILITY + label for label in rows.labels]
+        probabilities = [[row[place] for row in rows.probabilities] for place in range(len(names))]
+        return {
+            **dict(zip(prediction_file.HEADER, (rows.ids, rows.gold, rows.predicted), strict=True)),
+            **self._further,
+            **dict(zip(names, probabilities, strict=True)),
+        }
+
+    def _text(self, suffix: str) -> bytes:
+        """Returns the content of a .csv or .jsonl file."""
+        columns, text = self._columns(), io.StringIO(newline="")
+        rows = [
+            # Nine digits reproduce a 32-bit number.
+            [float(f"{value:.9g}") if isinstance(value, float) else value for value in row]
+            for row in zip(*columns.values(), strict=True)
+        ]
+        if suffix == ".csv":  # None is an empty cell
+            csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+        else:
+            objects = (dict(zip(columns, row, strict=True)) for row in rows)
+            text.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in objects)
+        return text.getvalue().encode()
+
+    def report(self) -> evaluation.AccuracyReport:
         """Returns accuracy and calibration over the rows that have a gold label."""
         labelled = [row for row, label in enumerate(self.predictions.gold) if label is not None]
         if self.unlabelled and not labelled:
@@ -108,7 +125,7 @@ class TablePredictions:
                 f"{NAME_LABEL}, or predict the rows instead",
                 self.place,
             )
-        return accuracy_report(
+        return evaluation.accuracy_report(
             [str(self.predictions.gold[row]) for row in labelled],
             [self.predictions.predicted[row] for row in labelled],
             self.predictions.labels,
@@ -136,12 +153,12 @@ def load_classifier(path: str | Path | None) -> PairClassifier | TextClassifier:
     if path is None:
         return PairClassifier.from_pretrained()
     model = load_model(path)
-    if isinstance(model, SentenceEncoder):
-        raise FolderError(
-            f"{path} holds a SentenceEncoder; expected a classifier. Give the folder of one, or "
-            "None for the NLI classifier inside the package (command line: leave MODEL out)."
-        )
-    return model
+    if not isinstance(model, SentenceEncoder):
+        return model
+    raise FolderError(
+        f"{path} holds a SentenceEncoder; expected a classifier. Give the folder of one, or "
+        "None for the NLI classifier inside the package (command line: leave MODEL out)."
+    )
 
 
 def predict_table(
@@ -155,14 +172,8 @@ def predict_table(
 
     Columns that are not named are those that the model was trained on, where the table has them,
     or else found by their usual names. A row without text stays in its place; its label is the
-    model's guess for a sentence without words.
-
-    Args:
-        model: the classifier.
-        file: the path of a table, or a reader, whose `skipped` then counts the rows left out.
-        batch_size: examples per batch. Default 64.
-        split: the split to predict. None (default): the only one.
-        **options: for a path, those of `TableReader`, such as first="body" or tokenized=True.
+    model's guess for a sentence without words. `options` of a path are those of `TableReader`; of a
+    reader, `skipped` counts the rows left out. Without `split`: the only one.
 
     Example:
         >>> predict_table(model, "pairs.tsv").predictions.predicted
@@ -185,14 +196,20 @@ def predict_table(
         [model.text.words(side, example.tokenized) for side in texts]
         for texts, example in zip(sides, examples, strict=True)
     ]
-    with _annotations_of(model, examples, tokenized):
+    known: AbstractContextManager[None] = nullcontext()
+    if model.text.annotator is not None:
+        annotations = [annotation for row in examples for annotation in row.annotations]
+        both = zip(tokenized, examples, strict=True)
+        words = [words for row, example in both for words in row[: len(example.annotations)]]
+        known = model.text.annotator.knowing(words, annotations)
+    with known:
         probabilities = model.predict_tokenized(tokenized, batch_size)  # (rows, labels)
     gold_scores, scores = [example.score for example in examples], None
     gold = [example.label for example in examples]
     if model.predicts_scores:
         scores = model.scores_of(probabilities).tolist()
         gold = [None if score is None else f"{score:g}" for score in gold_scores]
-    predictions = Predictions(
+    rows = Predictions(
         tuple(ids),
         tuple(gold),
         tuple(model.labels[index] for index in probabilities.argmax(axis=1)),
@@ -200,25 +217,9 @@ def predict_table(
         tuple(tuple(float(value) for value in row) for row in probabilities),
     )
     names = ("text",) if model.sentences_per_example == 1 else ("first", "second")
-    columns = {name: [texts[at] for texts in sides] for at, name in enumerate(names)}
+    texts = {name: [texts[at] for texts in sides] for at, name in enumerate(names)}
     genres = [example.genre for example in examples]
-    return TablePredictions(predictions, genres, reader.place, columns, scores, gold_scores)
-
-
-def _annotations_of(
-    model: PairClassifier | TextClassifier,
-    examples: list[Example],
-    tokenized: list[list[list[str]]],
-) -> AbstractContextManager[None]:
-    """Returns a block in which a model that reads annotations uses those of the data."""
-    if model.text.annotator is None:
-        return nullcontext()
-    pairs = [
-        pair
-        for example, sides in zip(examples, tokenized, strict=True)
-        for pair in zip(sides, example.annotations, strict=False)
-    ]
-    return model.text.annotator.knowing(*zip(*pairs, strict=True) if pairs else ((), ()))
+    return TablePredictions(rows, genres, reader.place, texts, scores, gold_scores)
 
 
 def _require_suitable(
@@ -232,11 +233,9 @@ def _require_suitable(
             f"{model.sentences_per_example}. Name the columns: first, second",
             reader.place,
         )
-    if model.predicts_scores:  # a table of scores may have labels of another kind too
-        return
-    unknown = {example.label for example in examples if example.label is not None}
-    unknown -= set(model.labels)
-    if unknown:
+    # A table of scores may have labels of another kind too.
+    labels = {} if model.predicts_scores else {example.label for example in examples}
+    if unknown := {label for label in labels if label is not None} - set(model.labels):
         raise DataError(
             f"the labels {', '.join(sorted(unknown))} are not among the model's: "
             f"{', '.join(model.labels)}. For the official files of a data set, name its reader "
@@ -256,47 +255,99 @@ def open_data(data: str | Path | Reader, labelled: bool = True, **options: Any) 
 
 def require_prediction_suffix(path: str | Path) -> str:
     """Returns the suffix of a file of predictions; raises InputError if it is none."""
-    suffix, allowed = Path(path).suffix.lower(), (".tsv", *_WRITERS)
-    if suffix not in allowed:
-        raise InputError(
-            f"{path} ends in {suffix!r}; predictions are written as {', '.join(allowed)}."
-        )
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        allowed = ", ".join(FORMATS)
+        raise InputError(f"{path} ends in {suffix!r}; predictions are written as {allowed}.")
     return suffix
 
 
-def _rows(columns: Columns) -> Iterator[list[object]]:
-    """Yields the rows, their numbers with nine digits: they reproduce a 32-bit probability."""
-    for row in zip(*columns.values(), strict=True):
-        yield [float(f"{value:.9g}") if isinstance(value, float) else value for value in row]
-
-
-def _write_csv(path: Path, columns: Columns) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(_rows(columns))  # None is an empty cell
-
-
-def _write_json_lines(path: Path, columns: Columns) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in _rows(columns):
-            values = dict(zip(columns, row, strict=True))
-            file.write(json.dumps(values, ensure_ascii=False) + "\n")
-
-
-def _write_parquet(path: Path, columns: Columns) -> None:
+def _write_parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
     with require_extra("writing Parquet", "parquet"):
         import pyarrow
         from pyarrow import parquet
     arrays = {}
     for name, values in columns.items():
-        is_number = name == SCORE_COLUMN or name.startswith(PROBABILITY)
+        is_number = name == prediction_file.SCORE_COLUMN or name.startswith(
+            prediction_file.PROBABILITY
+        )
         arrays[name] = pyarrow.array(values, pyarrow.float32() if is_number else pyarrow.string())
     parquet.write_table(pyarrow.table(arrays), path)
 
 
-_WRITERS: dict[str, Callable[[Path, Columns], None]] = {
-    ".csv": _write_csv,
-    ".jsonl": _write_json_lines,
-    ".parquet": _write_parquet,
-}
+def evaluate_similarity(
+    encoder: SentenceEncoder, data: str | Path | Reader, split: str | None = None, **options: Any
+) -> tuple[evaluation.SimilarityReport, evaluation.RelatednessReport | None]:
+    """Correlates the cosine of sentence pairs with their gold scores.
+
+    The second report, if there is a training split, says how well a regression on the frozen
+    vectors predicts the scores. `data` is a table, a folder of tables or a reader; `options` of a
+    table are those of `TableReader`. Without `split`: the only one, else "test", else "dev".
+    """
+    reader = open_data(data, **options)
+    scored = reader.choose_split(split, SCORED_SPLITS)
+    test = _scored(encoder, reader, scored)
+    report = evaluation.similarity_report(test.scores, test.a, test.b)
+    if "train" not in reader.splits() or scored == "train":
+        return report, None
+    return report, evaluation.relatedness_report(_scored(encoder, reader, "train"), test)
+
+
+def evaluate_probe(
+    encoder: SentenceEncoder,
+    data: str | Path | Reader,
+    folds: int = FOLDS,
+    split: str | None = None,
+    **options: Any,
+) -> evaluation.ProbeReport:
+    """Fits a logistic regression on the frozen sentence vectors and scores it.
+
+    With a training split, the probe is fitted on it and scored on another one; otherwise it is
+    cross-validated with `folds`. The other arguments are those of `evaluate_similarity`.
+    """
+    reader = open_data(data, **options)
+    splits = reader.splits()
+    scored = reader.choose_split(split, SCORED_SPLITS)
+    if "train" not in splits or scored == "train":
+        return evaluation.probe_cross_validated(_labelled(encoder, reader, scored), folds=folds)
+    has_dev = "dev" in splits and scored != "dev"
+    dev = _labelled(encoder, reader, "dev") if has_dev else None
+    train, test = _labelled(encoder, reader, "train"), _labelled(encoder, reader, scored)
+    return evaluation.probe(train, test, dev)
+
+
+def _known(values: Iterable[T | None]) -> list[T]:
+    return [value for value in values if value is not None]
+
+
+def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.ScoredPairs:
+    rows = list(reader.read(split))
+    scores, seconds = _known(row.score for row in rows), _known(row.second for row in rows)
+    if min(len(scores), len(seconds)) < len(rows):
+        problem = f"{split!r} has rows without a score or a second sentence; name the columns"
+        raise DataError(f"{problem}: score, first, second", reader.place)
+    encode = _encode(encoder, rows)
+    return evaluation.scored_pairs(encode, scores, [row.first for row in rows], seconds)
+
+
+def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.LabelledVectors:
+    rows = list(reader.read(split))
+    labels, seconds = _known(row.label for row in rows), _known(row.second for row in rows)
+    if len(labels) < len(rows):
+        problem = f"{split!r} has rows without a label; expected one in every row"
+        raise DataError(f"{problem}. {NAME_LABEL}", reader.place)
+    firsts = [row.first for row in rows]
+    return evaluation.labelled_vectors(_encode(encoder, rows), labels, firsts, seconds or None)
+
+
+def _encode(encoder: SentenceEncoder, examples: list[Example]) -> Encode:
+    """Returns a function that encodes the sentences of these examples: as text, or as tokens."""
+    if not any(example.tokenized for example in examples):
+        return lambda sentences: encoder.encode(sentences)
+
+    def encode(sentences: list[str]) -> NDArray[Any]:
+        tokens = (encoder.text.words(sentence, tokenized=True) for sentence in sentences)
+        chunks = list(map_by_length(tokens, len, encoder.encode_tokenized, batch_size=64))
+        return torch.cat(chunks).float().cpu().numpy()
+
+    return encode

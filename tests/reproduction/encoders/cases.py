@@ -40,13 +40,8 @@ def attention_weights(module: DirectionalAttention) -> dict[str, np.ndarray]:
 
 
 def _disan(encoder: DiSANEncoder, sentence: np.ndarray) -> np.ndarray:
-    parts = (encoder.forwards, False), (encoder.backwards, True)
-    return np.hstack(
-        [
-            reference.directional_attention(sentence, attention_weights(part), backwards)
-            for part, backwards in parts
-        ]
-    )
+    everyone = [True] * len(sentence)
+    return reinforced(encoder, sentence, everyone, everyone)
 
 
 def mapped(inputs: nn.Module, sentence: np.ndarray) -> np.ndarray:
@@ -90,9 +85,12 @@ def _resan(encoder: ReSANEncoder, sentence: np.ndarray) -> np.ndarray:
 
 
 def reinforced(
-    encoder: ReSANEncoder, sentence: np.ndarray, heads: list[bool], dependents: list[bool]
+    encoder: DiSANEncoder | ReSANEncoder,
+    sentence: np.ndarray,
+    heads: list[bool],
+    dependents: list[bool],
 ) -> np.ndarray:
-    """ReSAN's states where heads and dependents are chosen."""
+    """ReSAN's states where heads and dependents are chosen; DiSAN's, where all words are."""
     return np.hstack(
         [
             reference.reinforced_attention(

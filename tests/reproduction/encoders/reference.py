@@ -10,30 +10,6 @@ import numpy as np
 from tests.encoder.reference import Direction, lstm_cell, lstm_layer, sigmoid
 
 
-def directional_attention(
-    sentence: np.ndarray, weights: dict[str, np.ndarray], backwards: bool
-) -> np.ndarray:
-    """One direction of DiSAN, dimension by dimension; weights by their names below.
-
-    m = elu(W x + b); logits_ij = 5 tanh((W1 m_j + W2 m_i + b_logits) / 5); softmax over the j
-    before i (after i, backwards); f = sigmoid(W3 m + W4 s + b_gate); out = f m + (1 - f) s.
-    """
-    m = [elu(weights["W"] @ x + weights["b"]) for x in sentence]
-    dim = len(weights["b"])
-    out = np.zeros((len(sentence), dim))
-    for i in range(len(sentence)):
-        seen = range(i + 1, len(sentence)) if backwards else range(i)
-        s = np.zeros(dim)
-        for k in range(dim):
-            sums = [weights["W1"][k] @ m[j] + weights["W2"][k] @ m[i] for j in seen]
-            powers = [math.exp(5 * math.tanh((x + weights["b_logits"][k]) / 5)) for x in sums]
-            for j, power in zip(seen, powers, strict=True):
-                s[k] += power / sum(powers) * m[j][k]
-        f = sigmoid(weights["W3"] @ m[i] + weights["W4"] @ s + weights["b_gate"])
-        out[i] = f * m[i] + (1 - f) * s
-    return out
-
-
 def softmax(scores: Sequence[float]) -> list[float]:
     powers = [math.exp(score - max(scores)) for score in scores]
     return [power / sum(powers) for power in powers]
@@ -121,7 +97,11 @@ def reinforced_attention(
     heads: Sequence[bool],
     dependents: Sequence[bool],
 ) -> np.ndarray:
-    """One direction of ReSAN, word by word and dimension by dimension."""
+    """One direction of ReSAN, word by word and dimension by dimension; weights by their names.
+
+    m = elu(W x + b); logits_ij = 5 tanh((W1 m_j + W2 m_i + b_logits) / 5); softmax over the j
+    before i (after i, backwards); f = sigmoid(W3 m + W4 s + b_gate); out = f m + (1 - f) s.
+    """
     m = [elu(weights["W"] @ x + weights["b"]) for x in sentence]
     words, dim = len(sentence), len(weights["b"])
     out = np.zeros((words, dim))

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from genpool.encoder import Encoder
 from genpool.reproduction.encoders import NSEEncoder, disan, nse
 from genpool.reproduction.encoders.cafe import FactorizationMachine, Highway, intra_attention
 from genpool.reproduction.encoders.disan import Pairs, attend_pairs, directed_pairs
 from genpool.tensors.modules import fast_paths
 from genpool.tensors.packing import Packing
-from tests.encoder.cases import CASES, INPUT_DIM, MASK, lively, made, sentences, to_numpy
+from tests.encoder.cases import CASES, INPUT_DIM, lively, made, sentences, to_numpy
 
 # --- DiSAN on padded tensors ----------------------------------------------------------------------
 
@@ -29,22 +28,6 @@ def test_exported_states_are_those_of_listed_pairs() -> None:
     torch.testing.assert_close(states[mask], expected[mask], rtol=0, atol=1e-12)
 
 
-def gradients_of(encoder: Encoder, fast: bool) -> list[torch.Tensor | None]:
-    """Of the states' squares, for the token vectors and all parameters."""
-    encoder.zero_grad()
-    inputs = sentences(dtype=torch.float64).requires_grad_()
-    with fast_paths(fast):
-        encoder(inputs, MASK).states.square().sum().backward()
-    return [inputs.grad, *(parameter.grad for parameter in encoder.parameters())]
-
-
-@pytest.mark.parametrize("name", ["disan", "resan"])
-def test_attention_of_pairs_has_the_gradients_of_the_plain_form(name: str) -> None:
-    encoder = made(name, torch.float64)
-    plain, fast = gradients_of(encoder, False), gradients_of(encoder, True)
-    torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
-
-
 def test_large_logits_neither_overflow_nor_let_masked_tokens_in() -> None:
     # 5 tanh(x / 5) keeps every logit within 5, so weights differ by a factor of exp(10) at most.
     sources = torch.tensor([[[1.0], [3.0], [100.0]]])
@@ -56,14 +39,6 @@ def test_large_logits_neither_overflow_nor_let_masked_tokens_in() -> None:
     pairs = Pairs(torch.tensor([2, 2]), torch.tensor([0, 1]))
     seen = attend_pairs(sources[0], keys[0], torch.zeros(3, 1), pairs)
     assert seen.flatten().tolist() == pytest.approx([0, 0, expected])
-
-
-def test_a_token_that_may_see_none_gets_zeros() -> None:
-    sources = torch.ones(1, 2, 3)
-    allowed = torch.tensor([[[False, False], [True, False]]])
-    seen = disan.attend(sources, sources, sources, allowed)
-    assert torch.equal(seen[0, 0], torch.zeros(3))
-    assert torch.equal(seen[0, 1], torch.ones(3))
 
 
 # --- Listed pairs --------------------------------------------------------------------------------
@@ -125,15 +100,6 @@ def test_gradients_are_those_of_finite_differences(
     assert torch.autograd.gradcheck(
         lambda sources, keys, queries: attend_pairs(sources, keys, queries, pairs), tensors(seed=1)
     )
-
-
-def test_no_pairs_give_zeros_and_zero_gradients() -> None:
-    none = Pairs(torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long))
-    values = tensors()
-    seen = attend_pairs(*values, none)
-    assert torch.equal(seen, torch.zeros(ROWS, DIM, dtype=torch.float64))
-    seen.sum().backward()
-    assert all(value.grad is not None and not value.grad.any() for value in values)
 
 
 def test_half_precision_is_summed_in_single_precision() -> None:

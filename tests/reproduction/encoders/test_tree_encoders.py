@@ -315,10 +315,6 @@ def inputs() -> tuple[Tensor, Tensor]:
     return first.requires_grad_(), second.requires_grad_()
 
 
-def test_gradients_agree_with_finite_differences() -> None:
-    assert torch.autograd.gradcheck(with_memory, inputs())
-
-
 def test_values_and_gradients_are_those_of_plain_indexing() -> None:
     gradients = []
     for function in (with_memory, with_lists):

@@ -6,16 +6,14 @@ import copy
 import importlib.util
 import json
 import pickle
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from genpool.data import Example, MultiNliReader, SnliReader, TableReader
-from genpool.errors import ConfigError, DataError, MissingExtraError
+from genpool.data import Example, MultiNliReader, SnliReader
+from genpool.errors import ConfigError, DataError
 from genpool.reproduction.trees import (
     BinaryTrees,
     DependencyTrees,
@@ -24,7 +22,6 @@ from genpool.reproduction.trees import (
     to_brackets,
 )
 from genpool.reproduction.trees.annotator import PIPELINES, Parser, load_spacy
-from genpool.text import Characters, TextPipeline, Vocabulary, WordTokenizer
 
 SENTENCES = [["A", "man", "sleeps"], ["Dogs", "run"], []]
 
@@ -61,13 +58,6 @@ def test_trees_of_the_data_are_used_and_those_that_do_not_fit_are_not() -> None:
     )
 
 
-def test_trees_of_truncated_sentences_are_truncated_too() -> None:
-    source, sentences = BinaryTrees(), [["A", "man"]]
-    with source.knowing(sentences, [binary([0, 0, 2])]):
-        (tree,) = source.annotate(sentences, max_length=2)
-    assert tree[:, 0].tolist() == [0, 1] and source.report() == "1 sentence: 1 from the data"
-
-
 def test_a_parser_makes_what_the_data_lacks(chain) -> None:
     source = DependencyTrees("chain")
     sentences = [*SENTENCES, SENTENCES[0]]
@@ -90,19 +80,6 @@ def test_a_copy_has_the_same_kind_and_parser_and_its_own_counts(chain, how) -> N
     assert (type(copied), copied.parser, copied.counts) == (BinaryTrees, "chain", {})
     with pytest.raises(ConfigError, match=r"unknown parser 'spcy'. Did you mean 'spacy'\?"):
         BinaryTrees("spcy")
-
-
-def pipeline(**options) -> TextPipeline:
-    return TextPipeline(WordTokenizer(), Vocabulary.build({}), Characters(""), **options)
-
-
-def test_only_a_pipeline_for_trees_has_them_in_its_batches() -> None:
-    text = pipeline()
-    assert text.batch(SENTENCES).annotations is None and text.with_annotator(None) is text
-    with_trees = text.with_annotator(BinaryTrees())
-    assert text.annotator is None
-    trees = with_trees.batch(SENTENCES).annotations
-    assert trees is not None and trees[:, :, 0].tolist() == [[0, 1, 1], [0, 1, 0], [0, 0, 0]]
 
 
 # --- Parses of the data --------------------------------------------------------------------------
@@ -155,32 +132,6 @@ def test_a_damaged_parse_is_a_bad_row_with_its_line(tmp_path: Path) -> None:
     assert len(list(reader.read("train"))) == 1 and reader.skipped == {"bad syntax trees": 1}
 
 
-TABLE = """label\tpremise\thypothesis\tpremise_binary_tree\tpremise_dependency_tree\tmine
-yes\tA man sleeps\tHe rests\t( ( A man ) sleeps )\t2:det 3:nsubj 0:root\t( He rests )
-no\tA man runs\tHe rests\t\t\t
-"""
-
-
-def table(tmp_path: Path, **options) -> TableReader:
-    (tmp_path / "pairs.tsv").write_text(TABLE)
-    return TableReader(tmp_path / "pairs.tsv", **options)
-
-
-def test_a_table_has_trees_of_both_kinds_in_columns_named_like_the_sentences(
-    tmp_path: Path,
-) -> None:
-    reader = table(tmp_path)
-    reader.annotator = BinaryTrees
-    first, second = reader.read("all")
-    assert trees_of(first) == [[[0], [1], [1]], None]
-    assert trees_of(second) == [None, None]  # the cell is empty
-    reader = table(tmp_path)
-    reader.annotator = DependencyTrees
-    first, _ = reader.read("all")
-    tree = trees_of(first)[0]
-    assert tree is not None and [head for head, _ in tree] == [1, 2, -1]
-
-
 # --- spaCy, skipped where the extra `parse` is not installed -------------------------------------
 
 INSTALLED = importlib.util.find_spec("spacy") is not None and any(
@@ -223,19 +174,6 @@ def test_every_token_has_a_head_whatever_the_text(parser: Parser) -> None:
         assert tree.shape == (len(words), 2)
         DependencyTrees.check(tree)
         BinaryTrees.check(BinaryTrees.from_dependencies(tree))
-
-
-@pytest.mark.slow
-def test_a_missing_extra_is_answered_with_the_pip_line() -> None:
-    program = (
-        "import sys; sys.modules['spacy'] = None\n"
-        "from genpool.reproduction.trees.annotator import load_spacy\n"
-        "load_spacy()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False
-    )
-    assert MissingExtraError.__name__ in done.stderr and "genpool[parse]" in done.stderr
 
 
 @pytest.mark.slow

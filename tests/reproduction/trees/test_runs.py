@@ -13,7 +13,6 @@ import torch
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.cli.explain import explain_sentences
 from genpool.data import Example
-from genpool.errors import DataError
 from genpool.jobs.tables import predict_table
 from genpool.reproduction.encoders import GumbelTreeEncoder
 from genpool.reproduction.trees import BinaryTrees, annotator, parse_brackets
@@ -168,14 +167,6 @@ def test_dependency_trees_are_read_by_the_tree_cnn(tmp_path: Path) -> None:
     batch = prepared.train.batch([0, 1], prepared.table)
     assert batch.annotations is not None
     assert batch.annotations[:, :, 0].tolist() == [[1, -1, 0], [1, -1, 1]]
-    train(options, folder, tmp_path / "run", show_progress=False)
-
-
-def test_a_damaged_tree_stops_the_run_before_it_starts(data: Path, tmp_path: Path) -> None:
-    (data / "dev.tsv").write_text("label\ttext\ttext_binary_tree\ngood\tbest film\t( best film\n")
-    with pytest.raises(DataError, match=r"dev\.tsv, line 2: column 'text_binary_tree'"):
-        train(settings(), data, tmp_path / "run", show_progress=False)
-    assert not (tmp_path / "run").exists()
 
 
 def test_chosen_rows_keep_their_own_parses(make_encoder) -> None:

@@ -97,12 +97,6 @@ def test_a_balanced_tree_is_halves_of_halves(tokens: int) -> None:
     assert not tree.flags.writeable
 
 
-@pytest.mark.parametrize("wrong", [[0, 0, 1], [0, 2, 0], [1, 0, 1], [0, 1, 2], [0, -1, 3]])
-def test_integers_that_are_no_binary_tree_are_found(wrong: list[int]) -> None:
-    with pytest.raises(InputError, match="no binary tree of 3 tokens"):
-        BinaryTrees.check(column(wrong))
-
-
 def without_tokens_from(tree, limit: int):
     """The tree without the tokens from `limit` on; a node with one child left is that child."""
     if isinstance(tree, int):

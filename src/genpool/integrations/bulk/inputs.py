@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from genpool.data.reader import BAD_ROWS, require_choice
-from genpool.data.table_files import LINE_COLUMN, RowFile, Start, open_seekable, table_format
-from genpool.data.text_files import require_existing
+from genpool.data.table_files import LINE_COLUMN, RowFile, Start, open_seekable
+from genpool.data.text_files import require_existing, table_format
 from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import DataError, InputError, require_extra
 

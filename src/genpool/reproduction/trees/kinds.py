@@ -106,10 +106,8 @@ class DependencyTrees(TreeAnnotator):
 
     @staticmethod
     def projective(heads: list[int]) -> list[int]:
-        """Returns heads without crossing arcs: the shortest crossing arc moves up to the next head.
-
-        Afterwards the tokens between a token and its head are all below that head.
-        """
+        """Returns heads without crossing arcs: the shortest of them moves up to the next head."""
+        # Afterwards the tokens between a token and its head are all below that head.
         heads = list(heads)
         while crossing := [token for token in range(len(heads)) if _crosses(heads, token)]:
             token = min(crossing, key=lambda token: abs(token - heads[token]))
