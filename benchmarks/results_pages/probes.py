@@ -30,7 +30,7 @@ from benchmarks.results_pages.own_rows_data import (
     draw_rows,
     read_task,
 )
-from genpool.evaluation.significance import Comparison, compare_correct
+from genpool.evaluation.accuracy import Comparison, compare_correct
 from genpool.probing import AttentiveProbe
 from genpool.probing.token_states import TokenEncoder, open_token_encoder
 

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.search import ModelReference, SearchIndex, approximate, build_lists, index_writer
+from genpool.integrations import faiss as lists
+from genpool.search import ModelReference, SearchIndex, build_lists, index_writer
 from genpool.tensors.arrays import unit_rows
 
 TOP = 10
@@ -58,7 +59,7 @@ def genpool_engine(vectors: Vectors, folder: Path) -> tuple[float, list[tuple[st
     index = SearchIndex.open(folder / "index")
 
     def search(probes: int, exact: bool, queries: Vectors) -> NDArray[np.int64]:
-        approximate.PROBES = probes
+        lists.PROBES = probes
         hits = index.search(queries, TOP, exact=exact)
         return np.array([[hit.row for hit in found] for found in hits])
 

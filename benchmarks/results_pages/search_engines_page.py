@@ -16,7 +16,8 @@ from typing import Any
 
 from benchmarks.pages import markdown_table, page_path
 from benchmarks.results_pages.search_engines import TOP
-from genpool.search.approximate import MIN_ROWS, PROBES
+from genpool.integrations.faiss import PROBES
+from genpool.search.index_folder import MIN_ROWS
 
 HEADING = "## Engines for many rows"
 TITLES = {

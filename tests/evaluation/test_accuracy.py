@@ -54,6 +54,9 @@ def test_each_genre_has_its_own_accuracy_and_rows_without_genre_count_in_the_tot
     assert (travel.genre, travel.correct, travel.total) == ("travel", 1, 3)
     assert travel.interval == pytest.approx(wilson(1, 3), abs=1e-9)
     assert report.total == 6
+    genre = json.loads(json.dumps(report.to_dict()))["genres"][1]
+    assert genre.pop("interval") == list(travel.interval)
+    assert genre == {"genre": "travel", "correct": 1, "total": 3, "accuracy": 1 / 3}
 
 
 @settings(deadline=None)  # the first case also loads packages
@@ -73,13 +76,6 @@ def test_scores_equal_counts_by_a_loop_on_any_rows(rows):
         assert score.f1 == pytest.approx(2 * hits / max(1, both))
     assert report.correct == sum(g == p for g, p in rows)
     assert 0 <= report.interval[0] <= report.accuracy <= report.interval[1] <= 1
-
-
-def test_dictionary_survives_json():
-    report = accuracy_report(GOLD, PREDICTED, LABELS, ["a", "b", "a", "b", "a", "b"])
-    genre = json.loads(json.dumps(report.to_dict()))["genres"][0]
-    assert genre.pop("interval") == list(report.genres[0].interval)
-    assert genre == {"genre": "a", "correct": 1, "total": 3, "accuracy": 1 / 3}
 
 
 def test_markdown_shows_every_table_and_keeps_bars_within_cells():
@@ -114,8 +110,8 @@ def test_calibration_is_reported_where_probabilities_are_known():
         (([], [], LABELS), "no rows"),
         (([E], ["nuetral"], LABELS), r"predicted label of row 1.*'nuetral'.*mean 'neutral'"),
         (([E, "-"], [E, E], LABELS), "gold label of row 2: unknown label '-'"),
-        (([E], [E], [E]), "at least 2 classes, not 1"),
-        (([E], [E], [E, N, E]), "holds 'entailment' 2 times"),
+        (([E], [E], [E]), "at least 2 classes, each once: .'entailment',"),
+        (([E], [E], [E, N, E]), "at least 2 classes, each once"),
     ],
 )
 def test_wrong_rows_are_named(arguments, message):

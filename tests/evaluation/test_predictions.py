@@ -1,5 +1,3 @@
-import os
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -69,7 +67,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path):
         (b"id\tgold\tpredicted\tp:a\tp:a\n", 1, "'p:a' appears 2 times"),
         (b"id\tgold\tpredicted\n1\ta\tb\n2\ta\n", 3, "has 2 fields; expected 3"),
         (b"id\tgold\tpredicted\n1\ta\t\n", 2, "predicted label is empty"),
-        (b"id\tgold\tpredicted\n\xff\ta\tb\n", 2, "not UTF-8: byte 0xff; save it as UTF-8"),
+        (b"id\tgold\tpredicted\n\xff\ta\tb\n", 2, "not UTF-8 text: .*; save it as UTF-8"),
         (b"id\tgold\tpredicted\tp:a\tp:b\n1\ta\tA\t1\t0\n", 2, "unknown predicted label 'A'"),
         (
             b"id\tgold\tpredicted\tp:a\tp:b\n1\ta\ta\tx\t0\n",
@@ -105,9 +103,12 @@ def test_field_that_would_break_the_table_is_refused(tmp_path, mark):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ((("1",), (), ("a",)), "1 ids, 0 gold and 1 predicted"),
-        ((("1",), ("a",), ("a",), ("a", "b")), "1 ids and 0 rows of probabilities"),
-        ((("1",), ("a",), ("a",), (), ((1.0,),)), "without the labels"),
+        ((("1",), (), ("a",)), "1 ids, 0 gold labels, 1 predicted"),
+        ((("1",), ("a",), ("a",), ("a", "b")), "1 ids, .* and 0 rows of probabilities"),
+        (
+            (("1",), ("a",), ("a",), (), ((1.0,),)),
+            "1 rows of probabilities; .*probabilities with labels",
+        ),
         ((("1",), ("a",), ("a",), ("a", "a"), ((1.0, 0.0),)), "named twice"),
         ((("1",), ("a",), ("a",), ("a", "b"), ((1.0,),)), "row 1 .*1 probabilities for 2 labels"),
         ((("1",), ("a",), ("c",), ("a", "b"), ((1.0, 0.0),)), "row 1 .*unknown predicted label"),
@@ -116,23 +117,3 @@ def test_field_that_would_break_the_table_is_refused(tmp_path, mark):
 def test_columns_that_do_not_fit_are_refused(columns, message):
     with pytest.raises(InputError, match=message):
         Predictions(*columns)
-
-
-def test_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "dev.tsv"
-    write_predictions(path, TWO_ROWS)
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DataError, match=r"dev\.tsv: cannot be written: No space left"):
-        write_predictions(path, Predictions(("9",), ("a",), ("a",)))
-    assert read_predictions(path) == TWO_ROWS
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_written_file_is_as_open_as_any_other(tmp_path):
-    (tmp_path / "ordinary").touch()
-    write_predictions(tmp_path / "dev.tsv", TWO_ROWS)
-    assert (tmp_path / "dev.tsv").stat().st_mode == (tmp_path / "ordinary").stat().st_mode

@@ -1,7 +1,6 @@
 import json
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,16 +91,11 @@ def test_exchanging_the_models_mirrors_the_answer(rows):
     assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]))
 
 
-def test_identical_predictions_favour_neither():
-    found = compare_predictions(made([1, 0, 1]), made([1, 0, 1]))
+def test_predictions_that_are_right_on_the_same_rows_favour_neither():
+    other_mistake = Predictions(("0", "1", "2"), ("x", "x", "x"), ("x", "another", "x"))
+    found = compare_predictions(made([1, 0, 1]), other_mistake)
     assert (found.t_statistic, found.t_p_value, found.mcnemar_p_value) == (None, 0.5, 1.0)
     assert (found.difference, found.interval) == (0.0, (0.0, 0.0))
-
-
-def test_different_wrong_labels_are_no_difference():
-    a = Predictions(("1", "2"), ("x", "x"), ("y", "x"))
-    b = Predictions(("1", "2"), ("x", "x"), ("z", "x"))
-    assert compare_predictions(a, b).mcnemar_p_value == 1.0
 
 
 def test_one_model_right_everywhere_and_the_other_nowhere_gives_the_limits_of_the_t_test():
@@ -112,29 +106,22 @@ def test_one_model_right_everywhere_and_the_other_nowhere_gives_the_limits_of_th
     assert better.mcnemar_p_value == pytest.approx(2 / 64)
 
 
-@pytest.mark.slow
-def test_interval_covers_the_true_difference_about_95_times_in_100():
-    random = np.random.default_rng(0)
-    covered = 0
-    for _ in range(300):
-        a, b = random.random(400) < 0.8, random.random(400) < 0.75
-        low, high = compare_predictions(made(a), made(b)).interval
-        covered += low <= 0.05 <= high
-    assert 0.91 <= covered / 300 <= 0.985
-
-
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        (made([1, 1]), made([1, 1], ids=["0", "7"]), r"row 2 \(line 3.*'1' in A and '7' in B"),
-        (made([1, 1]), made([1, 1], gold=["x", "y"]), r"row 2 .*gold 'x' in A and 'y' in B"),
+        (
+            made([1, 1]),
+            made([1, 1], ids=["0", "7"]),
+            r"row 2 \(line 3.*'1' .* in A, id '7' .* in B",
+        ),
+        (made([1, 1]), made([1, 1], gold=["x", "y"]), r"row 2 .*gold 'x' in A, .*gold 'y' in B"),
         (made([1, 1]), made([1, 1, 1]), "A has 2 rows and B has 3"),
         (made([1]), made([1]), "at least 2 rows, .*got 1 and 1"),
         (made([]), made([]), "at least 2 rows, .*got 0 and 0"),
         (
             Predictions(("1", "2"), (None, "x"), ("x", "x")),
             Predictions(("1", "2"), (None, "x"), ("x", "x")),
-            "row 1 .*has no gold label",
+            "row 1 .*no gold label",
         ),
     ],
 )

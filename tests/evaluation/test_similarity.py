@@ -27,21 +27,16 @@ def ranks(values):
 
 
 def test_cosines_of_a_hand_worked_case():
-    a = [[1, 0], [1, 1], [3, 4], [2, 0]]
-    b = [[0, 5], [2, 2], [4, 3], [-1, 0]]
-    assert cosine_pairs(a, b) == pytest.approx([0, 1, 24 / 25, -1])
-
-
-def test_zero_vector_has_cosine_zero_with_anything():
-    assert cosine_pairs([[0, 0], [1, 2], [0, 0]], [[1, 2], [0, 0], [0, 0]]).tolist() == [0, 0, 0]
+    a = [[1, 0], [1, 1], [3, 4], [2, 0], [0, 0], [1, 2]]
+    b = [[0, 5], [2, 2], [4, 3], [-1, 0], [1, 2], [0, 0]]
+    assert cosine_pairs(a, b) == pytest.approx([0, 1, 24 / 25, -1, 0, 0])
 
 
 def test_rounding_does_not_carry_a_cosine_past_one():
     a = np.random.default_rng(0).normal(size=(1000, 7))
     units = a / np.linalg.norm(a, axis=1, keepdims=True)
     assert np.sum(units * units, axis=1).max() > 1, "the case should need the limit"
-    assert cosine_pairs(a, a).max() == 1
-    assert cosine_pairs(a, -a).min() == -1
+    assert (cosine_pairs(a, a).max(), cosine_pairs(a, -a).min()) == (1, -1)
 
 
 NUMBERS = st.floats(-1e300, 1e300)
@@ -96,7 +91,7 @@ def test_scores_in_the_order_of_the_cosines_give_spearman_one():
         ([1, 2, 3], np.eye(3), np.eye(3), "all 3 cosines are 1"),
         ([1, 2], np.zeros((2, 3)), np.eye(2, 3), "all 2 cosines are 0"),
         ([1], np.ones((1, 3)), np.ones((1, 3)), "at least 2 pairs, not 1"),
-        ([1, 2], np.ones((3, 3)), np.ones((3, 3)), r"\(2,\); expected \(3,\)"),
+        ([1, 2], np.ones((3, 3)), np.ones((3, 3)), "2 gold scores; expected 3"),
         ([1, 2], [[1, np.nan], [1, 1]], np.ones((2, 2)), "a: 1 of 2 rows hold NaN"),
     ],
 )
@@ -137,8 +132,10 @@ def test_report_equals_the_normal_equations_for_one_alpha():
     train, test = made(60, 1), made(40, 2)
     report = relatedness_report(train, test, alphas=[10.0])
     found = ridge_by_hand(features(train), train.scores, features(test), 10.0)
-    assert report.alpha == 10.0
-    assert report.total == 40
+    assert (report.alpha, report.total) == (10.0, 40)
+    assert list(report.to_dict()) == ["total", "pearson", "spearman", "mse", "alpha"]
+    line = f"| regression | 40 | {report.pearson:.4f} | {report.spearman:.4f} | "
+    assert line + f"{report.mse:.4f} | 10 |" in report.to_markdown()
     assert report.mse == pytest.approx(np.mean((found - test.scores) ** 2))
     assert report.pearson == pytest.approx(np.corrcoef(found, test.scores)[0, 1])
     first, second = (np.argsort(np.argsort(values)) for values in (found, test.scores))
@@ -172,13 +169,6 @@ def test_test_pairs_do_not_change_the_choice_of_alpha():
         relatedness_report(train, made(30, 6)).alpha
         == relatedness_report(train, made(30, 7, noise=50.0)).alpha
     )
-
-
-def test_numbers_are_in_the_dictionary_and_the_table():
-    report = relatedness_report(made(60, 1), made(40, 2), alphas=[10.0])
-    assert list(report.to_dict()) == ["total", "pearson", "spearman", "mse", "alpha"]
-    expected = f"| regression | 40 | {report.pearson:.4f} | {report.spearman:.4f} | "
-    assert expected + f"{report.mse:.4f} | 10 |" in report.to_markdown()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from genpool.search import ModelReference, SearchIndex, index_writer
+from genpool.search import ModelReference, index_writer
 
 NO_MODEL = ModelReference("sha256:of-no-model")
 
@@ -31,12 +31,6 @@ def write_index(
             part = slice(first, first + chunk)
             write(texts[part], vectors[part], values[part])
     return folder
-
-
-def open_index(folder: Path, vectors: np.ndarray, block_rows: int | None = None) -> SearchIndex:
-    index = SearchIndex.open(write_index(folder, vectors))
-    index.block_rows = block_rows or index.block_rows
-    return index
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from genpool.evaluation.significance import paired_t_test
+from genpool.evaluation.accuracy import paired_t_test
 from genpool.reproduction.claims import (
     BEYOND,
     CLAIMS,

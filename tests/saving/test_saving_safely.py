@@ -42,7 +42,7 @@ def write(monkeypatch) -> Callable[[Path, int], None]:
             path,
             {"precision": "float", "number": number},
             {"weights": torch.full((500,), float(number))},
-            rules.to_tokenizers(words, "<unk>"),
+            rules.to_tokenizers(words),
             f"card {number}",
         )
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from genpool.errors import FolderError, InputError, MissingExtraError
-from genpool.search import SearchIndex, approximate, build_lists, delete_rows
-from genpool.search.approximate import LIST_FILES
+from genpool.integrations import faiss
+from genpool.search import SearchIndex, build_lists, delete_rows, index_folder
+from genpool.search.index_card import LIST_FILES
 from tests.helpers.small_indexes import by_loops, random_vectors, write_index
 
 pytest.importorskip("faiss", reason="faiss-cpu is not installed (extra faiss)")
@@ -47,7 +48,7 @@ def test_only_the_lists_that_are_read_are_searched(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, queries = SearchIndex.open(folder), random_vectors(40, DIM, seed=5)
-    monkeypatch.setattr(approximate, "PROBES", 1)
+    monkeypatch.setattr(faiss, "PROBES", 1)
     few = [[hit.row for hit in hits] for hits in index.search(queries, top=10)]
     every = [[hit.row for hit in hits] for hits in index.search(queries, top=10, exact=True)]
     assert few != every  # so `exact` does something
@@ -64,7 +65,7 @@ def test_a_condition_is_answered_exactly(tmp_path: Path, monkeypatch: pytest.Mon
     vectors = clusters(300)
     values = [(row,) for row in range(300)]
     build_lists(write_index(tmp_path / "index", vectors, columns=["n"], values=values))
-    monkeypatch.setattr(approximate, "PROBES", 1)
+    monkeypatch.setattr(faiss, "PROBES", 1)
     query = random_vectors(DIM, seed=5)
     [hits] = SearchIndex.open(tmp_path / "index").search(query, top=9, where="n < 40")
     assert [hit.row for hit in hits] == [row for row, _ in by_loops(vectors[:40], query, 9)]
@@ -90,10 +91,10 @@ def test_a_changed_index_keeps_lists_of_its_rows(tmp_path: Path) -> None:
 def test_large_indexes_get_lists_when_they_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(approximate, "MIN_ROWS", 100)
+    monkeypatch.setattr(index_folder, "MIN_ROWS", 100)
     assert SearchIndex.open(write_index(tmp_path / "a", clusters(99))).card.lists == 0
     assert SearchIndex.open(write_index(tmp_path / "b", clusters(100))).card.lists == 10
-    monkeypatch.setattr(approximate, "has_faiss", lambda: False)
+    monkeypatch.setattr(faiss, "has_faiss", lambda: False)
     plain = SearchIndex.open(write_index(tmp_path / "c", clusters(100)))
     assert plain.card.lists == 0
     with pytest.raises(MissingExtraError, match=r"genpool\[faiss\]"):
@@ -108,7 +109,7 @@ def test_without_faiss_an_index_with_lists_is_searched_exactly(
 ) -> None:
     query = random_vectors(DIM, seed=5)
     expected = SearchIndex.open(folder).search(query, exact=True)
-    monkeypatch.setattr(approximate, "has_faiss", lambda: False)
+    monkeypatch.setattr(faiss, "has_faiss", lambda: False)
     assert SearchIndex.open(folder).search(query) == expected
 
 

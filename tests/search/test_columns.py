@@ -11,7 +11,7 @@ import pytest
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
 from genpool.inference.quick import QuickEncoder
-from genpool.search import ModelReference, SearchIndex, delete_rows, index_writer
+from genpool.search import ModelReference, SearchIndex, delete_rows, index_writer, nearest
 from tests.helpers.small_indexes import NO_MODEL, by_loops, random_vectors, write_index
 
 COLUMNS = ("id", "lang", "year")
@@ -59,9 +59,11 @@ def test_values_come_back_with_their_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block_rows", [1, 6, 100])
-def test_where_ranks_only_the_rows_that_fit(index: Path, block_rows: int) -> None:
+def test_where_ranks_only_the_rows_that_fit(
+    index: Path, block_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened = SearchIndex.open(index)
-    opened.block_rows = block_rows
+    monkeypatch.setattr(nearest, "BLOCK_BYTES", block_rows * 4 * 4)
     vectors, query = random_vectors(20, 4), random_vectors(4, seed=1)
     fits = [row for row, values in enumerate(VALUES) if values[1] == "en" and values[2] >= 2004]
     expected = [row for row, _ in by_loops(vectors, query, 20) if row in fits]
@@ -111,9 +113,9 @@ def test_an_id_that_is_not_there_deletes_nothing(index: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "id_", "dim", "model", "message"),
     [
-        (("id", "lang"), "id", 4, NO_MODEL, "the columns id, lang, year .ids: id."),
-        (COLUMNS, None, 4, NO_MODEL, "the columns id, lang, year .ids: id.; got 4"),
-        (COLUMNS, "id", 5, NO_MODEL, "has 4 dimensions .* got 5"),
+        (("id", "lang"), "id", 4, NO_MODEL, "the columns id, lang, year, ids: id;"),
+        (COLUMNS, None, 4, NO_MODEL, "the columns id, lang, year, ids: id; got 4 .* ids: None"),
+        (COLUMNS, "id", 5, NO_MODEL, "has 4 dimensions, .* got 5 dimensions"),
         (COLUMNS, "id", 4, ModelReference("sha256:another"), "made with another model"),
     ],
 )

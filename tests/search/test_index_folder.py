@@ -17,7 +17,7 @@ from genpool import SentenceEncoder
 from genpool.disk.arrays import map_array
 from genpool.errors import FolderError, InputError
 from genpool.search import IndexCard, SearchIndex, is_folder_name, search
-from genpool.search.search import OWN_FILES
+from genpool.search.index_card import OWN_FILES
 from tests.helpers.small_indexes import NO_MODEL, random_vectors, write_index
 
 SENTENCES = [

@@ -21,7 +21,7 @@ SPLIT: dict[str, Any] = {
 
 
 def content(rules: str = "penn", **parts: object) -> str:
-    saved = json.loads(WordTokenizer(rules).to_tokenizers(WORDS, "<unk>").to_str())
+    saved = json.loads(WordTokenizer(rules).to_tokenizers(WORDS).to_str())
     return json.dumps({**saved, **parts})
 
 

@@ -202,7 +202,7 @@ def test_half_of_a_surrogate_pair_is_a_token_like_any_symbol() -> None:
 
 def test_the_saved_tokenizer_gives_the_same_tokens_and_the_vocabulary_s_numbers() -> None:
     vocabulary = {"<unk>": 0, "It": 1, "'s": 2, "red": 3, ".": 4}
-    encoding = PENN.to_tokenizers(vocabulary, "<unk>").encode("It's dark red.")
+    encoding = PENN.to_tokenizers(vocabulary).encode("It's dark red.")
     assert encoding.ids == [1, 2, 0, 3, 4]
     assert encoding.offsets == [(t.start, t.end) for t in PENN.tokens("It's dark red.")]
 
@@ -213,11 +213,9 @@ def test_a_tokenizer_survives_pickling() -> None:
     assert copy.tokens("It's red.") == PENN.tokens("It's red.")
 
 
-def test_unknown_rules_and_an_unknown_word_outside_the_vocabulary_are_refused() -> None:
+def test_unknown_rules_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"'pen'.*Did you mean 'penn'.*penn, whitespace"):
         WordTokenizer("pen")
-    with pytest.raises(ConfigError, match="'<unk>' is not in the vocabulary"):
-        PENN.to_tokenizers({"It": 0}, "<unk>")
 
 
 def test_canonical_form_of_quotes() -> None:

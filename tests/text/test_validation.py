@@ -61,7 +61,7 @@ def test_labels_are_text_as_in_a_table(labels: Any, expected: list[str]) -> None
         (TEXTS, ["a", "b"], "the training labels: 2 for 3 texts"),
         (["One.", None, "Three."], LABELS, r"texts have 1 missing values \(rows 1\)"),
         (["One.", math.nan, pd.NA], LABELS, r"texts have 2 missing values \(rows 1, 2\)"),
-        (["One.", 2, "Three."], LABELS, r"row 1 is 2 \(int\); expected a string"),
+        (["One.", 2, "Three."], LABELS, r"row 1: got 2 \(int\); expected a sentence"),
         (TEXTS, ["a", None, "a"], r"labels have 1 missing values \(rows 1\); leave these rows out"),
         (TEXTS, [1.0, np.nan, 2.0], r"labels have 1 missing values \(rows 1\)"),
         (TEXTS, ["a", 1, "a"], "mixed types, such as 'a' and 1"),

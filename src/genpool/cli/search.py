@@ -46,7 +46,7 @@ def search(
     from genpool import SentenceEncoder
     from genpool.data.sentences import read_sentences
     from genpool.search import SearchIndex
-    from genpool.search.approximate import MIN_ROWS
+    from genpool.search.index_folder import MIN_ROWS
     from genpool.search.where import parse_condition
 
     index = SearchIndex.open(folder)

@@ -4,10 +4,14 @@ Works on lists of labels, arrays of vectors and any callable that encodes senten
 model.
 """
 
-from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
+from genpool.evaluation.accuracy import (
+    AccuracyReport,
+    Comparison,
+    accuracy_report,
+    compare_predictions,
+)
 from genpool.evaluation.predictions import Predictions, read_predictions, write_predictions
 from genpool.evaluation.probes import ProbeReport, probe, probe_cross_validated
-from genpool.evaluation.significance import Comparison, compare_predictions
 from genpool.evaluation.similarity import (
     RelatednessReport,
     ScoreReport,

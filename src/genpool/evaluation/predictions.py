@@ -1,16 +1,13 @@
 """Prediction files: what a model predicted for every row of a data set.
 
-A TSV with a header; the probability columns follow the order of the model's labels and may be
-absent:
+A TSV with a header; the probability columns, in the order of the model's labels, may be absent:
 
     id      gold            predicted       p:contradiction   p:entailment   p:neutral
     4705.1  neutral         neutral         0.07              0.02           0.91
-    4705.2  entailment      neutral         0.1               0.3            0.6
 
-An empty `gold` is a row without a gold label, as in MultiNLI's test sets. Fields are written as
-they are, without quotes, so none may hold a tab or a line break. The texts that were classified may
-stand in further columns after `predicted`, called text, or first and second; in them tabs and line
-breaks become spaces. Those of a model of scores have a column score before the texts.
+An empty `gold` is a row without a gold label. Fields are written as they are, without quotes, so
+none may hold a tab or a line break. After `predicted`, the score of a model of scores may follow,
+and the texts that were classified: text, or first and second, with tabs and line breaks as spaces.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from genpool.disk.atomic import atomic_file
-from genpool.disk.files import SAVE_AS_UTF8, raw_lines
+from genpool.disk.files import decode_utf8, raw_lines
 from genpool.errors import DataError, InputError, unknown_name
 
 HEADER = ("id", "gold", "predicted")
@@ -53,20 +50,17 @@ class Predictions:
     probabilities: tuple[tuple[float, ...], ...] = ()  # of each label, row by row
 
     def __post_init__(self) -> None:
-        rows = len(self.ids)
-        if len(self.gold) != rows or len(self.predicted) != rows:
-            counts = f"{rows} ids, {len(self.gold)} gold and {len(self.predicted)} predicted labels"
-            raise InputError(f"{counts}; expected one of each per row")
-        if self.labels and len(self.probabilities) != rows:
-            raise InputError(f"{rows} ids and {len(self.probabilities)} rows of probabilities")
-        if self.probabilities and not self.labels:
-            raise InputError("probabilities were given without the labels of their columns")
+        counts = len(self.ids), len(self.gold), len(self.predicted), len(self.probabilities)
+        if len(set(counts[: 4 if self.labels else 3])) > 1 or (counts[3] and not self.labels):
+            raise InputError(
+                "{} ids, {} gold labels, {} predicted labels and {} rows of probabilities; "
+                "expected one of each per row, probabilities with labels".format(*counts)
+            )
         if len(set(self.labels)) != len(self.labels):
             raise InputError(f"a label is named twice: {', '.join(self.labels)}")
         for row, predicted in enumerate(self.predicted):
             probabilities = self.probabilities[row] if self.labels else ()
-            problem = _row_problem(predicted, self.labels, probabilities)
-            if problem:
+            if problem := _row_problem(predicted, self.labels, probabilities):
                 raise InputError(f"row {row + 1} (id {self.ids[row]!r}): {problem}")
 
 
@@ -134,10 +128,11 @@ def read_predictions(path: str | Path) -> Predictions:
         >>> read_predictions("test.tsv").predicted
         ('no',)
     """
-    rows: list[tuple[str, str | None, str, tuple[float, ...]]] = []
-    lines = _fields(Path(path))
+    raw = raw_lines(Path(path))
+    lines = ((line, decode_utf8(data, path, line).split("\t")) for line, _, data in raw)
     header = next(lines, (1, [""]))[1]
     labels = _labels_of_header(header, path)
+    rows: list[tuple[str, str | None, str, tuple[float, ...]]] = []
     for line, fields in lines:
         if len(fields) != len(header):
             raise DataError(f"has {len(fields)} fields; expected {len(header)}", path, line)
@@ -145,21 +140,11 @@ def read_predictions(path: str | Path) -> Predictions:
             values = tuple(map(float, fields[len(header) - len(labels) :]))
         except ValueError as error:
             raise DataError(f"a probability is not a number: {error}", path, line) from None
-        problem = _row_problem(fields[2], labels, values)
-        if problem:
+        if problem := _row_problem(fields[2], labels, values):
             raise DataError(problem, path, line)
         rows.append((fields[0], fields[1] or None, fields[2], values))
     ids, gold, predicted, probabilities = zip(*rows, strict=True) if rows else ((),) * 4
     return Predictions(ids, gold, predicted, labels, probabilities if labels else ())
-
-
-def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
-    for line in raw_lines(path):
-        try:
-            yield line.number, line.data.decode().split("\t")
-        except UnicodeDecodeError as error:
-            problem = f"not UTF-8: byte {line.data[error.start]:#04x}; {SAVE_AS_UTF8}"
-            raise DataError(problem, path, line.number) from error
 
 
 def _labels_of_header(header: Sequence[str], path: str | Path) -> tuple[str, ...]:

@@ -1,20 +1,14 @@
-"""Transfer probes: what a linear classifier reads from frozen sentence vectors.
+"""Transfer probes: logistic regression on frozen sentence vectors, standardised.
 
-Logistic regression on standardised vectors. The strength of its regularisation (C; small is
-strong) is chosen on a dev set, or by cross-validation within the training rows; the test rows are
-used once. The classifier is always fitted on the training rows alone.
-
-    train = labelled_vectors(encode, train_labels, train_sentences)
-    test = labelled_vectors(encode, test_labels, test_sentences)
-    print(probe(train, test).to_markdown())
+The strength of its regularisation (C; small is strong) is chosen on a dev set, or by
+cross-validation within the training rows. The test rows are used once.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -77,11 +71,8 @@ def probe(
         0.91
     """
     labels, width = set(train.labels), train.vectors.shape[1]
-    for name, part in (("dev", dev), ("test", test)):
-        if part is None:
-            continue
-        dim = part.vectors.shape[1]
-        if dim != width:
+    for name, part in (("dev", dev or train), ("test", test)):
+        if (dim := part.vectors.shape[1]) != width:
             raise InputError(f"{name} vectors have {dim} dimensions and training vectors {width}")
         for row, label in enumerate(part.labels):
             if label not in labels:
@@ -126,17 +117,14 @@ def probe_cross_validated(
         from sklearn.model_selection import StratifiedKFold
 
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    with _without_warnings():
-        splits = list(splitter.split(rows.vectors, rows.labels))
-    predicted = [""] * len(rows.labels)
-    fits = []
-    for inside, outside in splits:
-        train = LabelledVectors(rows.vectors[inside], tuple(rows.labels[i] for i in inside))
-        fit = fit_and_predict(train, rows.vectors[outside], None, grid, seed)
-        for row, label in zip(outside, fit.predicted, strict=True):
-            predicted[row] = label
-        fits.append(fit)
-    report = accuracy_report(rows.labels, predicted, sorted(set(rows.labels)))
+    labels = np.array(rows.labels, dtype=object)
+    predicted, fits = labels.copy(), list[Fit]()
+    with _no_warnings():
+        for inside, outside in splitter.split(rows.vectors, labels):
+            train = LabelledVectors(rows.vectors[inside], tuple(labels[inside]))
+            fits.append(fit_and_predict(train, rows.vectors[outside], None, grid, seed))
+            predicted[outside] = fits[-1].predicted
+    report = accuracy_report(rows.labels, list(predicted), sorted(set(rows.labels)))
     return ProbeReport(report, tuple(f.c for f in fits), all(f.converged for f in fits))
 
 
@@ -163,7 +151,7 @@ def fit_and_predict(
         raise InputError(f"the training rows need at least 2 labels; {label_counts(train.labels)}")
     c = values[0] if len(values) == 1 else choose_c(train, dev, values, seed)
     model = _pipeline(c)
-    with _without_warnings():
+    with _no_warnings():
         model.fit(train.vectors, np.array(train.labels, dtype=object))
     converged = bool(model[-1].n_iter_.max() < MAX_ITERATIONS)
     return Fit(c, converged, [str(label) for label in model.predict(vectors)])
@@ -197,7 +185,7 @@ def choose_c(
         refit=False,  # a refit would take the dev rows in
         error_score="raise",
     )
-    with _without_warnings():
+    with _no_warnings():
         search.fit(vectors, np.array(labels, dtype=object))
     # Of equally good values the first, which regularises most.
     return float(search.best_params_["logisticregression__C"])
@@ -212,27 +200,18 @@ def _pipeline(c: float) -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=MAX_ITERATIONS))
 
 
-@contextmanager
-def _without_warnings() -> Iterator[None]:
+def _no_warnings() -> warnings.catch_warnings[None]:
     """Hides warnings of fits that do not converge, and of labels with fewer rows than folds.
 
-    Either only lowers the score of a C in the search; the last fit reports on itself, and a rare
-    label is merely absent from some folds.
+    Either only lowers the score of a C; the last fit reports on itself.
     """
-    with require_extra("A transfer probe", "train"):
-        from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="The least populated class")
-        yield
+    return warnings.catch_warnings(action="ignore", category=UserWarning)
 
 
 def second_count(labels: Sequence[str]) -> int:
     """Returns the number of rows of the second most frequent label.
 
-    If it is at least the number of folds, every fold trains on two labels, however rare the
-    others are.
+    With as many folds, every one trains on two labels, however rare the others are.
     """
     counts = Counter(labels).most_common(2)
     return counts[1][1] if len(counts) == 2 else 0

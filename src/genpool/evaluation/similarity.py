@@ -1,12 +1,7 @@
 """Correlation with the scores of people (STS, SICK): of cosines, of a regression, of a model.
 
-The regression on top of frozen vectors describes a pair by [|a−b|; a∗b], standardised; the strength
-of its regularisation is chosen by leave-one-out on the training pairs, so that the test pairs are
-used once.
-
-    train = scored_pairs(encode, train_scores, train_a, train_b)
-    test = scored_pairs(encode, test_scores, test_a, test_b)
-    print(relatedness_report(train, test).to_markdown())
+The regression describes a pair by [|a−b|; a∗b], standardised; the strength of its regularisation is
+chosen by leave-one-out on the training pairs, so that the test pairs are used once.
 """
 
 from __future__ import annotations

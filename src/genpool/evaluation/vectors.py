@@ -1,8 +1,4 @@
-"""Sentence vectors as the evaluations take them: encoded once, finite, with labels or scores.
-
-An encoder is any callable from a list of sentences to an array with one row per sentence, such as
-`SentenceEncoder.encode`; no model is imported here.
-"""
+"""Sentence vectors as the evaluations take them: encoded once, finite, with labels or scores."""
 
 from __future__ import annotations
 
@@ -16,31 +12,33 @@ from numpy.typing import ArrayLike, NDArray
 from genpool.errors import InputError
 
 FloatArray = NDArray[np.float64]
+#: such as `SentenceEncoder.encode`: sentences in, an array with one row per sentence out
 Encode = Callable[[list[str]], NDArray[Any]]
 
 
 def encode_sentences(encode: Encode, sentences: Sequence[str]) -> FloatArray:
-    """Returns the vectors of sentences (sentences, dim), each distinct one encoded once.
-
-    SICK and STS repeat many of theirs.
-    """
+    """Returns the vectors of sentences (sentences, dim), each distinct one encoded once."""
     distinct = list(dict.fromkeys(sentences))
     if not distinct:
         raise InputError("no sentences to encode")
     vectors = as_vectors(encode(distinct), "the encoder's result")
     if len(vectors) != len(distinct):
-        counts = f"{len(vectors)} vectors for {len(distinct)} sentences"
-        raise InputError(f"the encoder returned {counts}")
+        raise InputError(
+            f"the encoder returned {len(vectors)} vectors for {len(distinct)} sentences"
+        )
     index = {sentence: at for at, sentence in enumerate(distinct)}
     return vectors[[index[sentence] for sentence in sentences]]  # (sentences, dim)
 
 
-def as_vectors(values: ArrayLike, name: str) -> FloatArray:
-    """Returns a (rows, dim) array of finite 64-bit floats; `name` is what it is in messages."""
-    vectors = _floats(values, name)
-    if vectors.ndim != 2 or 0 in vectors.shape:
-        raise InputError(f"{name}: the shape is {vectors.shape}; expected (rows, dim)")
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+def as_vectors(values: ArrayLike, name: str, axes: str = "(rows, dim)") -> FloatArray:
+    """Returns an array of finite 64-bit floats; `name` is what it is in messages."""
+    try:
+        vectors = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: not an array of numbers: {error}") from error
+    if vectors.ndim != len(axes.split()) or 0 in vectors.shape:
+        raise InputError(f"{name}: the shape is {vectors.shape}; expected {axes}")
+    bad = np.flatnonzero(~np.isfinite(vectors).reshape(len(vectors), -1).all(axis=1))
     if len(bad):
         raise InputError(
             f"{name}: {len(bad)} of {len(vectors)} rows hold NaN or infinity: row {bad[0] + 1}"
@@ -58,24 +56,10 @@ def as_pairs(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 def as_scores(values: ArrayLike, rows: int) -> FloatArray:
     """Returns gold scores as an array of finite 64-bit floats, one for each of `rows` pairs."""
-    scores = _floats(values, "gold scores")
-    if scores.shape != (rows,):
-        raise InputError(
-            f"gold scores of the shape {scores.shape}; expected ({rows},), one per pair"
-        )
-    bad = np.flatnonzero(~np.isfinite(scores))
-    if len(bad):
-        raise InputError(
-            f"gold score of row {bad[0] + 1} is {scores[bad[0]]}: expected a finite number"
-        )
+    scores = as_vectors(values, "gold scores", "(rows,)")
+    if len(scores) != rows:
+        raise InputError(f"{len(scores)} gold scores; expected {rows}, one per pair")
     return scores
-
-
-def _floats(values: ArrayLike, name: str) -> FloatArray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: not an array of numbers: {error}") from error
 
 
 def pair_arrays(a: ArrayLike, b: ArrayLike) -> FloatArray:

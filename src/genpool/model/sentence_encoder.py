@@ -235,8 +235,9 @@ class SentenceEncoder(SavedModel, SentenceVectors):
             >>> explanation = model.explain("A man sleeps.")
             >>> explanation.head_influence.shape   # (heads, tokens)
         """
+        cut_before = self.text.cut.sentences
         tokens = self.text.tokens(require_text(sentence))
-        truncated = self.text.is_truncated(sentence)
+        truncated = self.text.cut.sentences > cut_before
         batch = self.text.batch([[token.text for token in tokens]]).to(self.device)
         if self.text.sentence_ends:
             names = self.text.vocabulary.words

@@ -21,9 +21,8 @@ from genpool.data.splits import stratified_share
 from genpool.disk.atomic import write_text_file
 from genpool.disk.files import markdown_table, percent, percent_interval
 from genpool.errors import DataError, InputError
-from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
+from genpool.evaluation.accuracy import AccuracyReport, Comparison, accuracy_report, compare_correct
 from genpool.evaluation.predictions import Predictions, write_predictions
-from genpool.evaluation.significance import Comparison, compare_correct
 from genpool.inference.explanation import pooling_weights
 from genpool.probing.estimator import AttentiveProbe
 from genpool.probing.token_states import (

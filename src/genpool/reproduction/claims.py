@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.evaluation.significance import compare_correct, paired_t_test
+from genpool.evaluation.accuracy import compare_correct, paired_t_test
 from genpool.reproduction import definitions
 from genpool.reproduction.definitions import EXPERIMENTS, NONE, Column, Row
 from genpool.reproduction.ledger import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, get_args, get_type_hints
 
@@ -16,14 +16,24 @@ from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import SentenceEncoder
 
-CARD = "index.json"
+CARD, VECTORS, SENTENCES, OFFSETS = "index.json", "vectors.npy", "sentences.utf8", "offsets.npy"
+VALUES, VALUE_OFFSETS = "columns.jsonl", "column_offsets.npy"
+LISTS, SIZES, CENTROIDS, RANGES = "lists.bin", "list_sizes.npy", "centroids.npy", "code_ranges.npy"
+#: the files of every index, and those of one with columns, or with lists
+OWN_FILES, VALUE_FILES = (CARD, VECTORS, SENTENCES, OFFSETS), (VALUES, VALUE_OFFSETS)
+LIST_FILES = (LISTS, SIZES, CENTROIDS, RANGES)
 
 
 def _hint(folder: Path, content: object) -> str:
     return " It is a model: give it with --model." if (folder / "config.json").is_file() else ""
 
 
-INDEX = FolderFormat("genpool-index", "an index made by genpool encode", (CARD,), _hint)
+INDEX = FolderFormat(
+    "genpool-index",
+    "an index made by genpool encode",
+    (*OWN_FILES, *VALUE_FILES, *LIST_FILES),
+    _hint,
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,14 @@ class ModelReference:
         folder = None if path is None else str(Path(path).resolve())
         return cls(fingerprint(model), folder, title if isinstance(title, str) else None)
 
+    def require_same(self, other: ModelReference, index: Path) -> None:
+        """Raises InputError if the vectors of an index were made with another model."""
+        if self.fingerprint != other.fingerprint:
+            raise InputError(
+                f"{index} was made with another model: {other}; this one is {self}. "
+                "Use that model, or encode all sentences again with this one."
+            )
+
     def __str__(self) -> str:
         names = [name for name in (self.title, self.path) if name]
         return f"{' at '.join(names) or 'a model'} ({self.fingerprint[:19]})"
@@ -67,30 +85,15 @@ class ModelReference:
 
 @dataclass(frozen=True)
 class IndexCard:
-    """The content of index.json.
+    """The content of index.json."""
 
-    Attributes:
-        rows: the number of sentences.
-        dim: the dimension of the vectors.
-        normalized: whether every vector has length 1, or is zeros.
-        model: the model that the vectors were made with.
-        columns: the names of the columns that are kept beside the sentences. Default: none.
-        id: the column of the ids, one of `columns`. Default: None, the rows have no ids.
-        lists: how many lists an approximate search chooses from. Default: 0, there are none, and
-            every search compares all rows.
-    """
-
-    rows: int
-    dim: int
-    normalized: bool
-    model: ModelReference
-    columns: tuple[str, ...] = ()
-    id: str | None = None
-    lists: int = 0
-
-    def write(self, folder: Path) -> None:
-        """Writes index.json into a folder."""
-        INDEX.write(folder, asdict(self))
+    rows: int  # the number of sentences
+    dim: int  # the dimension of the vectors
+    normalized: bool  # whether every vector has length 1, or is zeros
+    model: ModelReference  # the model that the vectors were made with
+    columns: tuple[str, ...] = ()  # the names of the columns that are kept beside the sentences
+    id: str | None = None  # the column of the ids, one of `columns`
+    lists: int = 0  # how many lists an approximate search chooses from; 0: all rows are compared
 
     @classmethod
     def read(cls, folder: Path) -> Self:

@@ -6,10 +6,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,36 +16,21 @@ from numpy.typing import NDArray
 from genpool.disk.arrays import growing_array, growing_rows
 from genpool.disk.atomic import atomic_folder, folder_identity, read_consistently
 from genpool.errors import FolderError, InputError, MissingExtraError
-from genpool.search import approximate
-from genpool.search.index_card import IndexCard, ModelReference
-from genpool.search.nearest import UNIT_TOLERANCE
-from genpool.search.search import (
-    FLOAT,
-    OFFSETS,
-    OPTIONAL_FILES,
-    OWN_FILES,
-    SENTENCES,
-    VALUE_OFFSETS,
-    VALUES,
-    VECTORS,
-    SearchIndex,
-)
+from genpool.search import index_card as names
+from genpool.search.index_card import INDEX, IndexCard, ModelReference
+from genpool.search.nearest import UNIT_TOLERANCE, Vectors
+from genpool.search.search import FLOAT, SearchIndex
 from genpool.search.where import Scalar
 
+#: rows from which on `genpool encode` makes lists, if FAISS is installed
+MIN_ROWS = 1_000_000
 #: rows that are copied or compared at a time
 BLOCK_ROWS = 5_000
 
-Vectors = NDArray[np.float32]
+#: adds n sentences, their vectors (n, dim), and the values of their columns, if there are any
+Write = Callable[..., None]
 #: adds the bytes of sentences, vectors, and the lines of columns
 AddRows = Callable[[Sequence[bytes], Vectors, Sequence[bytes]], None]
-
-
-class Write(Protocol):
-    """Adds n sentences, their vectors (n, dim), and the values of their columns."""
-
-    def __call__(
-        self, sentences: list[str], vectors: Vectors, values: Sequence[Sequence[object]] = (), /
-    ) -> None: ...
 
 
 def is_folder_name(output: str | Path) -> bool:
@@ -95,14 +79,11 @@ def index_writer(
     """
     if id is not None and id not in columns:
         raise InputError(f"the column of ids, {id!r}, is not among the columns {list(columns)}.")
-    card = IndexCard(0, dim, True, model, tuple(columns), id)
-    identity, earlier = _open_earlier(Path(output), card) if append else (None, None)
-    lists = 0 if earlier is None else earlier.card.lists
-    with _folder_writer(output, replace(card, lists=lists), identity) as add:
-        rows = 0 if earlier is None else earlier.card.rows
-        if earlier is not None:
-            _copy_rows(earlier, add, np.arange(len(earlier)))
-        earlier = None  # Windows does not replace a folder whose files are mapped
+    card, identity = IndexCard(0, dim, True, model, tuple(columns), id), None
+    if append:
+        identity, card = _require_same_kind(Path(output), card)
+    rows = card.rows
+    with _folder_writer(output, card, identity, np.arange(rows)) as add:
 
         def write(
             sentences: list[str], vectors: Vectors, values: Sequence[Sequence[object]] = (), /
@@ -123,7 +104,7 @@ def index_writer(
             # JSON tables can contain half a surrogate pair, which is not valid UTF-8.
             data = [sentence.encode("utf-8", "surrogatepass") for sentence in sentences]
             lines = [json.dumps([to_scalar(value) for value in row]) + "\n" for row in values]
-            add(data, vectors, [line.encode("ascii") for line in lines] if card.columns else ())
+            add(data, vectors, [line.encode("ascii") for line in lines])
             rows += len(sentences)
 
         yield write
@@ -131,14 +112,15 @@ def index_writer(
 
 @contextmanager
 def _folder_writer(
-    output: str | Path, card: IndexCard, identity: object = None
+    output: str | Path, card: IndexCard, identity: object, kept: NDArray[np.int64]
 ) -> Iterator[AddRows]:
-    """Yields a function that adds rows; at the end the files are a complete folder.
+    """Yields a function that adds rows to the `kept` ones (n,) of the index that is there.
 
-    The rows of `card` are counted anew. With `lists` above 0, or a million rows or more, lists for
-    an approximate search are made. `identity` is the `folder_identity` of the index whose rows are
+    At the end the files are a complete folder, whose rows are counted anew; with `lists` above 0,
+    or `MIN_ROWS`, it has lists. `identity` is the `folder_identity` of the index whose rows are
     kept: if it is another one at the end, another process has written it, and nothing is replaced.
     """
+    from genpool.integrations import faiss
 
     def check(target: Path) -> None:
         _require_index(target)
@@ -149,31 +131,40 @@ def _folder_writer(
 
     rows, normalized = 0, True
     with atomic_folder(output, "the index", check) as fresh:
-        values = (
-            growing_rows(fresh / VALUES, fresh / VALUE_OFFSETS)
-            if card.columns
-            else nullcontext(lambda lines: None)
-        )
-        with (
-            growing_array(fresh / VECTORS, FLOAT, (card.dim,)) as add_vectors,
-            growing_rows(fresh / SENTENCES, fresh / OFFSETS) as add_sentences,
-            values as add_values,
-        ):
+        with ExitStack() as files:
+            add_vectors = files.enter_context(
+                growing_array(fresh / names.VECTORS, FLOAT, (card.dim,))
+            )
+            names_of_rows = [(names.SENTENCES, names.OFFSETS), names.VALUE_FILES]
+            add_bytes = [
+                files.enter_context(growing_rows(fresh / data, fresh / offsets))
+                for data, offsets in names_of_rows[: 2 if card.columns else 1]
+            ]
 
             def add(sentences: Sequence[bytes], vectors: Vectors, lines: Sequence[bytes]) -> None:
                 nonlocal rows, normalized
-                add_sentences(sentences)
                 add_vectors(vectors)
-                add_values(lines)
+                for add_rows, data in zip(add_bytes, (sentences, lines), strict=False):
+                    add_rows(data)
                 squares = np.einsum("ij,ij->i", vectors, vectors)  # (n,)
                 normalized &= bool(((squares == 0) | (abs(squares - 1) <= UNIT_TOLERANCE)).all())
                 rows += len(sentences)
 
+            if len(kept):
+                _copy_rows(SearchIndex.open(output), kept, add)
             yield add
         lists = 0
-        if rows and (card.lists or rows >= approximate.MIN_ROWS) and approximate.has_faiss():
-            lists = approximate.write_lists(fresh, np.load(fresh / VECTORS, mmap_mode="r"))
-        replace(card, rows=rows, normalized=normalized, lists=lists).write(fresh)
+        if rows and (card.lists or rows >= MIN_ROWS) and faiss.has_faiss():
+            lists = faiss.write_lists(fresh, np.load(fresh / names.VECTORS, mmap_mode="r"))
+        INDEX.write(fresh, asdict(replace(card, rows=rows, normalized=normalized, lists=lists)))
+
+
+def _copy_rows(index: SearchIndex, rows: NDArray[np.int64], add: AddRows) -> None:
+    # A function, so that its index is closed: Windows does not replace a folder of mapped files.
+    for first in range(0, len(rows), BLOCK_ROWS):
+        block = rows[first : first + BLOCK_ROWS]
+        sentences, lines = zip(*map(index.row_bytes, block.tolist()), strict=True)
+        add(sentences, np.asarray(index.vectors[block]), lines)
 
 
 def require_finite(vectors: Vectors, first_row: int) -> None:
@@ -188,8 +179,7 @@ def require_finite(vectors: Vectors, first_row: int) -> None:
 
 def _require_index(target: Path) -> None:
     """Raises FolderError if a folder is something other than an index, which may be replaced."""
-    own = {*OWN_FILES, *OPTIONAL_FILES}
-    foreign = sorted(file.name for file in target.iterdir() if file.name not in own)
+    foreign = sorted(file.name for file in target.iterdir() if file.name not in INDEX.files)
     if foreign:
         raise FolderError(
             f"{target} contains something else, which the index would replace: "
@@ -210,42 +200,29 @@ def to_scalar(value: object) -> Scalar:
     return str(value)
 
 
-def _copy_rows(index: SearchIndex, add: AddRows, rows: NDArray[np.int64]) -> None:
-    """Adds these rows (n,) of an index."""
-    for first in range(0, len(rows), BLOCK_ROWS):
-        block = rows[first : first + BLOCK_ROWS]
-        sentences, lines = zip(*map(index.row_bytes, block.tolist()), strict=True)
-        add(sentences, np.asarray(index.vectors[block]), lines if index.card.columns else ())
+def _require_same_kind(output: Path, card: IndexCard) -> tuple[object, IndexCard]:
+    """Returns the identity of a folder that is extended, and the card of its index.
 
-
-def _open_earlier(output: Path, card: IndexCard) -> tuple[object, SearchIndex | None]:
-    """Returns the identity of a folder and the index that is extended, if there is one.
-
-    Its model, dimension and columns must be those of `card`.
+    InputError unless model, dimension and columns are those of `card`, which is returned where
+    there is no index.
     """
     identity = read_consistently(output, lambda: folder_identity(output))
     if identity is None:
-        return "absent", None  # an index that is there at the end is of another process
+        return "absent", card  # an index that is there at the end is of another process
     if output.is_dir() and not any(output.iterdir()):
-        return identity, None
+        return identity, card
     index = SearchIndex.open(output)
     there = index.card
-    if there.model.fingerprint != card.model.fingerprint:
-        raise InputError(
-            f"{output} was made with another model: {there.model}; this one is {card.model}. "
-            "Extend it with that model, or encode everything again."
-        )
+    card.model.require_same(there.model, output)
     if (there.dim, there.columns, there.id) != (card.dim, card.columns, card.id):
+        kinds = [
+            f"{one.dim} dimensions, the columns {', '.join(one.columns) or 'none'}, ids: {one.id}"
+            for one in (there, card)
+        ]
         raise InputError(
-            f"{output} has {there.dim} dimensions and {_describe_columns(there)}; got {card.dim} "
-            f"and {_describe_columns(card)}. Rows of one index have the same."
+            f"{output} has {kinds[0]}; got {kinds[1]}. Rows of one index have the same."
         )
-    return index.identity, index
-
-
-def _describe_columns(card: IndexCard) -> str:
-    names = ", ".join(card.columns) or "none"
-    return f"the columns {names}" + (f" (ids: {card.id})" if card.id else "")
+    return index.identity, replace(card, rows=there.rows, lists=there.lists)
 
 
 def delete_rows(folder: str | Path, ids: Iterable[str | int]) -> int:
@@ -267,28 +244,24 @@ def delete_rows(folder: str | Path, ids: Iterable[str | int]) -> int:
         2
     """
     index = SearchIndex.open(folder)
-    card = index.card
+    card, identity = index.card, index.identity
     if card.id is None:
         raise InputError(
             f"{folder} has no ids, by which rows are deleted: encode with --id COLUMN."
         )
-    place, wanted, found = card.columns.index(card.id), {str(name) for name in ids}, set[str]()
-    kept: list[int] = []
-    for first in range(0, card.rows, BLOCK_ROWS):
-        rows = index.row_values(first, min(first + BLOCK_ROWS, card.rows))
-        names = [_id_text(values[place]) for values in rows]
-        kept += [first + row for row, name in enumerate(names) if name not in wanted]
-        found.update(wanted.intersection(names))
-    missing = sorted(wanted - found)
+    place, wanted = card.columns.index(card.id), {str(name) for name in ids}
+    names = [_id_text(values[place]) for values in index.all_values()]
+    del index  # Windows does not replace a folder whose files are mapped
+    kept = np.array([row for row, name in enumerate(names) if name not in wanted], np.int64)
+    missing = sorted(wanted.difference(names))
     if missing:
         raise InputError(
             f"{folder} has no row with the id {', '.join(map(repr, missing[:5]))}"
             f"{', ...' if len(missing) > 5 else ''}; nothing was deleted."
         )
     if wanted:
-        with _folder_writer(folder, card, index.identity) as add:
-            _copy_rows(index, add, np.array(kept, np.int64))
-            del index  # Windows does not replace a folder whose files are mapped
+        with _folder_writer(folder, card, identity, kept):
+            pass
     return card.rows - len(kept)
 
 
@@ -318,12 +291,15 @@ def build_lists(folder: str | Path) -> int:
         >>> build_lists("index")
         1000
     """
-    if not approximate.has_faiss():
+    from genpool.integrations.faiss import has_faiss
+
+    if not has_faiss():
         raise MissingExtraError("an approximate search", "faiss")
     index = SearchIndex.open(folder)
-    if not len(index):
+    card, identity = index.card, index.identity
+    del index
+    if not card.rows:
         raise InputError(f"{folder} is empty; there is nothing to make lists of.")
-    with _folder_writer(folder, replace(index.card, lists=1), index.identity) as add:
-        _copy_rows(index, add, np.arange(len(index)))
-        del index
+    with _folder_writer(folder, replace(card, lists=1), identity, np.arange(card.rows)):
+        pass
     return IndexCard.read(Path(folder)).lists

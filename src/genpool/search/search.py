@@ -1,4 +1,4 @@
-"""Searching an index: its files, mapped into memory, and the rows with the highest cosine.
+"""An index: its files, mapped into memory, and the rows with the highest cosine.
 
     index.json            format, rows, dim, columns, and the model (see index_card.py)
     vectors.npy           the vectors (rows, dim), float32
@@ -8,7 +8,7 @@
     columns.jsonl         with columns: their values, a JSON array per row; any block of lines is
                           parsed in one call, a million rows in a second
     column_offsets.npy    the start of each of these lines, as above
-    lists.bin, ...        with lists: an approximate search (see approximate.py)
+    lists.bin, ...        with lists: an approximate search (see genpool.integrations.faiss)
 
 Vectors and sentences are mapped, not read; none of the files can contain a pickle.
 """
@@ -16,9 +16,10 @@ Vectors and sentences are mapped, not read; none of the files can contain a pick
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,24 +29,15 @@ from genpool.disk.atomic import folder_identity, read_consistently
 from genpool.errors import FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import SentenceEncoder
-from genpool.search.approximate import LIST_FILES, ListFiles
-from genpool.search.index_card import CARD, INDEX, IndexCard, ModelReference
+from genpool.search import index_card as names
+from genpool.search.index_card import INDEX, IndexCard, ModelReference
 from genpool.search.nearest import nearest_rows
 from genpool.search.where import Scalar, parse_condition
 from genpool.tensors.arrays import unit_rows
 
-VECTORS, SENTENCES, OFFSETS = "vectors.npy", "sentences.utf8", "offsets.npy"
-VALUES, VALUE_OFFSETS = "columns.jsonl", "column_offsets.npy"
-OWN_FILES = (CARD, VECTORS, SENTENCES, OFFSETS)
-#: files that an index has only if index.json says so
-OPTIONAL_FILES = (VALUES, VALUE_OFFSETS, *LIST_FILES)
 FLOAT = "<f4"
-#: vectors that are compared at a time: they fit into the caches, and calls are few
-BLOCK_BYTES = 4 << 20
-#: queries that share one pass over the rows
-QUERIES_PER_PASS = 64
-#: rows whose columns are read at a time
-VALUE_ROWS = 10_000
+#: queries that share one pass over the rows, and rows whose columns are read at a time
+QUERIES_PER_PASS, VALUE_ROWS = 64, 10_000
 
 
 class Hit(NamedTuple):
@@ -74,7 +66,6 @@ class SearchIndex:
         path: the folder.
         card: what index.json says: rows, dimension, columns, and the model.
         vectors: the vectors of the sentences (rows, dim), float32.
-        block_rows: how many rows are compared at a time.
 
     Example:
         >>> index = SearchIndex.open("index")
@@ -82,37 +73,38 @@ class SearchIndex:
         ...     print(hit.score, hit.sentence)
     """
 
-    card: IndexCard
-    identity: object  # what another version of the folder differs in
-    vectors: NDArray[np.float32]
-    _sentences: ByteRows
-    _values: ByteRows | None = None
-    _lists: ListFiles | None = None
-    _last_rows: tuple[str, NDArray[np.bool_]] = "", np.empty(0, np.bool_)
-
     def __init__(self, folder: str | Path, encoder: SentenceVectors | None = None) -> None:
         self.path, self._encoder = Path(folder), encoder
+        #: the last condition, and the rows for which it is true
+        self._last_rows: tuple[str | None, NDArray[np.bool_]] = None, np.empty(0, np.bool_)
         try:
             read_consistently(self.path, self._map_files)
         except OSError as error:
             raise FolderError(f"{folder} cannot be read: {error}") from error
-        self.block_rows = max(1, BLOCK_BYTES // (4 * self.card.dim))
         if encoder is not None:
             self.require_model(encoder)
 
     def _map_files(self) -> None:
         """Checks the files against index.json, and maps them."""
-        folder, identity, card = self.path, folder_identity(self.path), IndexCard.read(self.path)
-        values_files = (VALUES, VALUE_OFFSETS) if card.columns else ()
-        names = (*OWN_FILES, *values_files, *(LIST_FILES if card.lists else ()))
-        INDEX.require_files(folder, names)
-        self.card, self.identity = card, identity
-        self.vectors = map_array(folder / VECTORS, FLOAT, (card.rows, card.dim), CARD)
-        self._sentences = ByteRows.map(folder / SENTENCES, folder / OFFSETS, card.rows, CARD)
-        if card.columns:
-            self._values = ByteRows.map(folder / VALUES, folder / VALUE_OFFSETS, card.rows, CARD)
+        folder, self.identity = self.path, folder_identity(self.path)  # of this version
+        card = self.card = IndexCard.read(folder)
+        values_files = names.VALUE_FILES if card.columns else ()
+        list_files = names.LIST_FILES if card.lists else ()
+        INDEX.require_files(folder, (*names.OWN_FILES, *values_files, *list_files))
+
+        def map_rows(data: str, offsets: str) -> ByteRows:
+            return ByteRows.map(folder / data, folder / offsets, card.rows, names.CARD)
+
+        self.vectors: NDArray[np.float32] = map_array(
+            folder / names.VECTORS, FLOAT, (card.rows, card.dim), names.CARD
+        )
+        self._sentences = map_rows(names.SENTENCES, names.OFFSETS)
+        self._values = map_rows(*names.VALUE_FILES) if card.columns else None
+        self._candidates = None
         if card.lists:
-            self._lists = ListFiles.map(folder, card)
+            from genpool.integrations.faiss import map_lists
+
+            self._candidates = map_lists(folder, card)
 
     @classmethod
     def open(cls, folder: str | Path, encoder: SentenceVectors | None = None) -> Self:
@@ -168,12 +160,7 @@ class SearchIndex:
         Example:
             >>> index.require_model(SentenceEncoder.from_pretrained())
         """
-        used, expected = ModelReference.of(encoder), self.card.model
-        if used.fingerprint != expected.fingerprint:
-            raise InputError(
-                f"{self.path} was made with another model: {expected}; this one is {used}. "
-                "Search with that model, or encode the sentences again with this one."
-            )
+        ModelReference.of(encoder).require_same(self.card.model, self.path)
 
     def sentence(self, row: int) -> str:
         """Returns the sentence of a row.
@@ -219,21 +206,24 @@ class SearchIndex:
         try:
             lines = self._values.read(first, last).rstrip(b"\n").replace(b"\n", b",")
             rows: list[list[Scalar]] = json.loads(b"[" + lines + b"]")
-            if len(rows) != last - first or not all(map(self._is_row, rows)):
-                raise ValueError(f"expected {last - first} rows of {len(self.card.columns)} values")
+            columns = len(self.card.columns)
+            are_rows = all(type(row) is list and len(row) == columns for row in rows)
+            cells = chain.from_iterable(rows) if are_rows else [rows]
+            if len(rows) != last - first or any(isinstance(cell, list | dict) for cell in cells):
+                raise ValueError(f"expected {last - first} rows of {columns} values")
             return rows
         except (ValueError, RecursionError) as error:
             raise self._damaged(f"the columns of rows {first} to {last - 1}", error) from None
+
+    def all_values(self) -> Iterator[list[Scalar]]:
+        """Yields the values of every row."""
+        for first in range(0, len(self), VALUE_ROWS):
+            yield from self.row_values(first, min(first + VALUE_ROWS, len(self)))
 
     def row_bytes(self, row: int) -> tuple[bytes, bytes]:
         """Returns the sentence and the line of values of a row, as they are in the files."""
         values = b"" if self._values is None else self._values.read(row, row + 1)
         return self._sentences.read(row, row + 1), values
-
-    def _is_row(self, row: object) -> bool:
-        if type(row) is not list or len(row) != len(self.card.columns):
-            return False
-        return not any(isinstance(value, list | dict) for value in row)
 
     def _require_row(self, row: int) -> None:
         if not 0 <= row < self.card.rows:
@@ -242,25 +232,13 @@ class SearchIndex:
     def _damaged(self, what: str, error: Exception) -> FolderError:
         return FolderError(f"{self.path} is damaged: {what} cannot be read: {error}.")
 
-    @overload
-    def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
-        self, queries: str, top: int = 10, where: str | None = None, exact: bool = False
-    ) -> list[Hit]: ...
-    @overload
-    def search(
-        self,
-        queries: Sequence[str] | ArrayLike,
-        top: int = 10,
-        where: str | None = None,
-        exact: bool = False,
-    ) -> list[list[Hit]]: ...
     def search(
         self,
         queries: str | Sequence[str] | ArrayLike,
         top: int = 10,
         where: str | None = None,
         exact: bool = False,
-    ) -> list[Hit] | list[list[Hit]]:
+    ) -> list[Any]:
         """Returns the sentences with the highest cosine to each query.
 
         Args:
@@ -295,34 +273,31 @@ class SearchIndex:
             words = self.encoder.text.words_batch(list(vectors))
             vectors = self.encoder.encode(vectors, truncate_dim=self.card.dim)
         units = unit_rows(self._as_queries(vectors))  # (n, dim)
-        allowed = None if where is None else self._allowed(where)
-        lists = None if exact or allowed is not None else self._lists
+        allowed = None if where is None else self._rows_where(where)
+        candidates = None if exact or allowed is not None else self._candidates
         results: list[list[Hit]] = []
         for first in range(0, len(units), QUERIES_PER_PASS):
             group = units[first : first + QUERIES_PER_PASS]
             try:
-                found = nearest_rows(
-                    self.vectors, group, top, self.block_rows, self.card.normalized, allowed, lists
+                best = nearest_rows(
+                    self.vectors, group, top, self.card.normalized, allowed, candidates
                 )
             except ValueError as error:
                 raise FolderError(f"{self.path} is damaged: {error}.") from None
-            for best in found:
+            for found in best:
+                pairs = zip(found.rows.tolist(), found.scores.tolist(), strict=True)
                 has_words = words is None or words[len(results)]
-                pairs = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
-                hits = [
-                    Hit(row, score, self.sentence(row), self.values(row)) for row, score in pairs
-                ]
-                results.append(hits if has_words else [])
+                results.append([self._hit(*pair) for pair in pairs] if has_words else [])
         return results[0] if is_single else results
 
-    def _allowed(self, where: str) -> NDArray[np.bool_]:
+    def _hit(self, row: int, score: float) -> Hit:
+        return Hit(row, score, self.sentence(row), self.values(row))
+
+    def _rows_where(self, where: str) -> NDArray[np.bool_]:
         """Returns which rows a condition is true for (rows,); the last answer is kept."""
         if self._last_rows[0] != where:
             condition = parse_condition(where, self.card.columns)
-            rows = np.empty(len(self), np.bool_)
-            for first in range(0, len(self), VALUE_ROWS):
-                last = min(first + VALUE_ROWS, len(self))
-                rows[first:last] = [condition(row) for row in self.row_values(first, last)]
+            rows = np.fromiter(map(condition, self.all_values()), np.bool_, len(self))
             self._last_rows = where, rows
         return self._last_rows[1]
 

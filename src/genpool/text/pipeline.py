@@ -39,24 +39,17 @@ GROUP_CHARACTERS = 2**20
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences, padded on the right, in terms of their distinct words.
+    """Sentences, padded on the right, in terms of their distinct words."""
 
-    Attributes:
-        word_ids: (distinct,), the vocabulary id of each distinct word.
-        character_ids: (characters,), the characters of all distinct words, one word after the
-            other; the ids of n-grams for a model that reads those (`CharacterNgrams`).
-        character_counts: (distinct,), how many of them belong to each word.
-        index: (batch, time), the distinct word at each position; 0 at padding.
-        mask: (batch, time), True at real tokens.
-        annotations: (batch, time, columns), integers that the encoder reads beside the vectors
-            (`genpool.tensors.arrays`); None for most encoders.
-    """
-
-    word_ids: Tensor
+    word_ids: Tensor  # (distinct,), the vocabulary id of each distinct word
+    #: (characters,), those of all distinct words, one word after the other; the ids of n-grams for
+    #: a model that reads those (`CharacterNgrams`)
     character_ids: Tensor
-    character_counts: Tensor
-    index: Tensor
-    mask: Tensor
+    character_counts: Tensor  # (distinct,), how many of them belong to each word
+    index: Tensor  # (batch, time), the distinct word at each position; 0 at padding
+    mask: Tensor  # (batch, time), True at real tokens
+    #: (batch, time, columns), integers that the encoder reads beside the vectors
+    #: (`genpool.tensors.arrays`); None for most encoders
     annotations: Tensor | None = None
 
     @property
@@ -106,7 +99,17 @@ class WordTable:
     def index_of(self, word: str) -> int:
         """Returns the index of a word in this table; a new word is added."""
         index = self._indices.get(word)
-        return self._add_word(word) if index is None else index
+        if index is not None:
+            return index
+        word_id = self.vocabulary.id(word)
+        is_spelled = self._spells_known or word_id == UNKNOWN
+        character_ids = self.characters.ids_of(word) if is_spelled else []
+        if len(word) > MAX_WORD_CHARACTERS:
+            # One entry for all words that count as the same; no token has a space.
+            word = f"{word[:MAX_WORD_CHARACTERS]} {word_id}"
+            if word in self._indices:
+                return self._indices[word]
+        return self._add(word, word_id, character_ids)
 
     def row(self, words: Sequence[str], sentence_ends: bool) -> NDArray[np.int32]:
         """Returns one sentence as indices of this table, with begin and end tokens if wanted."""
@@ -137,17 +140,6 @@ class WordTable:
             mask=torch.from_numpy(mask),
             annotations=padded,
         )
-
-    def _add_word(self, word: str) -> int:
-        word_id = self.vocabulary.id(word)
-        is_spelled = self._spells_known or word_id == UNKNOWN
-        character_ids = self.characters.ids_of(word) if is_spelled else []
-        if len(word) > MAX_WORD_CHARACTERS:
-            # One entry for all words that count as the same; no token has a space.
-            word = f"{word[:MAX_WORD_CHARACTERS]} {word_id}"
-            if word in self._indices:
-                return self._indices[word]
-        return self._add(word, word_id, character_ids)
 
     def _add(self, word: str, word_id: int, character_ids: list[int]) -> int:
         index = self._indices[word] = len(self._word_ids)
@@ -203,9 +195,6 @@ class TextPipeline:
         max_length: keep only the first tokens of a longer sentence (begin and end tokens are not
             counted), of its first CHARACTERS_PER_TOKEN * max_length characters; `cut` counts what
             was removed. Default: None, which keeps all.
-
-    Raises:
-        InputError: max_length is below 1.
     """
 
     def __init__(
@@ -237,11 +226,7 @@ class TextPipeline:
         folding: bool = False,
         ngrams: CharacterNgrams | None = None,
     ) -> TextPipeline:
-        """Returns the pipeline of a saved folder, with its content of `tokenizer.json`.
-
-        `ngrams` takes the place of the characters. InputError if the ids of the words are not
-        exactly 0 ... n - 1, the special entries are missing, or a character occurs twice.
-        """
+        """Returns the pipeline of a saved folder; `ngrams` take the place of the characters."""
         return cls(
             WordTokenizer(tokenizer.rules, folding),
             Vocabulary.from_ids(tokenizer.vocabulary, lower_case_fallback, folding),
@@ -252,7 +237,7 @@ class TextPipeline:
 
     def to_tokenizers(self) -> tokenizers.Tokenizer:
         """Returns the tokenizer that is saved as `tokenizer.json`: splitting and vocabulary."""
-        return self.tokenizer.to_tokenizers(self.vocabulary.ids, self.vocabulary.words[UNKNOWN])
+        return self.tokenizer.to_tokenizers(self.vocabulary.ids)
 
     def tokens(self, sentence: str) -> list[Token]:
         """Returns the tokens of a sentence with their offsets, truncated to the maximum length."""
@@ -275,13 +260,6 @@ class TextPipeline:
             together = zip(self.tokenizer.words_batch(parts), group, parts, strict=True)
             split += [self._truncated(*row) for row in together]
         return split
-
-    def is_truncated(self, sentence: str) -> bool:
-        """Returns whether a sentence has more tokens than the maximum length."""
-        if self.max_length is None:
-            return False
-        read = self._read_part(sentence)
-        return len(read) < len(sentence) or len(self.tokenizer.words(read)) > self.max_length
 
     def _read_part(self, sentence: str) -> str:
         """Returns what is split into tokens: all of a sentence, unless it is far too long."""
@@ -329,10 +307,7 @@ class TextPipeline:
 def text_groups(
     texts: Iterable[str], max_texts: int | None = None, max_characters: int = GROUP_CHARACTERS
 ) -> Iterator[list[str]]:
-    """Yields texts in groups of at most `max_texts`.
-
-    A group ends with the text that reaches `max_characters`, so that memory is bounded.
-    """
+    """Yields groups of up to `max_texts` texts; one that reaches `max_characters` ends there."""
     group: list[str] = []
     characters = 0
     for text in texts:

@@ -1,12 +1,8 @@
 """From a sentence to its words, each with its offsets in the sentence.
 
 The work is done by a pre-tokenizer of the `tokenizers` library, so that a saved `tokenizer.json`
-holds the rules themselves: another program splits the same way.
-
-Some forms of writing mean the same: accents, capitals, curly quotes, full-width, zero-width.
-`normalizer` changes what the rules see, so that `donʼt` is split like `don't`; the offsets stay
-those of the sentence as written. `canonical` and `folded` are the forms in which a word is looked
-up.
+holds the rules themselves. `normalizer` changes what the rules see, so that `donʼt` is split like
+`don't`; `canonical` and `folded` are the forms in which a word is looked up.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import tokenizers
@@ -24,6 +20,8 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers
 from genpool.errors import ConfigError, unknown_name
 from genpool.text import penn
 
+#: the entry of a vocabulary for all words that have none
+UNKNOWN_WORD = "<unk>"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 #: what stands for an apostrophe: modifier letters, prime, acute accent, curly quotes
 APOSTROPHES = "\u02bb\u02bc\u02c8\u2032\u00b4\u2018\u2019\u201b\uff07"
@@ -101,15 +99,9 @@ class WordTokenizer:
     def __init__(self, rules: str = "penn", folding: bool = False) -> None:
         if rules not in RULES:
             raise ConfigError(unknown_name("tokenizer rules", rules, RULES))
-        self.rules = rules
-        splits = (_split_at(*split) for split in RULES[rules])
-        self._pre_tokenizer = reduce(lambda *both: pre_tokenizers.Sequence([*both]), splits)
-        self._normalizer = normalizer() if folding else None
-
-    @property
-    def folding(self) -> bool:
-        """Whether other ways of writing a word are split as the plain one."""
-        return self._normalizer is not None
+        self.rules, self.folding = rules, folding
+        splits = [_split_at(*split) for split in RULES[rules]]
+        self.pre_tokenizer = splits[0] if len(splits) == 1 else pre_tokenizers.Sequence(splits)
 
     def tokens(self, sentence: str) -> list[Token]:
         """Returns the words of a sentence with their offsets.
@@ -135,18 +127,15 @@ class WordTokenizer:
 
     @cached_property
     def _splitter(self) -> tokenizers.Tokenizer:
-        """The library's tokenizer, which splits batches; it needs no vocabulary for that."""
-        return self.to_tokenizers({"": 0}, "")
+        """The library's tokenizer, which needs no vocabulary to split."""
+        return self.to_tokenizers({UNKNOWN_WORD: 0})
 
-    def to_tokenizers(self, vocabulary: dict[str, int], unknown: str) -> tokenizers.Tokenizer:
-        """Returns a tokenizer of the `tokenizers` library, to be saved as `tokenizer.json`; words
-        outside of the vocabulary get the id of its entry `unknown`."""
-        if unknown not in vocabulary:
-            raise ConfigError(f"the unknown word {unknown!r} is not in the vocabulary; add it.")
-        tokenizer = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
-        tokenizer.pre_tokenizer = self._pre_tokenizer
-        if self._normalizer is not None:
-            tokenizer.normalizer = self._normalizer
+    def to_tokenizers(self, vocabulary: dict[str, int]) -> tokenizers.Tokenizer:
+        """Returns a tokenizer of the `tokenizers` library, to be saved as `tokenizer.json`."""
+        tokenizer = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN_WORD))
+        tokenizer.pre_tokenizer = self.pre_tokenizer
+        if self.folding:
+            tokenizer.normalizer = normalizer()
         return tokenizer
 
     def _offsets(self, sentence: str) -> list[tuple[int, int]]:
@@ -158,17 +147,15 @@ class WordTokenizer:
             return self._split(_LONE_SURROGATE.sub("\ufffd", sentence))
 
     def _split(self, sentence: str) -> list[tuple[int, int]]:
-        if self._normalizer is not None:
-            encoding = self._splitter.encode(sentence, add_special_tokens=False)
-            return self._separate(sentence, encoding.offsets)
-        return [offsets for _, offsets in self._pre_tokenizer.pre_tokenize_str(sentence)]
+        encoding = self._splitter.encode(sentence, add_special_tokens=False)
+        return self._separate(sentence, encoding.offsets)
 
     def _separate(self, sentence: str, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Returns offsets that do not overlap, with all characters that were normalized to a word.
 
         One character may be normalized to two words, and several characters to one.
         """
-        if self._normalizer is None or sentence.isascii():
+        if not self.folding or sentence.isascii():
             return offsets
         separate: list[tuple[int, int]] = []
         for start, end in offsets:
@@ -230,7 +217,10 @@ class StoredTokenizer(NamedTuple):
 
 
 def read_tokenizer(content: bytes | str) -> StoredTokenizer:
-    """Returns the content of a tokenizer.json; ConfigError where genpool did not write it."""
+    """Returns the content of a tokenizer.json; ConfigError where genpool did not write it.
+
+    Whether the ids of the words are 0 ... n - 1 is checked by `Vocabulary`.
+    """
     try:
         parts = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -241,13 +231,9 @@ def read_tokenizer(content: bytes | str) -> StoredTokenizer:
         if parts.get(name):
             raise _refused(name, parts[name], "none")
     # It is compared, not used: a tokenizer with folding has one of its own.
-    if parts.get("normalizer") not in (None, json.loads(normalizer().__getstate__())):
+    if parts.get("normalizer") not in (None, _plain(normalizer())):
         raise _refused("normalizer", parts["normalizer"], "none, or that of folding")
-    return StoredTokenizer(_vocabulary(parts.get("model")), _rules(parts.get("pre_tokenizer")))
-
-
-def _vocabulary(model: Any) -> dict[str, int]:
-    """Returns the ids of the words; whether they are 0 ... n - 1 is checked by `Vocabulary`."""
+    model = parts.get("model")
     if not isinstance(model, dict) or model.get("type", "WordLevel") != "WordLevel":
         raise _refused("model", model, "a WordLevel model")
     words = model.get("vocab")
@@ -258,27 +244,25 @@ def _vocabulary(model: Any) -> dict[str, int]:
         "".join(words).encode()
     except UnicodeEncodeError:
         raise ConfigError("a word of model.vocab has half of a surrogate pair.") from None
-    return words
+    splitter = parts.get("pre_tokenizer")
+    for rules in RULES:
+        if _includes(splitter, _plain(WordTokenizer(rules).pre_tokenizer)):
+            return StoredTokenizer(words, rules)
+    raise _refused("pre_tokenizer", splitter, f"that of the rules {', '.join(RULES)}")
 
 
-def _rules(part: Any) -> str:
-    splits = _splits(part)
-    for name, rules in RULES.items():
-        if splits == [["Split", {"Regex": at}, does.capitalize(), False] for at, does in rules]:
-            return name
-    raise _refused("pre_tokenizer", part, f"that of the rules {', '.join(RULES)}")
+def _plain(part: Any) -> Any:
+    """Returns what is saved of a part of a tokenizer."""
+    return json.loads(part.__getstate__())
 
 
-def _splits(part: Any, depth: int = 2) -> list[Any]:
-    """Returns what the splits of a pre-tokenizer do, those of a sequence one after the other.
-
-    Only what genpool sets is compared: a later version of the library may write more.
-    """
-    if not isinstance(part, dict):
-        return [part]
-    if depth and isinstance(part.get("pretokenizers"), list):
-        return [split for inner in part["pretokenizers"] for split in _splits(inner, depth - 1)]
-    return [[part.get(name) for name in ("type", "pattern", "behavior", "invert")]]
+def _includes(part: Any, expected: Any) -> bool:
+    """Whether a part has what genpool writes; a later version of the library may write more."""
+    if isinstance(expected, dict) and isinstance(part, dict):
+        return all(_includes(part.get(name), value) for name, value in expected.items())
+    if isinstance(expected, list) and isinstance(part, list):
+        return len(part) == len(expected) and all(map(_includes, part, expected))
+    return bool(part == expected)
 
 
 def _refused(name: str, value: Any, expected: str) -> ConfigError:

@@ -1,7 +1,7 @@
 """Texts and labels as users have them: lists, arrays, columns of pandas, polars and Arrow.
 
-All functions that take texts or labels check them here, before any work starts. A message names the
-rows that are wrong, from 0. The argument `name` says what the values are: "the training texts".
+They are checked here, before any work starts. A message names the rows that are wrong, from 0; the
+argument `name` says what the values are: "the training texts".
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ MAX_NAMED_ROWS = 5
 
 
 def require_iterable(values: Any) -> Iterable[Any]:
-    """Returns the sentences, or pairs of them; raises InputError for what cannot be a list of them.
+    """Returns the sentences, or pairs of them, of anything that is a list of them.
 
-    A column of pandas, polars or Arrow is a list of sentences. A data frame is not: iterating one
-    would take the names of its columns for sentences.
+    A data frame is none: iterating one would take the names of its columns for sentences.
     """
     kind = type(values).__name__
     names = getattr(values, "column_names", None) or getattr(values, "columns", None)
@@ -86,14 +85,9 @@ def read_column(values: Any, name: str) -> list[Any]:
                 "column, frame[NAME]."
             )
         values = getattr(values, "to_numpy", lambda: values)().ravel()
-    for method in ("tolist", "to_list"):  # NumPy and pandas; polars
-        if hasattr(values, method):
-            values = getattr(values, method)()
-            break
-    return [
-        value.item() if isinstance(value, np.generic) else value
-        for value in require_iterable(values)
-    ]
+    to_list = getattr(values, "tolist", getattr(values, "to_list", None))  # NumPy, pandas; polars
+    values = require_iterable(values if to_list is None else to_list())
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def read_texts(texts: Any, name: str = "the texts") -> list[str]:
@@ -141,7 +135,7 @@ def label_names(labels: Sequence[Any], name: str = "the labels") -> list[str]:
     """
     kind = _kind(labels[0]) if labels else "string"
     if kind == "boolean":
-        return ["true" if label else "false" for label in labels]
+        return [str(label).lower() for label in labels]
     if kind == "number":
         fraction = next((label for label in labels if label != label // 1), None)
         if fraction is not None:
@@ -191,11 +185,7 @@ def _require_none_missing(values: Sequence[Any], name: str, hint: str) -> None:
 
 def _strings(values: Sequence[Any], name: str) -> list[str]:
     _require_none_missing(values, name, 'or make them empty strings (pandas: .fillna(""))')
-    for row, value in enumerate(values):
-        if not isinstance(value, str):
-            kind = type(value).__name__
-            raise InputError(f"{name}: row {row} is {value!r} ({kind}); expected a string.")
-    return list(values)
+    return [require_text(value, f"{name}: row {row}: ") for row, value in enumerate(values)]
 
 
 def _require_two(pair: object, place: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genpool.disk.files import decode_utf8, raw_lines
-from genpool.errors import DataError, InputError
+from genpool.errors import DataError
 from genpool.text.tokenizer import canonical
 from genpool.text.vocabulary import PAD, Vocabulary
 
@@ -39,11 +39,9 @@ def read_vectors(path: str | Path, only: Container[str] | None = None) -> WordVe
     """Reads a vector file, plain or .gz, .bz2, .xz, .zip.
 
     The first line says how many values a word has. A word may contain spaces (GloVe 840B has some):
-    the last fields are the values. A first line of two integers (word2vec's header) is skipped. A
-    word that occurs twice keeps its first vector.
-
-    With `only`, other words are not read: a file of millions of words then takes little memory.
-    DataError names the first line that is not a word and its finite values.
+    the last fields are the values. A first line of two integers (word2vec's header) is skipped, and
+    a word that occurs twice keeps its first vector. Words that are not in `only` are not read: a
+    file of millions then takes little memory. DataError names the first line that is wrong.
     """
     rows: dict[str, int] = {}
     vectors: list[Floats] = []
@@ -62,17 +60,17 @@ def read_vectors(path: str | Path, only: Container[str] | None = None) -> WordVe
         word = canonical(" ".join(fields[:-dim]))
         if word in rows or (only is not None and word not in only):
             continue
-        rows[word] = len(vectors)
         try:
             with np.errstate(over="ignore"):  # what does not fit becomes infinite
                 vector = np.array(fields[-dim:], dtype=np.float32)  # (dim,)
+            if not np.isfinite(vector).all():
+                raise ValueError("a value is not finite")
         except ValueError as error:
             problem = f"the vector of {word!r} is not {dim} numbers: {error}."
             raise DataError(problem, path, line) from None
-        if not np.isfinite(vector).all():
-            raise DataError(f"the vector of {word!r} has a value that is not finite.", path, line)
+        rows[word] = len(vectors)
         vectors.append(vector)
-    if not vectors and only is None:
+    if not dim:
         raise DataError("has no word vectors; expected a word and its values on each line.", path)
     matrix = np.stack(vectors) if vectors else np.empty((0, dim), dtype=np.float32)
     return WordVectors(rows, matrix)
@@ -117,8 +115,6 @@ def vector_table(
     `lower_case_fallback`, a word that has no vector as written gets that of its lower-case form.
     `counts` is how often each word occurs in the text, for the coverage of tokens.
     """
-    if vectors.dim < 1:
-        raise InputError("the vectors have dimension 0; expected 1 or more.")
     random = np.random.default_rng(seed)
     table = random.normal(0.0, std, (len(vocabulary), vectors.dim)).astype(np.float32)
     table[PAD] = 0

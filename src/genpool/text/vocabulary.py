@@ -21,19 +21,11 @@ MAX_NGRAM_CHARACTERS = 40
 class Vocabulary:
     """The known words and their ids: four special entries, then the rest.
 
-    A word is looked up as written, then in lower case; a word that is in neither form an entry has
-    the id UNKNOWN, but its characters are still read (`Characters`). Case is kept: "Brown" and
-    "brown" may both be entries.
-
-    Args:
-        words: the entries in the order of their ids, beginning with `SPECIAL_WORDS`.
-        lower_case_fallback: look a word up in lower case where it is no entry as written.
-            Default: True.
-        folding: look a word up in its folded form alone, in which the entries are
-            (`genpool.text.tokenizer.folded`). Default: False.
-
-    Raises:
-        InputError: the special entries are missing, or a word occurs twice.
+    A word is looked up as written, then (with `lower_case_fallback`) in lower case; with `folding`
+    in its folded form alone, in which the entries are (`genpool.text.tokenizer.folded`). Any other
+    word has the id UNKNOWN, but its characters are still read (`Characters`). Case is kept: "Brown"
+    and "brown" may both be entries. InputError if `words`, in the order of their ids, do not begin
+    with `SPECIAL_WORDS`, or one occurs twice.
     """
 
     def __init__(
@@ -58,15 +50,10 @@ class Vocabulary:
         lower_case_fallback: bool = True,
         folding: bool = False,
     ) -> Vocabulary:
-        """Returns the vocabulary of a text: its frequent words, most frequent first.
+        """Returns the vocabulary of a text from the counts of its words, most frequent first.
 
-        Args:
-            counts: how often each word occurs.
-            minimum_count: leave rarer words out.
-            extra_words: words to add at the end, typically those of a vector file, so that words
-                that are not in the training text have their vectors too.
-            lower_case_fallback: as in `Vocabulary`.
-            folding: as in `Vocabulary`; words and counts are folded here.
+        Words below the minimum count are left out; `extra_words`, such as those of a vector file,
+        are added at the end. With `folding`, words and counts are folded here.
         """
         form = folded if folding else canonical
         if folding:
@@ -76,10 +63,8 @@ class Vocabulary:
             counts = total
         frequent = [word for word, count in counts.items() if count >= minimum_count]
         frequent.sort(key=lambda word: (-counts[word], word))
-        ordered = dict.fromkeys([*frequent, *map(form, extra_words)])
-        for special in SPECIAL_WORDS:
-            ordered.pop(special, None)
-        return cls([*SPECIAL_WORDS, *ordered], lower_case_fallback, folding)
+        words = dict.fromkeys([*SPECIAL_WORDS, *frequent, *map(form, extra_words)])
+        return cls([*words], lower_case_fallback, folding)
 
     @classmethod
     def from_ids(
@@ -87,27 +72,20 @@ class Vocabulary:
     ) -> Vocabulary:
         """Returns the vocabulary of a stored mapping from words to ids; InputError if these are not
         exactly 0 ... n - 1: a word would get the vector of another one."""
-        words_by_id = dict(zip(ids.values(), ids, strict=True))
-        try:
-            words = list(map(words_by_id.__getitem__, range(len(ids))))
-        except KeyError as error:
-            counts = Counter(ids.values())
-            wrong = [word for word, at in ids.items() if counts[at] > 1 or not 0 <= at < len(ids)]
-            shown = ", ".join(f"{word!r} has {ids[word]}" for word in wrong[:3])
-            raise InputError(
-                f"no word has the id {error}; {shown}. Expected the ids 0 to {len(ids) - 1}, one "
-                f"for each of the {len(ids)} words. Was the file edited?"
-            ) from None
+        words = sorted(ids, key=ids.__getitem__)
+        for at, word in enumerate(words):
+            if ids[word] != at:
+                raise InputError(
+                    f"{word!r} has the id {ids[word]}; expected {at}: each of the {len(ids)} words "
+                    f"has one of 0 to {len(ids) - 1}. Was the file edited?"
+                )
         return cls(words, lower_case_fallback, folding)
 
     def __len__(self) -> int:
         return len(self.words)
 
     def id(self, word: str) -> int:
-        """Returns the id of a word: as written, then (if allowed) in lower case, then UNKNOWN.
-
-        With folding, only its folded form is looked up.
-        """
+        """Returns the id of a word, or UNKNOWN."""
         word = folded(word) if self.folding else canonical(word)
         word_id = self.ids.get(word)
         if word_id is None and self.lower_case_fallback and not self.folding:
@@ -117,14 +95,13 @@ class Vocabulary:
 
 
 class Characters:
-    """The known characters and their ids.
+    """The known characters and their ids; InputError if one occurs twice.
 
-    The ids 0 (no character) and 1 (an unknown character) are reserved, as are 2 and 3, the single
-    "characters" of the begin and end tokens. The known ones follow in their order; InputError if
-    one occurs twice.
+    Reserved are 0 (no character), 1 (an unknown one), and 2 and 3, the single "characters" of the
+    begin and end tokens. The known ones follow in their order.
     """
 
-    FIRST_ID = 4
+    FIRST_ID = 4  # __len__ counts the reserved ids too
     spells_known = True  # the characters of words with an entry are read too
     buckets = 0  # of n-grams (`CharacterNgrams`)
 
@@ -145,7 +122,6 @@ class Characters:
         return Characters(self.characters + "".join(sorted(new)))
 
     def __len__(self) -> int:
-        """The number of ids, the reserved ones included."""
         return self.FIRST_ID + len(self.characters)
 
     def ids_of(self, word: str) -> list[int]:
@@ -159,10 +135,8 @@ class CharacterNgrams:
 
     The n-grams are 3 to 5 characters in a row of `<word>`, and the whole of it: a word that was
     never seen has a vector, and words with a common stem, or numbers with common digits, have
-    similar ones.
-
-    The ids 0 to 3 are reserved as in `Characters`. The id of an n-gram is its CRC-32 (of UTF-8)
-    modulo the number of buckets: two n-grams may share one. InputError if a number is below 1.
+    similar ones. The id of an n-gram, after the reserved ones of `Characters`, is its CRC-32 (of
+    UTF-8) modulo the number of buckets: two n-grams may share one.
     """
 
     FIRST_ID = 4
@@ -181,7 +155,6 @@ class CharacterNgrams:
         return self
 
     def __len__(self) -> int:
-        """The number of ids, the reserved ones included."""
         return self.FIRST_ID + self.buckets
 
     def ids_of(self, word: str) -> list[int]:
@@ -192,18 +165,10 @@ class CharacterNgrams:
         ]
 
     def parts(self, word: str) -> list[str]:
-        """Returns the n-grams of a word, each once: the whole of `<word>`, then the short ones.
-
-        Example:
-            >>> CharacterNgrams(100, sizes=(3,)).parts("cat")
-            ['<cat>', '<ca', 'cat', 'at>']
-        """
+        """Returns the n-grams of a word, each once: `<cat>`, `<ca`, `cat`, `at>`."""
         marked = f"<{folded(word)[:MAX_NGRAM_CHARACTERS]}>"
-        short = (
-            marked[start : start + size]
-            for size in self.sizes
-            for start in range(len(marked) - size + 1)
-        )
+        sizes = ((size, range(len(marked) - size + 1)) for size in self.sizes)
+        short = (marked[start : start + size] for size, starts in sizes for start in starts)
         return list(dict.fromkeys([marked, *short]))
 
 

@@ -27,7 +27,6 @@ from genpool.tensors.modules import on_meta_device
 from genpool.tensors.packing import Packing
 from genpool.text import Batch
 from genpool.text.validation import require_texts
-from genpool.text.vocabulary import UNKNOWN
 
 Features = dict[str, Any]
 
@@ -232,8 +231,7 @@ class SentenceEncoderModule(InputModule):
     @property
     def tokenizer(self) -> Tokenizer:  # type: ignore[override]
         """Rules and vocabulary, as a tokenizer of the `tokenizers` library."""
-        vocabulary = self.encoder.text.vocabulary
-        return self.encoder.text.tokenizer.to_tokenizers(vocabulary.ids, vocabulary.words[UNKNOWN])
+        return self.encoder.text.to_tokenizers()
 
     @property
     def max_seq_length(self) -> int | None:
