@@ -304,18 +304,16 @@ class Reader(ABC):
         self, texts: Iterable[str], values: Mapping[str, object]
     ) -> tuple[Annotation | None, ...]:
         """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
+        if (kind := self.annotator) is None:
+            return ()
         annotations: list[Annotation | None] = []
         for column in self._annotation_columns(texts, values):
             text = to_text(values.get(column)) if column else None
-            if self.annotator is None or column is None or text is None:
-                annotations.append(None)
-                continue
             try:
-                annotations.append(self.annotator.read(column, text))
+                annotations.append(kind.read(column, text) if column and text else None)
             except InputError as error:
-                name = self.annotator.name
-                problem = f"column {column!r} cannot be read as {name}: {error}"
-                raise BadRow(f"bad {name}", problem) from None
+                problem = f"column {column!r} cannot be read as {kind.name}: {error}"
+                raise BadRow(f"bad {kind.name}", problem) from None
         return tuple(annotations)
 
     def _require_split(self, split: str) -> str:
