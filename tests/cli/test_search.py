@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -38,11 +37,6 @@ def test_what_encode_wrote_is_searched_with_its_own_model(genpool, place, option
     found = rows_of(said.out)
     assert [(row, text) for _, row, text in found] == [(row, LINES[row]) for row, _ in expected]
     assert [score for score, _, _ in found] == pytest.approx([c for _, c in expected], abs=1e-4)
-
-
-def test_top_says_how_many(genpool, place):
-    said = genpool("search", "index", "A dog runs.", "--top", 1, "--model", MODEL)
-    assert (said.code, said.out) == (0, "1.0000\t0\tA dog runs.\n")
 
 
 def test_queries_of_standard_input_are_answered_in_their_order(genpool, place):
@@ -110,5 +104,4 @@ def test_a_second_encode_says_what_it_replaces(genpool, place, output):
     (place / "one.txt").write_text("A dog.\n")
     second = genpool("encode", MODEL, "one.txt", "-o", output)
     assert second.code == 0 and second.out.startswith("1 vector of 20 dimensions")
-    date = r"\(3 rows, 20\d\d-\d\d-\d\d \d\d:\d\d\)"
-    assert re.search(rf"{output} exists {date}; it is replaced when this run is c", second.err)
+    assert f"{output} exists; it is replaced when this run is complete" in second.err

@@ -170,5 +170,3 @@ def test_ctrl_c_says_how_far_it_was_and_leaves_the_output_as_it_was(
         f"written to {out}; run the command again"
     )
     assert contents() == before
-
-
