@@ -15,7 +15,7 @@ from tests.helpers.training_runs import sets
 
 RELEASE_RECIPES = Path(__file__).parents[2] / "benchmarks" / "release" / "recipes"
 #: tables of the two recipes and their columns
-TABLES = dict.fromkeys(
+TABLES: dict[str, tuple[str, ...]] = dict.fromkeys(
     [f"{name}/{split}" for name in ("stsb", "sick") for split in ("train", "dev", "test")],
     ("score", "sentence1", "sentence2"),
 )

@@ -161,11 +161,10 @@ COLUMNS = ("--first", "meinung", "--label", "urteil")
 
 def test_a_table_of_a_spreadsheet_program_is_trained_on_and_evaluated(genpool, films, small_model):
     (films / "films.csv").write_bytes(FILMS_CSV.encode("cp1252"))
-    asked = ("train", "texts", "--data", "films.csv", "--start", small_model, "--out", "run")
-    asked += (*COLUMNS, *QUICK)
+    asked = ("train", "texts", "--data", "films.csv", "--start", small_model, *COLUMNS, *QUICK)
     genpool(*asked).refused("films.csv, line 2: is not UTF-8", "--encoding cp1252")
     genpool(*asked, "--encoding", "cp1252").ok()
-    said = genpool("evaluate", "run/best", "films.csv", "--encoding", "cp1252").ok()
+    said = genpool("evaluate", "runs/texts/best", "films.csv", "--encoding", "cp1252").ok()
     assert "of 20;" in said.out
 
 

@@ -203,15 +203,13 @@ def test_the_name_of_a_file_that_is_not_there_is_not_a_sentence():
         require_sentence_or_file(text)
 
 
-def test_recipes_lists_every_recipe_once_with_its_title(genpool):
+def test_recipes_are_listed_with_their_titles_shown_and_copied(genpool, tmp_path):
     lines = genpool("recipes").out.splitlines()
     recipes = [line for line in lines if line.startswith("  ")]
     assert sorted(line.split()[0] for line in recipes) == recipe_names()
     assert all(len(line.split()) > 3 for line in recipes)
     assert [line for line in lines if line and line not in recipes] == list(RECIPE_GROUPS)
-
-
-def test_recipes_copy_writes_a_file_of_your_own_and_never_over_another(genpool, tmp_path):
+    # A copy is a file of your own, and never written over another.
     assert genpool("recipes", "show", "snli").out == recipe_text("snli")
     path = tmp_path / "mine.toml"
     said = genpool("recipes", "copy", "sst5", path).ok()

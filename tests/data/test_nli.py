@@ -144,9 +144,10 @@ def test_what_is_not_there_is_told_with_what_was_looked_for_and_what_is_there(tm
     write_jsonl(tmp_path / "snli_1.0_dev.jsonl", [row()])
     with pytest.raises(DataError, match=r"'train'.*Known: dev\. Looked for snli_1\.0_train\.jsonl"):
         SnliReader(tmp_path).read("train")
-    for options in ({"tokens": "prase"}, {"bad_rows": "skipp"}):
-        with pytest.raises(ConfigError, match="Did you mean"):
-            SnliReader(tmp_path, **options)
+    with pytest.raises(ConfigError, match="Did you mean 'parse'"):
+        SnliReader(tmp_path, tokens="prase")
+    with pytest.raises(ConfigError, match="Did you mean 'skip'"):
+        SnliReader(tmp_path, bad_rows="skipp")
 
 
 def multinli_row(label="neutral", genre="fiction", pair="31193n"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from genpool import TextClassifier
@@ -41,7 +43,7 @@ def test_usual_columns_are_found_by_the_header(tmp_path, header, second):
 
 def test_columns_are_chosen_by_name(tmp_path):
     path = write(tmp_path / "t.csv", "n,topic,q,a,grade,class\n7,law,x,y,2.5,good\n")
-    names = {"label": "class", "first": "q", "second": "a", "score": "grade"}
+    names: dict[str, Any] = {"label": "class", "first": "q", "second": "a", "score": "grade"}
     reader = TableReader(path, **names, genre="topic", id="n")
     assert reader.columns("all") == {**names, "genre": "topic", "id": "n"}
     expected = Example("good", "x", "y", genre="law", id="7", score=2.5)

@@ -76,16 +76,6 @@ def test_tokenised_text_is_split_at_spaces_only(text_classifier, tmp_path):
     assert np.abs(np.array(plain) - expected).max() > 1e-5
 
 
-def test_a_table_that_does_not_suit_the_model_is_told(
-    text_classifier, pair_classifier, pairs, tmp_path
-):
-    with pytest.raises(DataError, match=r"rows have 2 sentences; the model takes 1"):
-        predict_table(text_classifier, pairs)
-    table = write(tmp_path / "p.tsv", [("maybe", "a", "b")], "label premise hypothesis")
-    with pytest.raises(DataError, match=r"the labels maybe are not among the model's: entailment"):
-        predict_table(pair_classifier, table)
-
-
 def test_the_texts_are_kept_and_rows_without_one_predicted_in_their_place(
     text_classifier, pair_classifier, pairs, tmp_path
 ):
@@ -176,7 +166,14 @@ def test_of_a_folder_test_is_scored_and_train_is_for_the_regression(sentence_enc
     assert regression.pearson > 0.5
 
 
-def test_a_table_without_scores_or_labels_is_told(sentence_encoder, score_model, pairs, tmp_path):
+def test_a_table_that_does_not_suit_the_model_is_told(
+    sentence_encoder, text_classifier, pair_classifier, score_model, pairs, tmp_path
+):
+    with pytest.raises(DataError, match=r"rows have 2 sentences; the model takes 1"):
+        predict_table(text_classifier, pairs)
+    table = write(tmp_path / "p.tsv", [("maybe", "a", "b")], "label premise hypothesis")
+    with pytest.raises(DataError, match=r"the labels maybe are not among the model's: entailment"):
+        predict_table(pair_classifier, table)
     with pytest.raises(DataError, match="without a score or a second sentence"):
         evaluate_similarity(sentence_encoder, pairs)
     with pytest.raises(DataError, match=r"no row has a score.*--score"):

@@ -22,9 +22,7 @@ SPLITS = ("train", "dev", "test")
 SCORED_SPLITS = ("test", "dev")
 BAD_ROWS = ("error", "skip")
 #: what the error for a bad row advises
-BAD_ROW_FIX = (
-    'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
-)
+BAD_ROW_FIX = 'fix it, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +105,7 @@ def require_encodable(text: str, column: str) -> str:
     return text
 
 
-def parse_label(
-    values: Mapping[str, object], column: str, allowed: Sequence[str] | None = None
-) -> str:
+def parse_label(values: Mapping[str, object], column: str, allowed: Sequence[str] | None) -> str:
     """Returns the label of a column; raises BadRow if it is empty or not one of `allowed`."""
     label = to_text(_require_field(values, column))
     if label is None:

@@ -171,8 +171,8 @@ class TableReader(ColumnReader):
 
     def splits(self) -> list[str]:
         """Returns train, dev and test where present, then all other tables by name."""
-        others = sorted(split for split in self._files if split not in SPLITS)
-        return [*(split for split in SPLITS if split in self._files), *others]
+        usual = [split for split in SPLITS if split in self._files]
+        return usual + sorted(self._files.keys() - SPLITS)
 
     def _absent(self, split: str) -> str:
         names = ", ".join(split + suffix for suffix in text_files.TABLE_SUFFIXES)
