@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from genpool.config import (
     ClassifierSettings,
@@ -17,7 +18,6 @@ from genpool.config import (
     Part,
     TextSettings,
     from_dict,
-    module_kind,
     to_dict,
 )
 from genpool.encoder import ENCODERS
@@ -209,12 +209,15 @@ def test_an_unknown_part_or_option_is_refused() -> None:
 def test_options_are_tried_without_taking_memory() -> None:
     places = []
 
-    class Vast:
+    class Vast(nn.Module):
         def __init__(self, input_dim: int, size: int = 1) -> None:
+            super().__init__()
             places.append(torch.empty(size, input_dim).device.type)
 
     values = {"encoder": {"name": "vast", "size": 10**12}}
-    settings = from_dict(ModelSettings, values, {"encoder": module_kind({"vast": Vast})})
+    settings = from_dict(
+        ModelSettings, values, {"encoder": Registry("encoder", nn.Module, {"vast": Vast})}
+    )
     assert settings.encoder == Part("vast", {"size": 10**12})
     assert places == ["meta"]
 

@@ -37,7 +37,7 @@ def test_all_unknown_options_are_reported_together(tmp_path):
 
 def test_every_reader_can_skip_bad_rows_and_only_multinli_has_a_submission_file():
     for name in READERS:
-        assert "bad_rows" in genpool.data.reader.reader_options(name)
+        assert "bad_rows" in READERS.options(name)
     assert {name for name, kind in READERS.items() if kind.write_submission} == {"multinli"}
 
 
