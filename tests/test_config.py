@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import tomllib
 from typing import Any
 
 import pytest
@@ -67,23 +66,6 @@ def test_settings_come_back_from_their_dictionary() -> None:
     assert as_dict["embedding"]["character_widths"] == [2]
 
 
-def test_settings_can_be_read_from_toml() -> None:
-    given = tomllib.loads("""
-        pooling = "max"
-        [text]
-        max_length = 5
-        [encoder]
-        name = "cnn"
-        widths = [2, 3]
-        [embedding]
-        dropout = 0
-    """)
-    settings = read(given)
-    assert settings.pooling == Part("max")
-    assert settings.encoder == Part("cnn", {"widths": (2, 3)})
-    assert settings.text.max_length == 5 and settings.embedding.dropout == 0
-
-
 def test_all_mistakes_are_reported_at_once() -> None:
     problems = problems_of(
         {
@@ -132,6 +114,7 @@ def test_the_message_lists_the_mistakes_under_their_number_and_source() -> None:
         ({"pooling": "generalised"}, "'generalized'"),
         ({"pooling": {"name": "generalized", "head": 3}}, "'heads'"),
         ({"encoder": {"name": "stacked-bilstm", "shortcut": "bth"}}, "'both'"),
+        ({"pooling": {"name": "generalized", "input_dim": 4}}, "'hidden_dim'"),
         ({"embedding": {"dropuot": 0.5}}, "'embedding.dropout'"),
     ],
 )
@@ -175,11 +158,6 @@ def test_a_part_without_a_name_is_refused(given: object) -> None:
     assert problem == f"pooling is {given!r}; expected a section with a name."
 
 
-def test_the_input_width_is_no_option() -> None:
-    (problem,) = problems_of({"pooling": {"name": "generalized", "input_dim": 4}})
-    assert "unknown option of pooling 'generalized' 'input_dim'" in problem
-
-
 @pytest.mark.parametrize("classes", [ENCODERS, POOLINGS], ids=["encoders", "poolings"])
 def test_a_module_remembers_its_options_with_their_defaults(classes: Registry[Any]) -> None:
     for name in classes:
@@ -191,11 +169,6 @@ def test_a_module_remembers_its_options_with_their_defaults(classes: Registry[An
         assert getattr(read({classes.kind: {"name": name, **module.options}}), classes.kind) == part
         assert again.options == module.options
         assert copy.deepcopy(module).options == module.options
-
-
-def test_defaults_are_filled_in_and_the_selected_options_kept() -> None:
-    module = build_module(ENCODERS, Part("stacked-bilstm", {"layers": 2, "hidden_dim": 3}), 4)
-    assert module.options == {"hidden_dim": 3, "layers": 2, "shortcut": "direction"}
 
 
 def test_an_unknown_part_or_option_is_refused() -> None:
