@@ -94,7 +94,7 @@ def stars_reader():
     class StarsReader(Reader):
         is_pair = False
 
-        def __init__(self, path=None, *, separator: str = "|", bad_rows: str = "error"):
+        def __init__(self, path=None, *, separator: str = "|", bad_rows="error"):
             super().__init__(path, bad_rows=bad_rows)
             self._separator = separator
 
