@@ -30,7 +30,8 @@ def test_a_pooling_of_the_user_is_trained_saved_and_encodes(genpool, place, monk
     monkeypatch.setattr(sys, "path", [*sys.path])  # which the plugin's folder is added to
     (place / "doubled_pooling.py").write_text(PLUGIN)
     try:
-        settings = [*SMALL_RULES, "training.epochs=1", "pooling.name=doubled"]
+        settings = [*SMALL_RULES, "reader.sizes=[24, 6, 6]", "training.epochs=1"]
+        settings.append("pooling.name=doubled")
         plugin = ("--plugin", "doubled_pooling")
         genpool("train", "rules", "--out", "run", *plugin, *sets(settings)).ok()
         genpool("encode", "run/best", "sentences.txt", "-o", "v.npy", *plugin).ok()
