@@ -73,11 +73,7 @@ def _sentence_transformer(path: str | Path | None) -> SentenceTransformerEncoder
 
 
 class SentenceTransformerEncoder(SentenceVectors):
-    """A SentenceTransformer as an encoder of genpool, for its commands.
-
-    Args:
-        model: the model, on the device and in the type in which it encodes.
-    """
+    """A SentenceTransformer as an encoder of genpool, for its commands."""
 
     def __init__(self, model: SentenceTransformer) -> None:
         self.model = model.eval()

@@ -1,8 +1,5 @@
-"""The exported folder, and the encoder that runs its graph by onnxruntime.
-
-Only JSON and the graph are read, and a graph is data: opening the folder runs no code. README.md in
-the folder (page.toml here) describes the inputs of the graph.
-"""
+"""The exported folder, whose README.md (page.toml here) describes the inputs of its graph, and the
+encoder that runs it by onnxruntime. A graph is data: opening the folder runs no code."""
 
 from __future__ import annotations
 

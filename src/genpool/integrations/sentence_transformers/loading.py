@@ -50,9 +50,6 @@ GENPOOL_MODULES: dict[str, type[Module]] = {
     for cls in (PoolingModule, HeadVectors, SentenceEncoderModule)
 }
 
-#: options that are passed on to transformers
-OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
-
 Model = TypeVar("Model", bound=BaseModel, default=SentenceTransformer)
 
 
@@ -83,7 +80,8 @@ def load(
         >>> model = load("my-model")
         >>> model.encode(["A man sleeps."])
     """
-    groups = [options, *(options.get(name) or {} for name in OPTION_GROUPS)]
+    passed_on = ("model_kwargs", "processor_kwargs", "config_kwargs")
+    groups = [options, *(options.get(name) or {} for name in passed_on)]
     if any("trust_remote_code" in group for group in groups):
         raise InputError(
             "load takes no trust_remote_code: it loads only folders that need no trust. "
@@ -175,12 +173,10 @@ def _named_modules(source: Path) -> list[tuple[str, str]]:
     """Returns folder and type of every module that modules.json or a router names."""
     content, _ = _read_json(source)
     try:
-        is_router = source.name == ROUTER
-        named = (
-            list(content["types"].items())
-            if is_router
-            else [(entry["path"], entry["type"]) for entry in content]
-        )
+        if source.name == ROUTER:
+            named = list(content["types"].items())
+        else:
+            named = [(entry["path"], entry["type"]) for entry in content]
     except (KeyError, TypeError, AttributeError):
         named = []
     if not named or not all(isinstance(text, str) for pair in named for text in pair):
