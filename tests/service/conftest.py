@@ -17,6 +17,7 @@ from genpool.search import ModelReference, SearchIndex
 from genpool.service import ServedModel, ServiceSettings, create_app
 from tests.helpers.small_indexes import write_index
 
+POSTS = ["/v1/embeddings", "/similarity", "/classify", "/search", "/explain"]
 INDEXED = ["a dog runs .", "the man sleeps", "two red dogs"]
 #: small enough to be reached by a test
 LIMITS = ServiceSettings(

@@ -24,21 +24,19 @@ def instructions(name: str) -> list[str]:
     return re.findall(rf"^{name} (.+)$", joined, re.MULTILINE)
 
 
-def test_the_openai_example_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_endpoints_and_example_of_the_guide_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    app = create_app(ServedModel.load())
+    described = app.openapi()["paths"]
+    named = set(re.findall(r"`(?:POST |GET )?(/[a-z0-9/]+)`", GUIDE.replace("`, `", "` `")))
+    assert named >= {"/v1/embeddings", "/similarity", "/explain", "/search", "/v1/models"}
+    assert named - {"/openapi.json"} <= set(described)
     pytest.importorskip("openai")
     [example] = re.findall(r"^```py\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-    with listening(create_app(ServedModel.load())) as address:
+    with listening(app) as address:
         assert ADDRESS in example
         exec(example.replace(ADDRESS, address), {})
     [expected] = re.findall(r"print\(.*\)  # (\d+)$", example, re.MULTILINE)
     assert capsys.readouterr().out == f"{expected}\n"
-
-
-def test_every_endpoint_of_the_guide_exists() -> None:
-    described = create_app(ServedModel.load()).openapi()["paths"]
-    named = set(re.findall(r"`(?:POST |GET )?(/[a-z0-9/]+)`", GUIDE.replace("`, `", "` `")))
-    assert named >= {"/v1/embeddings", "/similarity", "/explain", "/search", "/v1/models"}
-    assert named - {"/openapi.json"} <= set(described)
 
 
 def test_the_image_runs_the_service_as_another_user_than_root() -> None:
@@ -109,6 +107,9 @@ def test_the_page_has_the_elements_and_the_files_it_names_and_no_code_of_its_own
         files |= imports
         waiting += imports
     assert files | {"index.html"} == {path.name for path in FILES}
+    assert "(results/page.png)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    picture = (ROOT / "results" / "page.png").read_bytes()
+    assert picture.startswith(b"\x89PNG") and len(picture) < 300_000  # quick to load
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -118,9 +119,3 @@ def test_a_file_names_no_outside_address_and_parses_no_markup(path: Path) -> Non
     assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text)
     assert "@import" not in text and "url(" not in text
     assert len(text.splitlines()) <= 400 and len(text) < MAX_BYTES
-
-
-def test_the_readme_shows_a_picture_of_the_page_that_is_quick_to_load() -> None:
-    assert "(results/page.png)" in (ROOT / "README.md").read_text(encoding="utf-8")
-    picture = (ROOT / "results" / "page.png").read_bytes()
-    assert picture.startswith(b"\x89PNG") and len(picture) < 300_000

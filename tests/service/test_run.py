@@ -80,7 +80,9 @@ def test_many_clients_at_once_get_right_answers(served: ServedModel) -> None:
         assert answer.json()["data"][0]["embedding"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_an_address_that_cannot_be_used_is_refused(served: ServedModel) -> None:
+def test_what_cannot_be_served_is_refused_and_a_service_for_everybody_without_a_key_warns(
+    served: ServedModel, genpool: Command, tmp_path: Path
+) -> None:
     app = create_app(served)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -89,11 +91,6 @@ def test_an_address_that_cannot_be_used_is_refused(served: ServedModel) -> None:
     for host in ("192.0.2.1", "no such host"):
         with pytest.raises(InputError, match=r"cannot listen at .* expected an address of this"):
             serve(app, host=host)
-
-
-def test_mistakes_are_answered_and_a_service_for_everybody_without_a_key_warns(
-    genpool: Command, tmp_path: Path
-) -> None:
     nothing = tmp_path / "nothing"
     genpool("serve", "--index", nothing).refused("error: ", "nothing")
     genpool("serve", nothing, "--host", "0.0.0.0").refused("everybody who can reach 0.0.0.0")
