@@ -279,13 +279,15 @@ def with_polars(folder: Path) -> np.ndarray:
 
 def with_duckdb(folder: Path) -> np.ndarray:
     duckdb = pytest.importorskip("duckdb")
-    rows = duckdb.sql(f"select vector from '{folder}/*.parquet' order by filename").fetchall()
+    files = f"read_parquet('{folder}/*.parquet', filename = true, file_row_number = true)"
+    rows = duckdb.sql(f"select vector from {files} order by filename, file_row_number").fetchall()
     return np.array([row[0] for row in rows])
 
 
 def with_lancedb(folder: Path) -> np.ndarray:
     database = pytest.importorskip("lancedb").connect(folder.parent / "lance")
-    return np.array(database.create_table("rows", parquet.read_table(folder)).to_arrow()["vector"])
+    rows = database.create_table("rows", parquet.read_table(folder)).to_arrow()
+    return np.array(rows["vector"].to_pylist(), np.float32)
 
 
 def with_faiss(folder: Path) -> np.ndarray:
