@@ -9,12 +9,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.release.wide_rules import (
-    WIDE_RULES,
-    nations,
-    opposites,
-    words,
-)
+from benchmarks.release.wide_rules import WIDE_RULES, nations, opposites, words
 from genpool.reproduction.rules import LABELS, RULES, Pair, ask, generate
 from genpool.reproduction.scenes import Dice, render
 

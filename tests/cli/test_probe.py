@@ -10,7 +10,7 @@ import pytest
 
 from genpool.evaluation import read_predictions
 from genpool.probing import AttentiveProbe
-from tests.probing.texts import make_texts
+from tests.probing.conftest import make_texts
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from genpool.disk.files import is_file
+from genpool.disk.folder_format import ST_MODULES
 from genpool.errors import InputError
 from genpool.inference.explanation import Explanation, PairExplanation, explain_states
 from genpool.inference.sentence_vectors import SentenceVectors, map_by_length
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
     from genpool.integrations.onnx import Export
     from genpool.integrations.sentence_transformers import PoolingModule
-
-#: the file that says that a folder is of sentence-transformers
-MODULES = "modules.json"
 
 
 def load_encoder(path: str | Path | None = None) -> SentenceEncoder | SentenceTransformerEncoder:
@@ -65,7 +63,7 @@ def as_encoder(model: str | Path | SentenceVectors | None) -> SentenceVectors:
 
 
 def _sentence_transformer(path: str | Path | None) -> SentenceTransformerEncoder | None:
-    if path is None or not is_file(Path(path) / MODULES):
+    if path is None or not is_file(Path(path) / ST_MODULES):
         return None
     from genpool.integrations.sentence_transformers import load
 

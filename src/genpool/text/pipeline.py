@@ -245,6 +245,13 @@ class TextPipeline:
         tokens = self.tokenizer.tokens(read)
         return tokens[: len(self._truncated([token.text for token in tokens], sentence, read))]
 
+    def with_ends(self, tokens: list[Token]) -> list[Token]:
+        """Returns the tokens of a sentence with begin and end, if any, which are at (-1, -1)."""
+        if not self.sentence_ends:
+            return tokens
+        names = self.vocabulary.words
+        return [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
+
     def words(self, sentence: str, tokenized: bool = False) -> list[str]:
         """Returns the words of a sentence, truncated to the maximum length; a tokenized one is
         tokens joined by spaces, and is split only there."""
