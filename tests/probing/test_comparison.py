@@ -83,15 +83,12 @@ def test_an_untrained_attention_is_the_probe_of_the_mean_and_looks_everywhere_al
         assert all(word.ratio == pytest.approx(1.0, abs=1e-5) for word in head)
 
 
-def test_one_test_text_is_scored_and_not_compared(encoder: SentenceEncoder, rows: Rows) -> None:
+def test_one_test_text_is_not_compared_and_what_cannot_be_compared_is_refused(
+    encoder: SentenceEncoder, rows: Rows
+) -> None:
     report, _ = compare_poolings(rows, (["a dog"], ["the dog"]), ["mean", "max"], encoder=encoder)
     assert report.comparisons == {}
     assert "| max | " in report.to_markdown()
-
-
-def test_poolings_that_cannot_be_compared_and_unknown_test_labels_are_refused(
-    encoder: SentenceEncoder, rows: Rows
-) -> None:
     poolings: list[str]
     for poolings in ([], ["mean", "mean"]):
         with pytest.raises(InputError, match="expected different names"):

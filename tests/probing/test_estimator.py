@@ -42,14 +42,9 @@ def test_it_learns_and_predicts_labels_of_its_classes(trained: AttentiveProbe, r
     predicted = trained.predict(texts)
     assert predicted.tolist() == trained.classes_[probabilities.argmax(axis=1)].tolist()
     assert trained.score(texts, labels) == np.mean(predicted == np.array(labels)) > 0.7
-
-
-def test_a_text_has_the_same_probabilities_alone_and_among_others(
-    trained: AttentiveProbe, rows: Rows
-) -> None:
-    together = trained.predict_proba(rows[0][:5])
-    alone = np.concatenate([trained.predict_proba([text]) for text in rows[0][:5]])
-    np.testing.assert_allclose(alone, together, atol=1e-5)
+    # A text has the same probabilities alone and among others.
+    alone = np.concatenate([trained.predict_proba([text]) for text in texts[:5]])
+    np.testing.assert_allclose(alone, probabilities[:5], atol=1e-5)
     assert trained.predict_proba([]).shape == (0, 2)
 
 
@@ -265,13 +260,12 @@ def test_rows_and_options_that_are_not_possible_are_refused(
         small_probe(**{"encoder": encoder, **options}).fit(texts, labels)
 
 
-def test_a_class_with_one_row_is_enough(encoder: SentenceEncoder) -> None:
-    probe = small_probe(encoder).fit(["a man", "a dog", "the man"], ["man", "dog", "man"])
-    assert probe.predict_proba(["a dog"]).shape == (1, 2)
-
-
-def test_a_probe_that_is_not_trained_says_so(encoder: SentenceEncoder) -> None:
+def test_a_probe_needs_training_for_which_one_row_of_a_class_is_enough(
+    encoder: SentenceEncoder,
+) -> None:
     probe = small_probe(encoder)
     for call in (probe.predict, probe.explain, probe.save_pretrained):
         with pytest.raises(InputError, match="not trained yet"):
             call("anything")
+    probe.fit(["a man", "a dog", "the man"], ["man", "dog", "man"])
+    assert probe.predict_proba(["a dog"]).shape == (1, 2)

@@ -277,11 +277,9 @@ def neighbour_order(
     shuffled = random.permutation(len(vectors))
     by_centre = shuffled[np.argsort(nearest[shuffled], kind="stable")]  # (sentences,)
     ends = np.flatnonzero(np.diff(nearest[by_centre])) + 1  # where the next centre begins
-    runs = [
-        sentences[start : start + neighbours]
-        for sentences in np.split(by_centre, ends)
-        for start in range(0, len(sentences), neighbours)
-    ]
+    runs: list[NDArray[np.int64]] = []
+    for sentences in np.split(by_centre, ends):
+        runs += np.split(sentences, range(neighbours, len(sentences), neighbours))
     return np.concatenate([runs[at] for at in np.argsort(random.permutation(len(runs)))])
 
 

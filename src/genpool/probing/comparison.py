@@ -186,14 +186,11 @@ def head_words(
         shares = weights.mean(dim=2).T.numpy() * len(tokens)  # (tokens, heads)
         for token, share in zip(tokens, shares, strict=True):
             ratios[token.text.lower()].append(share)
-    frequent = [  # the token, its count, and its mean ratio, (heads,)
-        (token, len(shares), np.mean(shares, axis=0))
-        for token, shares in ratios.items()
-        if len(shares) >= MIN_COUNT
-    ]
+    frequent = {token: shares for token, shares in ratios.items() if len(shares) >= MIN_COUNT}
+    means = [(token, np.mean(shares, axis=0), len(shares)) for token, shares in frequent.items()]
     heads = []
     for head in range(model.pooling.heads):
-        words = [HeadWord(token, float(mean[head]), count) for token, count, mean in frequent]
+        words = [HeadWord(token, float(mean[head]), count) for token, mean, count in means]
         heads.append(sorted(words, key=lambda word: (-word.ratio, word.token))[:LISTED_TOKENS])
     return heads
 
@@ -210,13 +207,7 @@ def default_cache() -> Path:
 
 
 def probe_table(
-    reader: Reader,
-    poolings: Sequence[str],
-    out: Path | None = None,
-    *,
-    cache: Path | None = None,
-    seed: int = 0,
-    **options: Any,
+    reader: Reader, poolings: Sequence[str], out: Path | None = None, **options: Any
 ) -> str:
     """Compares poolings on a data set; returns the report as Markdown.
 
@@ -225,11 +216,11 @@ def probe_table(
     `COMPARED_POOLINGS`; `options` are arguments of `AttentiveProbe`.
     """
     listed = [COMPARED_POOLINGS if pooling == ALL else (pooling,) for pooling in poolings]
-    train, test, note = read_rows(reader, seed)
-    options |= {"cache": cache or default_cache(), "seed": seed, "show_progress_bar": True}
-    columns = [([row.first for row in rows], [row.label for row in rows]) for rows in (train, test)]
+    train, test, note = read_rows(reader, options.get("seed", 0))
+    options |= {"cache": options.get("cache") or default_cache(), "show_progress_bar": True}
+    sides = [([row.first for row in rows], [row.label for row in rows]) for rows in (train, test)]
     names = tuple(dict.fromkeys(chain(*listed)))
-    report, probes = compare_poolings(*columns, names, **options)
+    report, probes = compare_poolings(sides[0], sides[1], names, **options)
     encoder = probes[names[0]].token_encoder
     stored = open_state_cache(options["cache"], encoder)
     title = f"# Poolings on the frozen token states of {encoder.reference}"
@@ -250,11 +241,7 @@ def probe_table(
 
 
 def predict_with_probe(
-    folder: Path,
-    reader: Reader,
-    output: Path,
-    encoder: str | None = None,
-    cache: Path | None = None,
+    folder: Path, reader: Reader, output: Path, encoder: str | None, cache: Path | None
 ) -> int:
     """Writes the labels that a saved probe predicts for a table to a .tsv; returns their number."""
     probe = AttentiveProbe.from_pretrained(folder, encoder)

@@ -1,7 +1,6 @@
 """AttentiveProbe: a pooling and a linear classifier on a frozen encoder, as in scikit-learn.
 
-The folder of a saved probe has config.json, model.safetensors and a card. The encoder is named in
-it, with the fingerprint of its weights, and not copied.
+A saved probe names its encoder, with the fingerprint of its weights, and does not copy it.
 """
 
 from __future__ import annotations

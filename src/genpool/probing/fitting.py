@@ -51,12 +51,9 @@ Positions = NDArray[np.int64]
 
 
 class ProbeModel(nn.Module):
-    """Token states (rows, layers, dim) in, logits (batch, classes) out.
-
-    Several layers are mixed with one learned weight per layer, equal at first (as in ELMo). States
-    are standardized with the mean and the deviation of the training tokens, and the pooled vectors
-    with those of the training texts, so that one learning rate suits every encoder.
-    """
+    """Token states (rows, layers, dim) in, logits (batch, classes) out. Layers are mixed with
+    learned weights, equal at first (as in ELMo); states and vectors are standardized with mean and
+    deviation of the training rows, so that one learning rate suits every encoder."""
 
     state_mean: Tensor
     state_std: Tensor
@@ -122,17 +119,13 @@ def probe_pooling(name: str, dim: int, bidirectional: bool, **options: Any) -> P
 def start_classifier(
     model: ProbeModel, states: TokenStates, labels: Positions, seed: int, c: float | None = None
 ) -> tuple[float, float]:
-    """Standardizes the states and vectors of a model and fits its classifier.
-
-    Returns the C of the logistic regression, by default chosen by cross-validation, and the factor
-    of the squared weights in the mean loss of a row for which the starting weights are the best.
-    All heads get the classifier of the mean of the heads, divided by their number.
-    """
+    """Standardizes the states and vectors of a model and fits its classifier; returns its C, chosen
+    if it is None, and the factor of the squared weights for which it minimizes the mean loss."""
     model.eval()
     model.set_scale("state", *_moments(model, states))
     vectors = map_texts(states, lambda *batch: model.pool(*batch).heads.mean(dim=1))  # (texts, dim)
     mean, std = vectors.mean(dim=0), vectors.std(dim=0, correction=0)
-    heads = model.pooling.heads
+    heads = model.pooling.heads  # each gets the classifier of their mean, divided by their number
     model.set_scale("vector", mean.repeat(heads), std.repeat(heads))
     scaled = (vectors - model.vector_mean[: len(mean)]) / model.vector_std[: len(mean)]
     data = LabelledVectors(scaled.double().numpy(), tuple(map(str, labels)))
@@ -196,13 +189,12 @@ def fit_probe(
     steps = steps_for(probe, len(states))
     total = steps * (1 if extent is not None else 1 + fold_count(len(states)))
     with progress(f"training {probe.pooling}", total, probe.show_progress_bar) as done:
-        options = probe, steps, done
         if extent is None:
             losses = torch.zeros(len(EXTENTS), dtype=torch.float64)  # of the held-out rows
             for kept, held_out in folds(labels, seed):
                 fold, data = copy.deepcopy(initial), (states[kept], labels[kept])
                 _, fold_penalty = start_classifier(fold, *data, seed, c)
-                start, end = train_probe(fold, *data, fold_penalty, *options)
+                start, end = train_probe(fold, *data, fold_penalty, probe, steps, done)
                 gold = torch.from_numpy(labels[held_out])
                 for place, candidate in enumerate(EXTENTS):
                     set_extent(fold, start, end, candidate)
@@ -210,7 +202,7 @@ def fit_probe(
                     losses[place] += functional.cross_entropy(logits, gold, reduction="sum")
             # The smallest of equally good ones; the end of training if no row can be held out.
             extent = EXTENTS[int(losses.argmin())] if losses.any() else 1.0
-        start, end = train_probe(model, states, labels, penalty, *options)
+        start, end = train_probe(model, states, labels, penalty, probe, steps, done)
     set_extent(model, start, end, extent)
     return c, extent
 
@@ -230,13 +222,10 @@ def train_probe(
     torch.manual_seed(probe.seed)  # for dropout
     classifier = model.classifier.parameters()
     below = [part for name, part in model.named_parameters() if not name.startswith("classifier.")]
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": below, "lr": probe.learning_rate, "weight_decay": probe.weight_decay},
-            # It has the penalty of its logistic regression instead of weight decay.
-            {"params": classifier, "lr": CLASSIFIER_RATE, "weight_decay": 0.0},
-        ]
-    )
+    groups = [{"params": below, "lr": probe.learning_rate, "weight_decay": probe.weight_decay}]
+    # It has the penalty of its logistic regression instead of weight decay.
+    groups += [{"params": list(classifier), "lr": CLASSIFIER_RATE, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups)
     rising = max(1, round(WARM_UP * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(  # it rises, then falls to 0
         optimizer, lambda step: min((step + 1) / rising, (steps - step) / (steps - rising + 1))
