@@ -110,8 +110,8 @@ def test_calibration_is_reported_where_probabilities_are_known():
         (([], [], LABELS), "no rows"),
         (([E], ["nuetral"], LABELS), r"predicted label of row 1.*'nuetral'.*mean 'neutral'"),
         (([E, "-"], [E, E], LABELS), "gold label of row 2: unknown label '-'"),
-        (([E], [E], [E]), "at least 2 classes, each once: .'entailment',"),
-        (([E], [E], [E, N, E]), "at least 2 classes, each once"),
+        (([E], [E], [E]), "2 classes or more, each once: {'entailment': 1}"),
+        (([E], [E], [E, N, E]), "each once: {'entailment': 2, 'neutral': 1}"),
     ],
 )
 def test_wrong_rows_are_named(arguments, message):

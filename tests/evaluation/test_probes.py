@@ -1,4 +1,5 @@
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from scipy.optimize import minimize
 
 from genpool.errors import InputError
 from genpool.evaluation import LabelledVectors, probe, probe_cross_validated
-from genpool.evaluation.probes import fit_and_predict, label_counts, second_count
+from genpool.evaluation.probes import _fits, fit_and_predict, label_counts, second_count
 
 GRID = (0.01, 1.0)
 
@@ -103,6 +104,11 @@ def test_probe_that_did_not_converge_says_so(monkeypatch):
     report = probe(made(30, 0), made(30, 1), grid=[1.0])
     assert not report.converged
     assert "C = 1; a fit stopped before it converged" in report.to_markdown()
+
+
+def test_only_the_expected_warnings_are_hidden():
+    with pytest.warns(UserWarning, match="another"), _fits():
+        warnings.warn("another", stacklevel=1)
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,9 @@ def test_a_vocabulary_can_be_made_from_stored_ids_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("cat", "problem"),
     [
-        (6, "'cat' has the id 6; expected 5: each of the 6 words has one of 0 to 5"),
-        (4, "'cat' has the id 4; expected 5"),
-        (-1, "'cat' has the id -1; expected 0"),
+        (6, "no word has the id 5; 'cat' has 6. Expected the ids 0 to 5, one for each of the 6"),
+        (4, "no word has the id 5; 'dog' has 4, 'cat' has 4"),
+        (-1, "no word has the id 5; 'cat' has -1"),
     ],
 )
 def test_ids_with_a_gap_or_a_repetition_are_refused(cat: int, problem: str) -> None:

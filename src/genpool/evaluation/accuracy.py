@@ -7,6 +7,7 @@ distribution and is valid for few rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,6 +23,15 @@ CONFIDENCE = 0.95
 #: bins of the expected calibration error
 BINS = 15
 Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A result of an evaluation."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the values by their names, ready for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class GenreScore:
 
 
 @dataclass(frozen=True)
-class AccuracyReport:
+class AccuracyReport(Report):
     """How often the predicted label is the gold one.
 
     `confusion[i][j]` counts the rows whose gold label is `labels[i]` and whose predicted label is
@@ -64,10 +74,6 @@ class AccuracyReport:
     confusion: tuple[tuple[int, ...], ...]
     calibration_error: float | None = None  # expected, 0 to 1; None without probabilities
     mean_confidence: float | None = None  # of the predicted labels; None without probabilities
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the report as tuples, strings and numbers, ready for JSON."""
-        return asdict(self)
 
     def to_markdown(self) -> str:
         """Returns Markdown: the accuracy, then tables of classes, genres and errors."""
@@ -130,7 +136,7 @@ def accuracy_report(
     """
     names = tuple(labels)
     if len(set(names)) < max(len(names), 2):
-        raise InputError(f"labels must name at least 2 classes, each once: {names!r}")
+        raise InputError(f"labels must name 2 classes or more, each once: {dict(Counter(names))}")
     columns = {"predicted labels": predicted, "genres": genres, "confidences": confidences}
     for name, values in columns.items():
         if values is not None and len(values) != len(gold):
@@ -209,7 +215,7 @@ def calibration_error(confidences: ArrayLike, correct: ArrayLike, bins: int = BI
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Report):
     """Two models, A and B, on the same rows.
 
     If A and B differ equally on every row there is no variance: `t_statistic` is None and
@@ -230,10 +236,6 @@ class Comparison:
     t_statistic: float | None  # of the paired t-test; None without variance
     t_p_value: float  # one-tailed: small if A is better than B, near 1 if B is better than A
     mcnemar_p_value: float  # of McNemar's exact test, two-sided
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the comparison as lists and numbers, ready for JSON."""
-        return {**asdict(self), "interval": list(self.interval)}
 
     def to_markdown(self, name_a: str = "A", name_b: str = "B") -> str:
         """Returns Markdown: a table of the two models, the difference and both tests."""
@@ -273,14 +275,16 @@ def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
     rows_a, rows_b = (list(zip(rows.ids, rows.gold, strict=True)) for rows in (a, b))
     same = "both must hold the same rows in the same order"
     if len(rows_a) != len(rows_b):
-        raise InputError(f"A has {len(rows_a)} rows and B has {len(rows_b)}; {same}")
-    for row, (one, other) in enumerate(zip(rows_a, rows_b, strict=True)):
+        same = f"A has {len(rows_a)} rows and B has {len(rows_b)}; {same}"
+    for row, (one, other) in enumerate(zip(rows_a, rows_b, strict=False)):
         where = f"row {row + 1} (line {row + 2} of the files) has id {one[0]!r}"
         if one != other:
             kinds = f"and gold {one[1]!r} in A, id {other[0]!r} and gold {other[1]!r} in B"
             raise InputError(f"{where} {kinds}; {same}")
         if one[1] is None:
             raise InputError(f"{where} and no gold label: nothing to compare with")
+    if len(rows_a) != len(rows_b):
+        raise InputError(same)
     return compare_correct(_right(a), _right(b))
 
 

@@ -7,14 +7,14 @@ chosen by leave-one-out on the training pairs, so that the test pairs are used o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from genpool.disk.files import markdown_table
 from genpool.errors import InputError, require_extra
+from genpool.evaluation.accuracy import Report
 from genpool.evaluation.vectors import FloatArray, ScoredPairs, as_pairs, as_scores
 from genpool.tensors.arrays import unit_rows
 
@@ -22,7 +22,7 @@ ALPHAS = (1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5)
 
 
 @dataclass(frozen=True)
-class ScoreReport:
+class ScoreReport(Report):
     """The correlation of predicted and gold scores, over `total` rows."""
 
     total: int
@@ -35,10 +35,6 @@ class ScoreReport:
         if len(gold) < 2 or _is_constant(gold) or _is_constant(predicted):
             return cls(len(gold), 0.0, 0.0)
         return cls(len(gold), *correlations(gold, predicted, "predicted scores"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the values, ready for JSON."""
-        return asdict(self)
 
     def to_markdown(self) -> str:
         """Returns the values as a Markdown table of one row."""
