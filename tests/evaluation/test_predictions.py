@@ -90,11 +90,6 @@ def test_mistake_in_a_file_is_told_with_its_line(tmp_path, text, line, message):
     assert (caught.value.path, caught.value.line) == (path, line)
 
 
-def test_missing_file_is_a_data_error(tmp_path):
-    with pytest.raises(DataError, match=r"none\.tsv: there is no such file"):
-        read_predictions(tmp_path / "none.tsv")
-
-
 @pytest.mark.parametrize("mark", ["\t", "\n", "\r"])
 def test_field_that_would_break_the_table_is_refused(tmp_path, mark):
     with pytest.raises(InputError, match=r"\(line 2\) holds a tab or a line break"):

@@ -1,15 +1,11 @@
-"""Accuracy: overall, per class and genre, with its interval; calibration; the luck of two models.
-
-The paper marks an improvement with a one-tailed paired t-test on which rows each model gets right.
-McNemar's exact test looks at the rows on which only one of the two is right; it assumes no normal
-distribution and is valid for few rows.
-"""
+"""Accuracy: overall, per class and genre, with its interval; calibration; two models compared."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -198,12 +194,9 @@ def accuracy_interval(correct: int, total: int) -> tuple[float, float]:
 
 
 def calibration_error(confidences: ArrayLike, correct: ArrayLike, bins: int = BINS) -> float:
-    """Compares the probabilities of predicted labels (rows,) with whether they are right (rows,).
-
-    The expected calibration error is the mean distance between the two, over bins of equal width of
-    the probability (Guo et al., On Calibration of Modern Neural Networks, ICML 2017). Bin i of n
-    has the probabilities above i / n, up to and with (i + 1) / n.
-    """
+    """Returns the expected calibration error (Guo et al., ICML 2017): the mean distance between the
+    probabilities of predicted labels (rows,) and whether they are right (rows,), over `bins` of
+    equal width; bin i of n has the probabilities above i / n, up to and with (i + 1) / n."""
     sure, right = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
     if not ((sure >= 0) & (sure <= 1)).all():  # also refuses NaN
         raise InputError("a confidence is not within 0 to 1")
@@ -216,7 +209,8 @@ def calibration_error(confidences: ArrayLike, correct: ArrayLike, bins: int = BI
 
 @dataclass(frozen=True)
 class Comparison(Report):
-    """Two models, A and B, on the same rows.
+    """Two models, A and B, on the same rows: the paper's one-tailed paired t-test on which rows
+    each has right, and McNemar's exact test, which is valid for few rows too.
 
     If A and B differ equally on every row there is no variance: `t_statistic` is None and
     `interval` is a point. Without any difference `t_p_value` is 0.5 (neither side is favoured) and
@@ -285,12 +279,8 @@ def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
             raise InputError(f"{where} and no gold label: nothing to compare with")
     if len(rows_a) != len(rows_b):
         raise InputError(same)
-    return compare_correct(_right(a), _right(b))
-
-
-def _right(predictions: Predictions) -> Rows:
-    pairs = zip(predictions.gold, predictions.predicted, strict=True)
-    return np.array([gold == predicted for gold, predicted in pairs], dtype=np.float64)
+    right_a, right_b = (np.fromiter(map(eq, x.gold, x.predicted), np.float64) for x in (a, b))
+    return compare_correct(right_a, right_b)
 
 
 def compare_correct(right_a: Rows, right_b: Rows) -> Comparison:

@@ -1,8 +1,5 @@
-"""Transfer probes: logistic regression on frozen sentence vectors, standardised.
-
-The strength of its regularisation (C; small is strong) is chosen on a dev set, or by
-cross-validation within the training rows. The test rows are used once.
-"""
+"""Transfer probes: logistic regression on frozen sentence vectors, standardised; its regularisation
+(C; small is strong) is chosen on dev rows or within the training rows, never on the test rows."""
 
 from __future__ import annotations
 
