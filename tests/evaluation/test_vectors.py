@@ -73,6 +73,10 @@ def test_pairs_are_encoded_in_one_call_without_repetition():
     assert found.scores.tolist() == [1.0, 5.0]
 
 
+def pairs(scores, dim=2):
+    return ScoredPairs(np.asarray(scores), np.eye(2), np.eye(2, dim))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -81,13 +85,10 @@ def test_pairs_are_encoded_in_one_call_without_repetition():
         (lambda: scored_pairs(lengths, [1.0], ["a"], ["b", "c"]), "1 scores, 1 and 2 sentences"),
         (lambda: LabelledVectors(np.ones((3, 2)), ("x",)), "3 vectors and 1 labels"),
         (lambda: LabelledVectors(np.full((1, 2), np.nan), ("x",)), "vectors: 1 of 1 rows hold NaN"),
-        (lambda: ScoredPairs([1], np.eye(2), np.eye(2)), "1 gold scores; expected 2"),
-        (
-            lambda: ScoredPairs([1, np.nan], np.eye(2), np.eye(2)),
-            "gold scores: .* NaN or inf.*: row 2",
-        ),
-        (lambda: ScoredPairs(["a", "b"], np.eye(2), np.eye(2)), "gold scores: not an array of num"),
-        (lambda: ScoredPairs([1, 2], np.eye(2), np.eye(2, 3)), r"\(2, 2\) and b \(2, 3\)"),
+        (lambda: pairs([1]), "1 gold scores; expected 2"),
+        (lambda: pairs([1, np.nan]), "gold scores: .* NaN or infinity: row 2"),
+        (lambda: pairs(["a", "b"]), "gold scores: not an array of numbers"),
+        (lambda: pairs([1, 2], 3), r"\(2, 2\) and b \(2, 3\)"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused_with_both_numbers(make, message):
