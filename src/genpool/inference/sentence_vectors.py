@@ -88,6 +88,16 @@ class SentenceVectors:
         convert_to_tensor: Literal[True],
         truncate_dim: int | None = None,
     ) -> Tensor: ...
+    @overload
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+        truncate_dim: int | None = None,
+    ) -> Vectors | Tensor: ...
     def encode(
         self,
         sentences: str | Sequence[str],
