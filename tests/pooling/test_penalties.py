@@ -35,7 +35,7 @@ def check(penalty, expected, distances, threshold=None):
     distances = np.asarray(distances)
     assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
     np.testing.assert_allclose(to_numpy(penalty.distances), distances, 0, 1e-12)
-    below = (distances < threshold).mean() if threshold and distances.size else threshold is None
+    below = 1.0 if threshold is None else (distances < threshold).sum() / max(distances.size, 1)
     assert penalty.active.item() == pytest.approx(below, abs=1e-6)
 
 

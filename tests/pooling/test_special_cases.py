@@ -237,9 +237,7 @@ def test_a_reset_starts_again(case):
         torch.manual_seed(0)
         pooling.reset_parameters()
         states.append([parameter.clone() for parameter in pooling.parameters()])
-    assert all(
-        torch.equal(one, other) and not (one == 7).any() for one, other in zip(*states, strict=True)
-    )
+    assert all(map(torch.equal, *states)) and not any((one == 7).any() for one in states[0])
 
 
 @pytest.mark.parametrize("std", [-0.1, float("nan"), True, "0.1"], ids=repr)
