@@ -1,6 +1,7 @@
 """Generalized pooling contains the mean, scalar attention and the maximum, and can start there."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -229,7 +230,8 @@ def scalar_attention(**options):
 
 @pytest.mark.parametrize("case", ATTENTIVE, ids=str)
 def test_a_reset_starts_again(case):
-    pooling, states = POOLINGS[case.name](4, **case.options), []
+    pooling: Any = POOLINGS[case.name](4, **case.options)
+    states = []
     for _ in range(2):
         with torch.no_grad():
             for parameter in pooling.parameters():

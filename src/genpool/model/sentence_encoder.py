@@ -45,7 +45,7 @@ SHARED_NAMES = {*inspect.signature(TokenEmbedding).parameters} & {
 } - {"characters"}
 
 
-class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[misc]  # read-only attributes
+class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[override]
     """A model that turns sentences into vectors.
 
     `encode` returns the vectors, `similarity` their cosines, `explain` what each head of the
