@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
-from genpool.config import to_dict
 from genpool.evaluation import read_predictions
 from genpool.recipes import recipe_text
 from genpool.text.vocabulary import BEGIN, END, UNKNOWN
@@ -126,38 +125,23 @@ def test_words_are_looked_up_as_they_are_written(prepared: Prepared) -> None:
 
 
 #: what each does is tested with its part
-SWITCHES = {
-    "data.drop_length": 100,
-    "data.drop_counts_ends": True,
-    "text.sentence_ends": True,
-    "text.lower_case_fallback": False,
-    "vectors.lower_case_fallback": False,
-    "embedding.character_initialization": "gaussian",
-    "embedding.character_padding": "right",
-    "embedding.dropout": 0.5,
-    "embedding.dropout_scaling": "test",
-    "encoder.shortcut": "both",
-    "classifier.initialization": "gaussian",
-    "classifier.dropout": 0.5,
-    "classifier.dropout_scaling": "test",
-    "penalty.name": "parameter",
-    "penalty.weight": 1e-2,
-    "penalty.threshold": 1.0,
-    "penalty.average": "batch",
-    "training.buffer_batches": 20,
-    "training.sort_by": "second",
-    "training.shuffle": "batches",
-    "training.schedule": "restore-halve",
-}
+SWITCHES = """
+data.drop_length=100 data.drop_counts_ends=true text.sentence_ends=true
+text.lower_case_fallback=false vectors.lower_case_fallback=false
+embedding.character_initialization=gaussian embedding.character_padding=right
+embedding.dropout=0.5 embedding.dropout_scaling=test encoder.shortcut=both
+classifier.initialization=gaussian classifier.dropout=0.5 classifier.dropout_scaling=test
+penalty.name=parameter penalty.weight=0.01 penalty.threshold=1.0 penalty.average=batch
+training.buffer_batches=20 training.sort_by=second training.shuffle=batches
+training.schedule=restore-halve
+"""
 
 
 def test_every_switch_of_the_released_program_is_set_and_saved_with_a_model(
-    settings: RunSettings, data: Path, tmp_path: Path
+    settings: RunSettings, vectors: Path, data: Path, tmp_path: Path
 ) -> None:
-    sections = to_dict(settings)
-    for name, value in SWITCHES.items():
-        section, key = name.split(".")
-        assert sections[section][key] == value, name
+    switches = [f"vectors.path={vectors}", *SWITCHES.split()]
+    assert read_settings(recipe_text("snli-released"), [*SMALL, *switches]) == settings
     train(settings, data, tmp_path / "run", show_progress=False)
     assert metrics(tmp_path / "run")[-1]["penalty_active"] == 1
     model = PairClassifier.from_pretrained(tmp_path / "run" / "best")

@@ -134,9 +134,6 @@ def test_directed_pairs_are_those_of_a_loop_over_chosen_tokens(reverse: bool) ->
         assert set(zip(pairs.query.tolist(), pairs.source.tolist(), strict=True)) == expected
 
 
-# --- CAFE ----------------------------------------------------------------------------------------
-
-
 def test_a_factorization_machine_worked_by_hand() -> None:
     machine = FactorizationMachine(3, 2)
     with torch.no_grad():
@@ -164,9 +161,6 @@ def test_equal_keys_attend_to_the_mean_of_the_real_words() -> None:
     mask = torch.tensor([[True, True, False]])
     aligned = intra_attention(values, torch.ones(1, 3, 2), mask)
     assert aligned[0, :2].tolist() == [[2.0, 4.0], [2.0, 4.0]]
-
-
-# --- NSE -----------------------------------------------------------------------------------------
 
 
 def test_attention_over_the_memory_worked_by_hand() -> None:

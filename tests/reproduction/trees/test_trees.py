@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -33,13 +35,15 @@ def column(values: list[int]) -> np.ndarray:
     return np.array(values, dtype=np.int32).reshape(-1, 1)
 
 
+def check_heads(text: str) -> None:
+    heads = [int(head) for head in text.split()]
+    DependencyTrees.check(np.stack([heads, np.zeros(len(heads))], axis=1).astype(np.int32))
+
+
 def nested_brackets(tree, words: list[str]) -> str:
     if isinstance(tree, int):
         return words[tree]
     return f"( {nested_brackets(tree[0], words)} {nested_brackets(tree[1], words)} )"
-
-
-# --- Binary trees --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -63,19 +67,6 @@ def test_brackets_are_read_as_reductions(text, words, expected) -> None:
     assert tree.tolist() == [[count] for count in expected]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("( A man", "1 brackets are not closed"),
-        ("A man )", "closed that was not opened"),
-        ("( A ( ) )", "nothing in it"),
-    ],
-)
-def test_brackets_that_do_not_match_are_refused(text: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        parse_brackets(text)
-
-
 def test_every_tree_of_seven_words_is_the_same_after_brackets_and_back() -> None:
     words, seen = list("abcdefg"), set()
     for tree in every_tree(0, 7):
@@ -88,13 +79,14 @@ def test_every_tree_of_seven_words_is_the_same_after_brackets_and_back() -> None
     assert len(seen) == 132  # Catalan's number: no two trees have the same integers
 
 
-@pytest.mark.parametrize("tokens", [0, 1, 2, 3, 7, 8, 100])
-def test_a_balanced_tree_is_halves_of_halves(tokens: int) -> None:
-    tree = BinaryTrees.balanced(tokens)
+@pytest.mark.parametrize("tokens", [0, 1, 2, 3, 7, 8, 20, 100])
+def test_balanced_trees_are_halves_of_halves_and_have_the_middle_as_their_root(tokens: int) -> None:
+    tree, heads = BinaryTrees.balanced(tokens), DependencyTrees.balanced(tokens)
     BinaryTrees.check(tree)
-    expected = reductions(halves(0, tokens), tokens) if tokens else []
-    assert tree[:, 0].tolist() == expected
-    assert not tree.flags.writeable
+    DependencyTrees.check(heads)
+    assert tree[:, 0].tolist() == (reductions(halves(0, tokens), tokens) if tokens else [])
+    assert heads[:, 0].tolist() == middle_heads(tokens)
+    assert not tree.flags.writeable and not heads.flags.writeable
 
 
 def without_tokens_from(tree, limit: int):
@@ -124,37 +116,10 @@ def test_begin_and_end_tokens_are_joined_around_the_sentence() -> None:
     assert to_brackets(["<s>", "</s>"], empty) == "( <s> </s> )"
 
 
-# --- Dependency trees ----------------------------------------------------------------------------
-
-
 def test_heads_and_relations_are_read() -> None:
     tree = DependencyTrees.parse("2:det 3:nsubj 0:root")
     DependencyTrees.check(tree)
     assert tree.tolist() == [[1, relation_id("det")], [2, relation_id("nsubj")], [-1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [("2:det x:nsubj", "'x:nsubj' is no head"), ("1:det 4:x", "head 4 is beyond the 2 tokens")],
-)
-def test_text_that_is_no_dependency_tree_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        DependencyTrees.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("heads", "problem"),
-    [
-        ([-1, -1], "2 roots"),
-        ([1, 0], "0 roots"),
-        ([-1, 2, 1], "a cycle"),
-        ([-1, 5], "not all among"),
-    ],
-)
-def test_integers_that_are_no_dependency_tree_are_found(heads: list[int], problem: str) -> None:
-    tree = np.stack([heads, np.zeros(len(heads))], axis=1).astype(np.int32)
-    with pytest.raises(InputError, match=problem):
-        DependencyTrees.check(tree)
 
 
 def test_relations_of_other_schemes_have_the_same_ids() -> None:
@@ -164,13 +129,6 @@ def test_relations_of_other_schemes_have_the_same_ids() -> None:
     assert relation_id("OBJ") == relation_id("dobj")
     assert relation_id("nmod:tmod") == relation_id("nmod")
     assert relation_id("unheard") == relation_id("") == 0
-
-
-@pytest.mark.parametrize("tokens", [0, 1, 2, 7, 20])
-def test_a_balanced_dependency_tree_has_the_middle_as_its_root(tokens: int) -> None:
-    tree = DependencyTrees.balanced(tokens)
-    DependencyTrees.check(tree)
-    assert tree[:, 0].tolist() == middle_heads(tokens)
 
 
 def test_a_truncated_dependency_tree_keeps_the_nearest_head() -> None:
@@ -189,9 +147,6 @@ def test_begin_and_end_tokens_depend_on_the_root() -> None:
     empty = DependencyTrees.with_ends(DependencyTrees.balanced(0))
     DependencyTrees.check(empty)
     assert empty[:, 0].tolist() == [-1, 0]
-
-
-# --- From dependencies to a binary tree ----------------------------------------------------------
 
 
 def test_a_word_is_joined_with_its_right_dependents_first() -> None:
@@ -213,9 +168,6 @@ def test_crossing_arcs_become_a_tree_too() -> None:
         lifted = DependencyTrees.projective(tree[:, 0].tolist())
         arcs = [(min(t, h), max(t, h)) for t, h in enumerate(lifted) if h >= 0]
         assert not any(a < c < b < d for a, b in arcs for c, d in arcs)
-
-
-# --- In a batch ----------------------------------------------------------------------------------
 
 
 def test_a_packing_without_trees_has_balanced_ones() -> None:
@@ -281,10 +233,25 @@ def test_phrases_of_any_label_and_depth_have_one_root() -> None:
     DependencyTrees.check(tree)
 
 
-@pytest.mark.parametrize("parse", ["", "(ROOT", "(ROOT (NN dog)))", "(ROOT (NP ))", "( )"])
-def test_what_is_no_parse_is_refused(parse: str) -> None:
-    with pytest.raises(InputError, match="brackets of the parse do not match"):
-        constituency_dependencies(parse)
+@pytest.mark.parametrize(
+    ("read", "text", "problem"),
+    [
+        (parse_brackets, "( A man", "1 brackets are not closed"),
+        (parse_brackets, "A man )", "closed that was not opened"),
+        (parse_brackets, "( A ( ) )", "nothing in it"),
+        (DependencyTrees.parse, "2:det x:nsubj", "'x:nsubj' is no head"),
+        (DependencyTrees.parse, "1:det 4:x", "head 4 is beyond the 2 tokens"),
+        (check_heads, "-1 -1", "2 roots"),
+        (check_heads, "1 0", "0 roots"),
+        (check_heads, "-1 2 1", "a cycle"),
+        (check_heads, "-1 5", "not all among"),
+        *((constituency_dependencies, text, "brackets of the parse do not match") for text in
+        ("", "(ROOT", "(ROOT (NN dog)))", "(ROOT (NP ))", "( )")),
+    ],
+)  # fmt: skip
+def test_what_is_no_tree_is_refused(read: Callable[[str], object], text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        read(text)
 
 
 def test_further_roots_depend_on_the_first_and_arcs_that_do_not_cross_stay() -> None:
