@@ -17,7 +17,7 @@ from genpool.reproduction.encoders import (
     TreeCNNEncoder,
     spinn,
 )
-from genpool.reproduction.encoders.gumbel_tree import best, straight_through
+from genpool.reproduction.encoders.gumbel_tree import straight_through
 from genpool.reproduction.encoders.shared import join_nodes, lstm_leaves
 from genpool.reproduction.trees import RELATIONS
 from tests.encoder.cases import INPUT_DIM, lively, to_numpy
@@ -288,10 +288,3 @@ def test_the_gradient_of_a_choice_is_that_of_the_noisy_softmax() -> None:
     soft = np.exp(noisy) / np.exp(noisy).sum()
     jacobian = (np.diag(soft[0]) - np.outer(soft[0], soft[0])) / 0.5
     np.testing.assert_allclose(to_numpy(gradient)[0], jacobian @ weights[0].numpy(), atol=1e-12)
-
-
-def test_what_is_not_valid_is_never_chosen() -> None:
-    logits = torch.tensor([[5.0, 1.0, 9.0], [1.0, 2.0, 3.0]])
-    valid = torch.tensor([[True, True, False], [False, False, False]])
-    assert best(logits, valid).tolist() == [[1, 0, 0], [0, 0, 0]]
-    assert straight_through(logits, valid, 1.0)[1].tolist() == [0, 0, 0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,48 +184,18 @@ def test_a_packing_without_trees_has_balanced_ones() -> None:
 
 # --- From constituency parses to dependencies, worked out by hand ---------------------------------
 
-#: a parse, and for every word its head and relation
-PARSES = [
-    (
-        "(ROOT (S (NP (DT A) (NN man)) (VP (VBZ sleeps)) (. .)))",
-        "A>man:det man>sleeps:nsubj sleeps>:dep .>sleeps:punct",
-    ),
-    (
-        "(ROOT (S (NP (NP (DT A) (JJ young) (NN girl)) (PP (IN in) (NP (NN front))))"
-        " (VP (VBZ is) (RB not) (VP (VBG eating) (NP (PRP$ her) (NN lunch))))))",
-        "A>girl:det young>girl:amod girl>eating:nsubj in>girl:prep front>in:pobj is>eating:aux "
-        "not>eating:neg eating>:dep her>lunch:poss lunch>eating:dobj",
-    ),
-    (
-        "(ROOT (S (NP (CD Two) (NN soccer) (NNS players)) (VP (VBP are) (VP (VBN watched)"
-        " (PP (IN by) (NP (NP (DT the) (NN coach) (POS 's)) (NNS kids)))))))",
-        "Two>players:nummod soccer>players:compound players>watched:nsubj are>watched:auxpass "
-        "watched>:dep by>watched:prep the>coach:det coach>kids:poss 's>coach:case kids>by:pobj",
-    ),
-    (
-        "(ROOT (NP (NP (NNS Men)) (CC and) (NP (NNS women)) (SBAR (WHNP (WP who)) (S (VP (MD can)"
-        " (VP (VB run) (ADVP (RB fast))))))))",
-        "Men>:dep and>Men:cc women>Men:conj who>run:dep can>run:aux run>Men:relcl fast>run:advmod",
-    ),
-    (
-        "(ROOT (S (NP (PRP He)) (VP (VBZ wants) (S (VP (TO to) (VP (VB be) (NP (DT a) (NN cook)))))"
-        " (SBAR (IN because) (S (NP (PRP he)) (VP (VBZ eats)))))))",
-        "He>wants:nsubj wants>:dep to>be:aux be>wants:xcomp a>cook:det cook>be:attr "
-        "because>eats:mark he>eats:nsubj eats>wants:advcl",
-    ),
-    ("(ROOT (FRAG (NP (NN Dog))))", "Dog>:dep"),
-]
+PARSES = tomllib.loads(Path(__file__).with_name("parses.toml").read_text())["parses"]
 
 
-@pytest.mark.parametrize(("parse", "expected"), PARSES)
-def test_heads_and_relations_are_those_worked_out_by_hand(parse: str, expected: str) -> None:
-    words, tree = constituency_dependencies(parse)
+@pytest.mark.parametrize("case", PARSES)
+def test_heads_and_relations_are_those_worked_out_by_hand(case: dict[str, str]) -> None:
+    words, tree = constituency_dependencies(case["parse"])
     DependencyTrees.check(tree)
     actual = [
         f"{word}>{words[head] if head >= 0 else ''}:{RELATIONS[relation]}"
         for word, (head, relation) in zip(words, tree.tolist(), strict=True)
     ]
-    assert actual == expected.split()
+    assert actual == case["expected"].split()
 
 
 def test_phrases_of_any_label_and_depth_have_one_root() -> None:
