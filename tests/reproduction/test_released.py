@@ -35,42 +35,32 @@ WORDS = ("A", "man", "Man", "dog", "sleeps", "runs", ".", "old")
 LONG = (97, 98, 99)
 
 
-def pair(label: str, first: list[str], second: list[str], number: int) -> dict[str, str]:
-    """A line of the official file."""
-    parses = [f"( {' '.join(words)} )" for words in (first, second)]
-    sentences = [" ".join(words) for words in (first, second)]
-    return {
-        "gold_label": label,
-        "pairID": f"{number}.jpg#0",
-        **{f"sentence{side}": text for side, text in enumerate(sentences, 1)},
-        **{f"sentence{side}_binary_parse": text for side, text in enumerate(parses, 1)},
-    }
-
-
-def pairs(count: int, seed: int) -> list[dict[str, str]]:
-    chance = random.Random(seed)
-
-    def words() -> list[str]:
-        return [chance.choice(WORDS) for _ in range(chance.randint(1, 12))]
-
-    return [pair(LABELS[number % 3], words(), words(), number) for number in range(count)]
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of official SNLI files."""
-    folder = tmp_path_factory.mktemp("snli_1.0")
-    short = ["dog", "."]
-    long = [
-        pair("neutral", *sides, 900 + number)
-        for number, count in enumerate(LONG)
-        for sides in ((short, ["old"] * count), (["old"] * count, short))
-    ]
-    splits = {"train": [*long, *pairs(110, 0), pair("-", short, short, 99)], "dev": pairs(12, 1)}
-    splits["test"] = [*long, *pairs(6, 2)]
+    folder, chance, short = tmp_path_factory.mktemp("snli_1.0"), random.Random(0), "dog ."
+
+    def pairs(count: int) -> list[tuple[str, str]]:
+        lengths = [(chance.randint(1, 12), chance.randint(1, 12)) for _ in range(count)]
+        return [(text(first), text(second)) for first, second in lengths]
+
+    def text(words: int) -> str:
+        return " ".join(chance.choices(WORDS, k=words))
+
+    texts = [" ".join(["old"] * count) for count in LONG]
+    long = [pair for text in texts for pair in ((short, text), (text, short))]
+    splits = {"train": [*long, *pairs(110)], "dev": pairs(12), "test": [*long, *pairs(6)]}
     for name, rows in splits.items():
-        path = folder / f"snli_1.0_{name}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        labels = [LABELS[number % 3] for number in range(len(rows))]
+        if name == "train":
+            labels, rows = [*labels, "-"], [*rows, (short, short)]
+        with (folder / f"snli_1.0_{name}.jsonl").open("w") as file:
+            for number, (label, sides) in enumerate(zip(labels, rows, strict=True)):
+                row = {"gold_label": label, "pairID": f"{number}.jpg#0"}
+                for side, sentence in enumerate(sides, 1):
+                    row[f"sentence{side}"] = sentence
+                    row[f"sentence{side}_binary_parse"] = f"( {sentence} )"
+                file.write(json.dumps(row) + "\n")
     return folder
 
 
