@@ -308,7 +308,7 @@ def test_a_scene_is_said_in_english(scene: Scene, sentence: str) -> None:
     assert render(scene) == sentence
 
 
-def test_verbs_have_their_forms() -> None:
+def test_verbs_and_nouns_have_their_forms() -> None:
     assert scenes.conjugate("chop") == ("chopped", "chopped", "chopping")
     assert scenes.conjugate("carry") == ("carried", "carried", "carrying")
     assert scenes.conjugate("play") == ("played", "played", "playing")
@@ -316,9 +316,6 @@ def test_verbs_have_their_forms() -> None:
     assert scenes.conjugate("stare at") == ("stared at", "stared at", "staring at")
     assert scenes.conjugate("win a race") == ("won a race", "won a race", "winning a race")
     assert scenes.conjugate("untie") == ("untied", "untied", "untying")
-
-
-def test_nouns_have_plurals() -> None:
     one = ["policewoman", "daisy", "toy", "box", "potato", "bench", "glass of milk"]
     many = ["policewomen", "daisies", "toys", "boxes", "potatoes", "benches", "glasses of milk"]
     assert [scenes.plural(noun) for noun in one] == many

@@ -144,8 +144,8 @@ class Plan:
 
     def record(self, row: Row, column: Column) -> Record | None:
         """Returns the finished record that a row shows in a column, or None while there is none."""
-        cell = self.cell_of(row, column.task)
-        return None if cell is None else self.ledger.done(cell)
+        record = self.entry(row, column)
+        return record if record is not None and record.status == DONE else None
 
     def entry(self, row: Row, column: Column) -> Record | None:
         """Returns the record that a row shows in a column, finished or failed."""

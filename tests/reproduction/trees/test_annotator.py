@@ -131,7 +131,7 @@ def spacy_parser() -> Parser:
 
 @pytest.mark.slow
 @needs_spacy
-def test_the_trees_of_simple_sentences_are_right(spacy_parser: Parser) -> None:
+def test_simple_sentences_have_the_right_trees_and_every_text_has_one(spacy_parser: Parser) -> None:
     words = ["A", "young", "man", "eats", "red", "apples", "."]
     (tree,) = spacy_parser([words])
     relations = ["det", "amod", "nsubj", "root", "amod", "dobj", "punct"]
@@ -140,11 +140,7 @@ def test_the_trees_of_simple_sentences_are_right(spacy_parser: Parser) -> None:
     binary = BinaryTrees.from_dependencies(tree)
     expected = "( ( A ( young man ) ) ( ( eats ( red apples ) ) . ) )"
     assert to_brackets(words, binary) == expected
-
-
-@pytest.mark.slow
-@needs_spacy
-def test_every_token_has_a_head_whatever_the_text(spacy_parser: Parser) -> None:
+    # Every token has a head, whatever the text.
     sentences = [
         [],
         ["."],

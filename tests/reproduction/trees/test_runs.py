@@ -27,31 +27,11 @@ from tests.reproduction.encoders.cases import gumbel_tree
 
 pytestmark = pytest.mark.reproduce
 
-RECIPE = """
-[reader]
-name = "table"
-
-[embedding]
-word_dim = 6
-frozen = false
-characters = false
-
-[encoder]
-name = "spinn"
-hidden_dim = 5
-tracking_dim = 2
-
-[pooling]
-name = "last"
-
-[classifier]
-hidden_dim = 6
-
-[training]
-epochs = 2
-batch_size = 4
-learning_rate = 0.01
+SMALL = """
+embedding.word_dim=6 embedding.frozen=false embedding.characters=false classifier.hidden_dim=6
+pooling.name=last training.epochs=2 training.batch_size=4 training.learning_rate=0.01
 """
+SPINN = ("encoder.name=spinn", "encoder.hidden_dim=5", "encoder.tracking_dim=2")
 #: a sentence with its tree, one with a tree of another length, and one without
 ROWS = [
     ("good", "the best film of all", "( the ( best ( film ( of all ) ) ) )"),
@@ -71,8 +51,8 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def settings(*overrides: str) -> RunSettings:
-    return read_settings(RECIPE, list(overrides))
+def settings(*overrides: str, encoder: tuple[str, ...] = SPINN) -> RunSettings:
+    return read_settings('reader.name = "table"', [*SMALL.split(), *encoder, *overrides])
 
 
 def test_batches_have_the_trees_of_the_data(data: Path) -> None:
@@ -141,9 +121,8 @@ def test_dependency_trees_are_read_by_the_tree_cnn(tmp_path: Path) -> None:
             "good\tbest film\t2:amod 0:root\n"
             "bad\tworst film ever\t2:amod 0:root 2:advmod\n"
         )
-    recipe = RECIPE.replace('name = "spinn"\nhidden_dim = 5\ntracking_dim = 2', 'name = "tree-cnn"')
-    options = read_settings(recipe, ["encoder.maps=5", "pooling.name=max"])
-    prepared = prepare(options, folder)
+    tree_cnn = ("encoder.name=tree-cnn", "encoder.maps=5")
+    prepared = prepare(settings("pooling.name=max", encoder=tree_cnn), folder)
     batch = prepared.train.batch([0, 1], prepared.table)
     assert batch.annotations is not None
     assert batch.annotations[:, :, 0].tolist() == [[1, -1, 0], [1, -1, 1]]
