@@ -65,7 +65,7 @@ def test_blank_lines_are_not_reviews_and_leave_the_split_alone(tmp_path):
     assert ids(YelpReader(path, sizes=("rest", 5, 5)), "test") == before
 
 
-def test_a_file_with_too_few_reviews_says_how_many_and_the_remedy(tmp_path):
+def test_wrong_sizes_and_a_file_with_too_few_reviews_are_told_with_the_remedy(tmp_path):
     path = write(tmp_path, map(review, range(10)))
     with pytest.raises(DataError, match=r"asked for 504000 \(500000 train, 2000 dev"):
         next(YelpReader(tmp_path).read("train"))  # the paper's sizes
@@ -73,6 +73,9 @@ def test_a_file_with_too_few_reviews_says_how_many_and_the_remedy(tmp_path):
         next(YelpReader(path, sizes=(5, 3, 3)).read("train"))
     assert caught.value.path == path
     assert """--set 'reader.sizes=["rest", 2000, 2000]'""" in caught.value.problem
+    for sizes in [(1, 2), (1, "rest", 2), (-1, 1, 1), ("all", 1, 1), (1, 1, 1.5)]:
+        with pytest.raises(ConfigError, match=r"expected three numbers.*--set 'reader\.sizes=\["):
+            YelpReader(path, sizes=sizes)
 
 
 def test_bad_reviews_are_located_or_on_request_skipped_and_counted(tmp_path):
@@ -86,13 +89,6 @@ def test_bad_reviews_are_located_or_on_request_skipped_and_counted(tmp_path):
     reader = YelpReader(path, sizes=("rest", 0, 0), bad_rows="skip")
     assert ids(reader, "train") == ["r0"]
     assert reader.skipped == {"unknown label": 1, "empty side": 1, "invalid JSON": 1}
-
-
-@pytest.mark.parametrize("sizes", [(1, 2), (1, "rest", 2), (-1, 1, 1), ("all", 1, 1), (1, 1, 1.5)])
-def test_sizes_must_be_three_numbers(tmp_path, sizes):
-    path = write(tmp_path, [review(0)])
-    with pytest.raises(ConfigError, match=r"expected three numbers.*--set 'reader\.sizes=\["):
-        YelpReader(path, sizes=sizes)
 
 
 def test_a_split_is_drawn_without_keeping_the_texts(tmp_path):

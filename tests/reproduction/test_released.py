@@ -83,15 +83,14 @@ def prepared(settings: RunSettings, data: Path) -> Prepared:
     return prepare(settings, data)
 
 
-def test_pairs_of_100_tokens_are_dropped_with_begin_and_end_counted(prepared: Prepared) -> None:
+def test_sentences_have_ends_and_pairs_of_100_tokens_are_dropped(
+    prepared: Prepared,
+) -> None:
     # Two pairs for each length: of 97, 98 and 99 words only those of 97 stay.
     assert prepared.notes["long training rows"].startswith("4 left out (100 tokens or more")
     assert len(prepared.train) == 2 + 110
     assert prepared.train.lengths.max() == 97 + 2
     assert prepared.tests["test"].lengths.max() == 99 + 2  # nothing is dropped at evaluation
-
-
-def test_every_sentence_has_its_ends(prepared: Prepared) -> None:
     ids = prepared.train.batch([3, 4], prepared.table).ids
     for row in ids:
         words = row[row != 0].tolist()

@@ -28,10 +28,8 @@ ONE_WAY, EITHER_WAY, COUNTED, SHARED = (
     tuple(scenes.WORDS[name]) for name in ("one_way", "either_way", "counted", "shared")
 )
 TRANSITIVE = tuple(verb for verb in scenes.FRAMES if scenes.FRAMES[verb].objects)
-TOGETHER = (
-    *(verb for verb in scenes.FRAMES if not scenes.FRAMES[verb].objects),
-    *SHARED,
-)  # done by many at once
+#: verbs of what is done by many at once
+TOGETHER = (*(verb for verb in scenes.FRAMES if not scenes.FRAMES[verb].objects), *SHARED)
 NUMBERS = ("one", "two", "three", "four", "five", "six")
 _ENDLESS = 99
 #: the rules that change a part of a scene: their articles, and the parts

@@ -22,7 +22,7 @@ from tests.encoder.cases import CASES, INPUT_DIM, Case, direction, to_numpy
 from tests.helpers.tree_shapes import Nested, halves, middle_heads
 
 from . import reference, tree_reference
-from .tree_reference import Layer, Node
+from .tree_reference import Layer
 
 
 def weights_of(module: nn.Module) -> dict[str, np.ndarray]:
@@ -126,12 +126,8 @@ def nti(encoder: NTIEncoder, sentence: np.ndarray) -> np.ndarray:
     )
 
 
-def gumbel_leaves(encoder: GumbelTreeEncoder, sentence: np.ndarray) -> list[Node]:
-    return tree_reference.lstm_nodes(sentence, direction(encoder.leaves))
-
-
 def gumbel_tree(encoder: GumbelTreeEncoder, sentence: np.ndarray) -> tuple[np.ndarray, Nested]:
-    leaves = gumbel_leaves(encoder, sentence)
+    leaves = tree_reference.lstm_nodes(sentence, direction(encoder.leaves))
     return tree_reference.gumbel_tree(leaves, layer(encoder.composition), to_numpy(encoder.query))
 
 

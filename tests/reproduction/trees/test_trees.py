@@ -116,15 +116,18 @@ def test_begin_and_end_tokens_are_joined_around_the_sentence() -> None:
     assert brackets == "( <s> ( ( ( A man ) sleeps ) </s> ) )"
     empty = BinaryTrees.with_ends(BinaryTrees.balanced(0))
     assert to_brackets(["<s>", "</s>"], empty) == "( <s> </s> )"
+    # Of a dependency tree, they depend on the root.
+    heads = DependencyTrees.with_ends(DependencyTrees.parse("2:det 3:nsubj 0:root"))
+    assert heads[:, 0].tolist() == [3, 2, 3, -1, 3]
+    none = DependencyTrees.with_ends(DependencyTrees.balanced(0))
+    DependencyTrees.check(none)
+    assert none[:, 0].tolist() == [-1, 0]
 
 
-def test_heads_and_relations_are_read() -> None:
+def test_heads_and_relations_are_read_with_the_names_of_other_schemes() -> None:
     tree = DependencyTrees.parse("2:det 3:nsubj 0:root")
     DependencyTrees.check(tree)
     assert tree.tolist() == [[1, relation_id("det")], [2, relation_id("nsubj")], [-1, 0]]
-
-
-def test_relations_of_other_schemes_have_the_same_ids() -> None:
     assert RELATIONS[0] == "dep" and len(set(RELATIONS)) == len(RELATIONS)
     assert relation_id("nn") == relation_id("compound") == RELATIONS.index("compound")
     assert relation_id("nsubj:pass") == relation_id("nsubjpass")
@@ -143,14 +146,6 @@ def test_a_truncated_dependency_tree_keeps_the_nearest_head() -> None:
     assert cut[:, 0].tolist() == [-1, 0]
 
 
-def test_begin_and_end_tokens_depend_on_the_root() -> None:
-    tree = DependencyTrees.with_ends(DependencyTrees.parse("2:det 3:nsubj 0:root"))
-    assert tree[:, 0].tolist() == [3, 2, 3, -1, 3]
-    empty = DependencyTrees.with_ends(DependencyTrees.balanced(0))
-    DependencyTrees.check(empty)
-    assert empty[:, 0].tolist() == [-1, 0]
-
-
 def test_a_word_is_joined_with_its_right_dependents_first() -> None:
     # A(2) young(3) man(4) quickly(5)->eats; eats(0) red apples .
     words = ["A", "young", "man", "quickly", "eats", "red", "apples", "."]
@@ -161,7 +156,9 @@ def test_a_word_is_joined_with_its_right_dependents_first() -> None:
     assert to_brackets(words, tree) == expected
 
 
-def test_crossing_arcs_become_a_tree_too() -> None:
+def test_crossing_arcs_and_further_roots_become_a_tree_too() -> None:
+    assert single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
+    assert DependencyTrees.projective([2, 2, -1, 4, 2]) == [2, 2, -1, 4, 2]
     random = np.random.default_rng(3)
     for _ in range(100):
         tokens = int(random.integers(1, 12))
@@ -224,8 +221,3 @@ def test_phrases_of_any_label_and_depth_have_one_root() -> None:
 def test_what_is_no_tree_is_refused(read: Callable[[str], object], text: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         read(text)
-
-
-def test_further_roots_depend_on_the_first_and_arcs_that_do_not_cross_stay() -> None:
-    assert single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
-    assert DependencyTrees.projective([2, 2, -1, 4, 2]) == [2, 2, -1, 4, 2]
