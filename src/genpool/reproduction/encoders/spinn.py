@@ -11,8 +11,7 @@ through the same chain in place:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -134,8 +133,7 @@ class SPINNEncoder(PackedEncoder):
 # The order of work: integers only, known before any vector is.
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One transition of all sentences that have one; long sentences come first, as in `Packing`."""
 
     active: int  # the number of sentences
@@ -144,8 +142,7 @@ class Step:
     first_node: int  # the number of the first node that is made; the others follow
 
 
-@dataclass(frozen=True)
-class ShiftReducePlan:
+class ShiftReducePlan(NamedTuple):
     """All transitions of a batch. Node 0 is empty, then come the tokens, as rows, then the rest."""
 
     steps: list[Step]
