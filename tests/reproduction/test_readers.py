@@ -78,6 +78,19 @@ def test_wrong_sizes_and_a_file_with_too_few_reviews_are_told_with_the_remedy(tm
             YelpReader(path, sizes=sizes)  # type: ignore[arg-type]
 
 
+def test_bad_reviews_are_located_or_on_request_skipped_and_counted(tmp_path):
+    bad = {r"unknown label '4\.5'": review(1, 4.5), "column 'text' is empty": review(2, 3, " ")}
+    for problem, values in bad.items():
+        path = write(tmp_path, [review(0), values])
+        with pytest.raises(DataError, match=f"line 2: {problem}"):
+            list(YelpReader(path, sizes=("rest", 0, 0)).read("train"))
+    path = write(tmp_path, [review(0), *bad.values()])
+    path.write_bytes(path.read_bytes() + b"{\n")
+    reader = YelpReader(path, sizes=("rest", 0, 0), bad_rows="skip")
+    assert ids(reader, "train") == ["r0"]
+    assert reader.skipped == {"unknown label": 1, "empty side": 1, "invalid JSON": 1}
+
+
 def test_a_split_is_drawn_without_keeping_the_texts(tmp_path):
     path = write(tmp_path, (review(number, text="word " * 40) for number in range(20_000)))
     reader = YelpReader(path, sizes=(1_000, 100, 100))
