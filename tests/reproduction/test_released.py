@@ -37,7 +37,6 @@ LONG = (97, 98, 99)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of official SNLI files."""
     folder, chance, short = tmp_path_factory.mktemp("snli_1.0"), random.Random(0), "dog ."
 
     def pairs(count: int) -> list[tuple[str, str]]:
