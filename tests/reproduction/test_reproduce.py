@@ -108,13 +108,12 @@ def test_stopped_and_killed_it_ends_with_the_same_table(everything: Path, tmp_pa
     assert process.returncode == 130, said
     assert "stopped; the same command continues" in said and "Traceback" not in said
     for seconds in (2.0, 5.0):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        quiet = subprocess.DEVNULL
+        killed = subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True)
         time.sleep(seconds)
         before = keys(out)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
         assert keys(out)[: len(before)] == before
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
@@ -132,7 +131,8 @@ def test_a_folder_that_cannot_be_created_is_told(tmp_path: Path) -> None:
 
 
 def test_a_second_process_is_refused_and_says_who_holds_the_folder(tmp_path: Path) -> None:
-    with held_folder(tmp_path), pytest.raises(TrainingError, match=f"process {os.getpid()}.*--out"):
+    refused = pytest.raises(TrainingError, match=f"process {os.getpid()}.*--out")
+    with held_folder(tmp_path, TrainingError), refused:
         reproduce(["figure3"], tmp_path, "tiny", show_progress=False)
     assert not (tmp_path / "cells.jsonl").exists()
 

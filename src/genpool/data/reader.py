@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import reprlib
 from abc import ABC, abstractmethod
@@ -10,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 from genpool.errors import ConfigError, DataError, InputError, unknown_name
 from genpool.registry import Registry
@@ -20,11 +19,10 @@ from genpool.tensors.arrays import Annotation, Annotator
 SPLITS = ("train", "dev", "test")
 #: the splits to score if a data set has several and none is named: the first that is present
 SCORED_SPLITS = ("test", "dev")
-BAD_ROWS = ("error", "skip")
+BadRows = Literal["error", "skip"]
+BAD_ROWS = get_args(BadRows)
 #: what the error for a bad row advises
-BAD_ROW_FIX = (
-    'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
-)
+BAD_ROW_FIX = 'fix it, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +105,7 @@ def require_encodable(text: str, column: str) -> str:
     return text
 
 
-def parse_label(
-    values: Mapping[str, object], column: str, allowed: Sequence[str] | None = None
-) -> str:
+def parse_label(values: Mapping[str, object], column: str, allowed: Sequence[str] | None) -> str:
     """Returns the label of a column; raises BadRow if it is empty or not one of `allowed`."""
     label = to_text(_require_field(values, column))
     if label is None:
@@ -211,7 +207,7 @@ class Reader(ABC):
     #: returns their number; None: it has no format
     write_submission: Callable[[str | Path, Iterable[tuple[str | None, str]]], int] | None = None
 
-    def __init__(self, path: str | Path | None = None, *, bad_rows: str = "error") -> None:
+    def __init__(self, path: str | Path | None = None, *, bad_rows: BadRows = "error") -> None:
         #: the file, folder or name that is read, for messages
         self.place = path
         self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
@@ -304,18 +300,16 @@ class Reader(ABC):
         self, texts: Iterable[str], values: Mapping[str, object]
     ) -> tuple[Annotation | None, ...]:
         """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
+        if (kind := self.annotator) is None:
+            return ()
         annotations: list[Annotation | None] = []
         for column in self._annotation_columns(texts, values):
             text = to_text(values.get(column)) if column else None
-            if self.annotator is None or column is None or text is None:
-                annotations.append(None)
-                continue
             try:
-                annotations.append(self.annotator.read(column, text))
+                annotations.append(kind.read(column, text) if column and text else None)
             except InputError as error:
-                name = self.annotator.name
-                problem = f"column {column!r} cannot be read as {name}: {error}"
-                raise BadRow(f"bad {name}", problem) from None
+                problem = f"column {column!r} cannot be read as {kind.name}: {error}"
+                raise BadRow(f"bad {kind.name}", problem) from None
         return tuple(annotations)
 
     def _require_split(self, split: str) -> str:
@@ -367,15 +361,8 @@ def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **option
         DataError: there is no such data.
     """
     reader = READERS.require(name)
-    known = reader_options(name)
+    known = READERS.options(name)
     wrong = [unknown_name(f"{name} option", key, known) for key in options if key not in known]
     if wrong:
         raise ConfigError(wrong)
     return cast(Callable[..., Reader], reader)(path, **options)
-
-
-def reader_options(name: str) -> list[str]:
-    """Returns the names of the options that a reader takes."""
-    inits = [vars(kind)["__init__"] for kind in READERS[name].__mro__ if "__init__" in vars(kind)]
-    parameters = [it for init in inits for it in inspect.signature(init).parameters.values()]
-    return sorted({it.name for it in parameters if it.kind is it.KEYWORD_ONLY})

@@ -190,7 +190,8 @@ def test_another_model_other_options_and_other_inputs_are_refused_in_words(
 def test_a_folder_of_somebody_else_is_refused(run, tmp_path: Path) -> None:
     write_texts(tmp_path / "in", files=1, rows=3)
     (tmp_path / "out").mkdir()
-    with held_folder(tmp_path / "out"), pytest.raises(FolderError, match="is in use: process"):
+    in_use = pytest.raises(FolderError, match="is in use: process")
+    with held_folder(tmp_path / "out", FolderError), in_use:
         run("out")
     for workers in (0, -1):
         with pytest.raises(InputError, match=f"workers is {workers}"):

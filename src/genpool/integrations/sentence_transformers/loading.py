@@ -17,6 +17,7 @@ from sentence_transformers.util import import_from_string
 from torch import nn
 from typing_extensions import TypeVar
 
+from genpool.disk.folder_format import ST_MODULES as MODULES
 from genpool.errors import FolderError, GenpoolError, InputError
 from genpool.integrations.sentence_transformers.modules import (
     MODEL_CONFIG,
@@ -27,7 +28,7 @@ from genpool.integrations.sentence_transformers.modules import (
 from genpool.model import SentenceEncoder
 from genpool.saving import storage
 
-MODULES, ROUTER = "modules.json", "router_config.json"
+ROUTER = "router_config.json"
 #: prefix of the modules that sentence-transformers itself contains
 LIBRARY_PREFIX = "sentence_transformers."
 #: settings that can lead to code from elsewhere, and the values of them that cannot
