@@ -194,10 +194,9 @@ def test_a_folder_of_somebody_else_is_refused(run, tmp_path: Path) -> None:
     with held_folder(tmp_path / "out", FolderError), in_use:
         run("out")
     for workers in (0, -1):
-        with pytest.raises(InputError, match=f"workers is {workers}"):
-            run("new", engine=partial(encode_locally, workers=workers))
-        with pytest.raises(InputError, match=f"workers is {workers}"):
-            run("new", engine=partial(encode_on_ray, workers=workers))
+        for engine in (encode_locally, encode_on_ray):
+            with pytest.raises(InputError, match=f"workers is {workers}"):
+                run("new", engine=partial(engine, workers=workers))
     (tmp_path / "out" / "thesis.tex").touch()
     with pytest.raises(FolderError, match=r"contains something else.*thesis\.tex"):
         run("out")
