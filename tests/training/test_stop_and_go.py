@@ -62,9 +62,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.slow
-def test_stopped_at_ten_random_moments_it_ends_with_the_same_weights(
-    tmp_path: Path, never_stopped: dict[str, Any]
-) -> None:
+def test_stopped_at_ten_random_moments_it_ends_with_the_same_weights(tmp_path, never_stopped):
     out = tmp_path / "run"
     chance = random.Random(20180)
     steps = sorted(chance.sample(range(1, LAST_STEP * 2 // 3), 8))
