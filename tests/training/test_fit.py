@@ -62,9 +62,7 @@ def test_the_seed_decides_everything(fit):
     assert not np.array_equal(one, other)
 
 
-def test_neither_the_start_model_nor_the_current_folder_is_changed(
-    fit, sentence_encoder, tmp_path, monkeypatch
-):
+def test_start_model_and_folder_are_not_changed(fit, sentence_encoder, tmp_path, monkeypatch):
     before = {name: weight.clone() for name, weight in sentence_encoder.state_dict().items()}
     words = sentence_encoder.text.vocabulary.words
     monkeypatch.chdir(tmp_path)

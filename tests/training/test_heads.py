@@ -101,14 +101,11 @@ def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(text_clas
 
 def test_lin_and_others_penalty_is_chosen_by_the_name_scalar(text_classifier):
     output = pooled(sentences=2)
-    total = 0.0
     assert output.weights is not None
-    for row in output.weights[..., 0].numpy():
-        total += ((row @ row.T - np.eye(2)) ** 2).sum() / 2
-    settings = PenaltySettings("scalar", weight=0.3)
-    assert terms(head_penalties(settings, text_classifier.encoder, output, 1)) == pytest.approx(
-        [0.3 * total], rel=1e-5
-    )
+    rows = output.weights[..., 0].numpy()
+    total = sum(((row @ row.T - np.eye(2)) ** 2).sum() / 2 for row in rows)
+    penalties = head_penalties(PenaltySettings("scalar", 0.3), text_classifier.encoder, output, 1)
+    assert terms(penalties) == pytest.approx([0.3 * total], rel=1e-5)
 
 
 def penalty(term: float, distances: list[float], active: float) -> Penalty:
@@ -122,6 +119,8 @@ def add(sums: dict[str, float], *penalties: Penalty, share: float = 1.0) -> floa
 def test_the_metrics_of_a_penalty_are_means_over_the_steps():
     sums = dict.fromkeys(SUMS, 0.0)
     assert penalty_metrics(sums, 0, math.inf) == {}
+    single = add(sums.copy(), penalty(0.0, [], 0.0))  # one head has no distances
+    assert "penalty_distance_min" not in penalty_metrics(sums, 1, single)
     closest = add(sums, penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0))
     closest = min(closest, add(sums, penalty(3.0, [1.0, 3.0], 0.25)))
     assert penalty_metrics(sums, 2, closest) == pytest.approx(
@@ -141,12 +140,6 @@ def test_shares_of_processes_add_up_to_what_one_process_sees():
     smallest += [add(parts, penalty(4.0, [4.0, 4.0], 1.0), share=2 / 3)]
     assert parts == pytest.approx(whole)
     assert min(smallest) == closest
-
-
-def test_one_head_has_no_distances_and_no_smallest_one():
-    sums = dict.fromkeys(SUMS, 0.0)
-    closest = add(sums, penalty(0.0, [], 0.0))
-    assert "penalty_distance_min" not in penalty_metrics(sums, 1, closest)
 
 
 def test_a_penalty_that_is_inactive_for_an_epoch_is_reported(tables, tmp_path, monkeypatch, capsys):
@@ -251,22 +244,17 @@ def test_a_hinge_of_the_batch_mean_counts_each_side_of_pairs(three_heads):
     assert report.embeddings.smallest == pytest.approx(plain.embeddings.smallest)
 
 
-def test_heads_that_share_their_parameters_have_no_distance_of_them(make_encoder):
-    encoder = make_encoder("scalar")
+def test_shared_parameters_have_no_distance_and_one_head_or_no_sentence_is_refused(make_encoder):
+    encoder, single = make_encoder("scalar"), make_encoder("max")
     report = heads_report(encoder, encoder.text.batch(SENTENCES))
-    assert report.parameters is None
-    assert report.attention is not None
+    assert report.parameters is None and report.attention is not None
     values = ("distance_mean", "distance_min", "active")
     names = {f"heads_{kind}_{value}" for kind in ("attention", "embedding") for value in values}
     assert report.metrics().keys() == names
-
-
-def test_one_head_and_an_empty_batch_are_refused_in_words(make_encoder, three_heads):
-    single = make_encoder("max")
     with pytest.raises(InputError, match="1 head; expected two or more"):
         heads_report(single, single.text.batch(SENTENCES))
     with pytest.raises(InputError, match="no sentence"):
-        heads_report(three_heads, three_heads.text.batch([]))
+        heads_report(encoder, encoder.text.batch([]))
 
 
 # --- The share of the gradient -------------------------------------------------------------------
@@ -303,7 +291,7 @@ def test_the_gradient_of_the_parameter_penalty_by_its_derivative(three_heads):
 def test_the_gradient_share_by_finite_differences(three_heads, name):
     model = three_heads.double().eval()
     batch, labels = model.text.batch(SENTENCES), torch.tensor([2, 0])
-    penalty = HeadPenalty(PenaltySettings(name, weight=0.5, threshold=1e3))  # type: ignore[arg-type]
+    penalty = HeadPenalty(PenaltySettings(name, weight=0.5, threshold=1e3))
 
     def losses() -> np.ndarray:
         with torch.no_grad():

@@ -21,15 +21,7 @@ from genpool.training.loop import Run
 from genpool.training.preparation import prepare
 from genpool.training.run_folder import save_checkpoint
 from genpool.training.state import trained_weights
-from tests.helpers.training_runs import (
-    Killed,
-    metrics,
-    outcome,
-    run,
-    settings,
-    stopping,
-    weights,
-)
+from tests.helpers.training_runs import Killed, metrics, outcome, run, settings, stopping, weights
 
 # --- What decides the weights --------------------------------------------------------------------
 
@@ -136,9 +128,7 @@ def saved(out: Path, model: str) -> dict[str, torch.Tensor]:
     return load_file(out / model / storage.WEIGHTS)
 
 
-def test_restore_halve_goes_back_to_the_best_weights_and_keeps_the_moments(
-    tables, tmp_path, scripted, monkeypatch
-):
+def test_restore_halve_goes_back_to_the_best_weights(tables, tmp_path, scripted, monkeypatch):
     used: list[float] = []
     step = torch.optim.AdamW.step
 
@@ -209,27 +199,22 @@ def test_padding_is_reported_where_it_is_computed(tables, tmp_path):
 # --- What stops it -------------------------------------------------------------------------------
 
 
-def poison(monkeypatch: pytest.MonkeyPatch, at: int) -> list[list[int]]:
-    """From step `at` on a weight is NaN; gives the batches of all steps."""
+def test_a_loss_that_is_not_finite_names_its_batch_and_keeps_the_model(
+    tables, tmp_path, monkeypatch
+):
+    run(tables, tmp_path / "one", "training.epochs=1")
     batches: list[list[int]] = []
     step = Run.step
 
     def poisoned(run: Run, examples: Any) -> None:
+        """From step 8 on a weight is NaN."""
         batches.append(examples.tolist())
-        if len(batches) == at:
+        if len(batches) == 8:
             with torch.no_grad():
                 next(iter(run.model.mlp.parameters()))[0] = float("nan")
         step(run, examples)
 
     monkeypatch.setattr(Run, "step", poisoned)
-    return batches
-
-
-def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model_kept(
-    tables, tmp_path, monkeypatch
-):
-    run(tables, tmp_path / "one", "training.epochs=1")
-    batches = poison(monkeypatch, at=8)
     with pytest.raises(TrainingError) as error:
         run(tables, tmp_path / "run", "training.epochs=3")
     rows = ", ".join(map(str, batches[-1]))
@@ -309,13 +294,11 @@ def test_two_precisions_in_one_process_are_refused_in_words(tables, tmp_path):
     assert not (tmp_path / "second").exists()
 
 
-def test_ctrl_c_while_data_is_read_leaves_nothing_and_while_scoring_can_be_continued(
-    tables, finished, tmp_path
-):
+def test_ctrl_c_while_reading_leaves_nothing_and_while_scoring_a_run(tables, finished, tmp_path):
     out = tmp_path / "run"
-    with stopping(fitting, "prepare", 1, KeyboardInterrupt):
-        with pytest.raises(Stopped, match="nothing was written"):
-            run(tables, out)
+    reading = stopping(fitting, "prepare", 1, KeyboardInterrupt)
+    with reading, pytest.raises(Stopped, match="nothing was written"):
+        run(tables, out)
     assert not out.exists()
     expected = r"stopped after step \d+; continue with .* --resume"
     with stopping(Run, "finish", 1, KeyboardInterrupt), pytest.raises(Interrupted, match=expected):

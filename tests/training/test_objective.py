@@ -91,10 +91,7 @@ def test_the_correlations_of_dev_are_those_of_scipy():
     expected = probabilities @ np.arange(4)
     assert metrics["dev_pearson"] == pytest.approx(stats.pearsonr(gold, expected)[0], abs=1e-5)
     assert metrics["dev_spearman"] == pytest.approx(stats.spearmanr(gold, expected)[0], abs=1e-5)
-
-
-def test_a_model_that_predicts_one_score_has_no_correlation():
-    same = np.full((3, 2), 0.5, dtype=np.float32)
+    same = np.full((3, 2), 0.5, dtype=np.float32)  # one score for all: no correlation
     report = ScoreObjective([0, 1]).report(split_of([0, 0, 0], [0.1, 0.5, 0.9]), same)
     assert (report.pearson, report.spearman) == (0.0, 0.0)
 
@@ -129,11 +126,7 @@ class LogitNorm:
         self.weight, self.per_example, self.calls = weight, per_example, 0
 
     def __call__(
-        self,
-        model: Classifier,
-        output: Classified,
-        losses: torch.Tensor,
-        targets: torch.Tensor,
+        self, model: Classifier, output: Classified, losses: torch.Tensor, targets: torch.Tensor
     ) -> list[LossTerm]:
         self.calls += 1
         value = self.weight * output.logits.square().sum(dim=1).mean()
@@ -218,9 +211,7 @@ def test_an_encoder_that_learns_from_a_reward_is_trained_in_two_phases(tables, t
     assert all(not torch.equal(second[name], value) for name, value in first.items())
 
 
-def test_the_loss_of_an_encoder_is_its_own_term_of_the_examples_log_likelihoods(
-    text_classifier, monkeypatch
-):
+def test_the_loss_of_an_encoder_is_a_term_of_the_log_likelihoods(text_classifier, monkeypatch):
     output = text_classifier(text_classifier.text.batch(SENTENCES))
     labels = torch.tensor([0, 2, 1])
     received = []
@@ -290,9 +281,7 @@ def test_a_batch_without_pairs_and_rows_without_a_vector_have_finite_gradients(v
     assert len(labels) > 1 or (float(loss.detach()) == 0 and not vectors.grad.any())
 
 
-def test_a_run_with_it_learns_something_else_and_reports_the_cross_entropy_alone(
-    tables, finished, tmp_path
-):
+def test_a_run_with_it_differs_and_reports_the_cross_entropy_alone(tables, finished, tmp_path):
     run(tables, tmp_path / "run", "training.contrastive_weight=1.0")
     with_it, without = metrics(tmp_path / "run"), metrics(finished)
     assert with_it[0]["train_loss"] != without[0]["train_loss"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +14,7 @@ from genpool import PairClassifier, TextClassifier
 from genpool.errors import ConfigError, DataError
 from genpool.reproduction.rules import RulesReader
 from genpool.training.preparation import Prepared, data_notes, prepare
-from genpool.training.settings import (
-    read_settings,
-)
+from genpool.training.settings import read_settings
 from tests.helpers.training_runs import RECIPE, reviews, settings, write_table
 
 
@@ -107,7 +106,6 @@ def test_begin_and_end_can_count_towards_the_length_that_is_dropped(tmp_path):
 def test_bad_rows_that_are_skipped_are_counted(tmp_path):
     rows = [("good", "a"), ("bad", ""), ("bad", "b"), ("", "c"), ("good", " ")]
     data = folder_of(tmp_path / "data", train=rows, dev=[("good", "a"), ("bad", "b")])
-    assert "train.tsv, line 3" in refused(data)
     prepared = prepare(settings("reader.bad_rows=skip"), data)
     assert len(prepared.train) == 2
     assert prepared.notes["rows left out"] == "2 empty side, 1 no label"
@@ -191,11 +189,9 @@ def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(ta
 
 def test_splits_with_another_number_of_sentences_are_refused(tmp_path):
     data = folder_of(tmp_path / "data", train=reviews(8, 0))
-    rows = [("good", "a", "b"), ("bad", "c", "d")]
-    write_table(data / "dev.tsv", rows, ("label", "premise", "hypothesis"))
-    problem = refused(data)
-    assert "'dev' has 2 sentences per row, the training set 1" in problem
-    assert "--first NAME --second NAME" in problem
+    write_table(data / "dev.tsv", [("good", "a", "b")] * 2, ("label", "premise", "hypothesis"))
+    expected = r"'dev' has 2 sentences per row, the training set 1.*--first NAME --second NAME"
+    assert re.search(expected, refused(data))
 
 
 def test_a_vector_file_of_another_width_is_refused_with_the_remedy(tables, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ KEYS = {
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def lines_of(out: Path) -> list[dict[str, float]]:
+def lines_of(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 
@@ -177,7 +178,7 @@ def test_the_in_domain_dev_set_decides_and_unlabelled_test_sets_give_submissions
 
 def test_results_hold_what_the_run_was(finished):
     about = json.loads((finished / "results.json").read_text())["run"]
-    last = json.loads((finished / "metrics.jsonl").read_text().splitlines()[-1])
+    last = lines_of(finished)[-1]
     assert about["seed"] == 0
     assert (about["steps"], about["epochs"]) == (last["step"], last["epoch"]) == (12, 2)
     assert about["seconds"] == last["seconds"] > 0

@@ -128,9 +128,7 @@ def test_a_second_training_in_one_folder_is_refused_and_the_first_is_not_disturb
     assert hidden(out) == []
 
 
-def test_a_run_that_starts_while_another_reads_its_data_is_refused(
-    tables, finished, tmp_path, monkeypatch
-):
+def test_of_two_that_start_together_one_is_refused(tables, finished, tmp_path, monkeypatch):
     """Both saw an empty folder; the slower one finds it taken, or finished."""
     out, place = tmp_path / "run", "genpool.training.fitting.prepare"
 

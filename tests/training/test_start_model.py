@@ -93,7 +93,7 @@ def test_new_characters_are_added_after_the_known_ones(sentence_encoder):
     assert torch.equal(spelling.letters[-1], before.letters[UNKNOWN])
 
 
-def test_the_saved_model_has_all_words_and_only_those_of_the_data_have_changed(
+def test_a_saved_model_has_all_words_and_those_of_the_data_changed(
     sentence_encoder, model, table, tmp_path
 ):
     train(settings_of(model), table, tmp_path / "run", show_progress=False)
@@ -140,8 +140,7 @@ def _words(prepared: Prepared, row: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("freeze", "changed"),
-    [("nothing", {"words", "rest"}), ("words", {"rest"}), ("encoder", set())],
+    ("freeze", "changed"), [("nothing", {"words", "rest"}), ("words", {"rest"}), ("encoder", set())]
 )
 def test_what_is_frozen_does_not_change(sentence_encoder, model, table, tmp_path, freeze, changed):
     train(settings_of(model, f"start.freeze={freeze}"), table, tmp_path / "run", False, False)
@@ -154,9 +153,7 @@ def test_what_is_frozen_does_not_change(sentence_encoder, model, table, tmp_path
     assert differ == changed
 
 
-def test_the_classifier_is_new_and_the_encoder_may_be_that_of_a_classifier(
-    pair_classifier, table, tmp_path
-):
+def test_the_encoder_of_a_classifier_gets_a_new_classifier(pair_classifier, table, tmp_path):
     pair_classifier.save_pretrained(tmp_path / "pairs")
     prepared = prepared_from(tmp_path / "pairs", table)
     assert type(prepared.model) is TextClassifier
@@ -181,13 +178,10 @@ def test_a_setting_that_contradicts_the_model_is_refused(model, override, proble
         start_settings(settings_of(model, override))
 
 
-def test_the_maximum_length_can_be_changed(model, table):
+def test_the_maximum_length_can_be_changed_and_no_model_is_refused(model, table, tmp_path):
     prepared = prepared_from(model, table, "text.max_length=3")
     assert prepared.train.lengths.max() == 3
     assert prepared.complete_model().text.max_length == 3
-
-
-def test_a_folder_that_is_no_model_is_refused(table, tmp_path):
     with pytest.raises(FolderError, match="no-such-model"):
         train(settings_of(tmp_path / "no-such-model"), table, tmp_path / "run")
     assert not (tmp_path / "run").exists()

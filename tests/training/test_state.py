@@ -42,27 +42,21 @@ def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement()
     assert schedule.halvings == 4
 
 
-def test_it_stops_at_the_eighth_halving_whatever_lies_between():
-    settings = TrainingSettings()  # the defaults are those of the released program
-    schedule = RunState(learning_rate=4e-4)
-    assert schedule.after(0.7, settings) == BEST
-    for halving in range(1, 8):
-        assert schedule.after(0.6, settings) == HALVE, halving
-        assert schedule.after(0.7, settings) == BEST, halving
-        assert not schedule.stopped
-    assert schedule.after(0.6, settings) == HALVE
-    assert schedule.stopped
+def test_it_stops_at_the_eighth_halving_and_patience_counts_evaluations_in_a_row():
+    schedule = RunState(learning_rate=4e-4)  # the defaults are those of the released program
+    story = [(0.7, BEST), *[(0.6, HALVE), (0.7, BEST)] * 7, (0.6, HALVE)]
+    constant = RunState(learning_rate=0.3)
+    patient = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, WORSE)]
+    waiting = TrainingSettings(schedule="constant", patience=2)
+    for state, steps, settings in (
+        (schedule, story, TrainingSettings()),
+        (constant, patient, waiting),
+    ):
+        for accuracy, decision in steps:
+            assert not state.stopped
+            assert state.after(accuracy, settings) == decision
+        assert state.stopped
     assert schedule.learning_rate == pytest.approx(4e-4 / 2**8, rel=1e-12)
-
-
-def test_patience_counts_evaluations_in_a_row():
-    settings = TrainingSettings(schedule="constant", patience=2)
-    schedule = RunState(learning_rate=0.3)
-    story = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, WORSE)]
-    for accuracy, decision in story:
-        assert not schedule.stopped
-        assert schedule.after(accuracy, settings) == decision
-    assert schedule.stopped
 
 
 def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero():

@@ -113,9 +113,7 @@ def choose_splits(
 
 
 def prepare(
-    settings: RunSettings,
-    data: str | Path | Reader | None,
-    start: SentenceEncoder | None = None,
+    settings: RunSettings, data: str | Path | Reader | None, start: SentenceEncoder | None = None
 ) -> Prepared:
     """Reads the data, builds the vocabulary, fills the word table and makes the model.
 
