@@ -244,16 +244,16 @@ def _options(section: str, classes: dict[str, Any]) -> str:
 def _readers() -> str:
     """Returns the options of every reader: those of tables as one table, the others by name."""
     import genpool.reproduction  # noqa: F401 - registers its readers
-    from genpool.data.reader import READERS, reader_options
+    from genpool.data.reader import READERS
     from genpool.data.table import ColumnReader, TableReader
 
     entries = _arguments(ColumnReader) | _arguments(TableReader)
-    known = reader_options("table")
+    known = READERS.options("table")
     rows = [f"| `{name}` | {text} |" for name, text in entries.items() if name in known]
     table = "\n".join(["| setting | meaning |", "|---|---|", *rows])
     lines = []
     for name, cls in READERS.items():
-        own = [option for option in reader_options(name) if option not in known]
+        own = [option for option in READERS.options(name) if option not in known]
         meanings = [f"`{option}`: {_explained(cls, option)}" for option in own]
         title = (cls.__doc__ or "").strip().splitlines()[0]
         lines.append(f"- `{name}`: {' '.join([title, *meanings])}")

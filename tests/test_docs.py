@@ -83,7 +83,7 @@ def test_every_command_and_every_option_is_in_the_reference(site: Path) -> None:
 
 def test_every_setting_is_in_the_reference(site: Path) -> None:
     import genpool.reproduction  # noqa: F401 - registers its readers
-    from genpool.data.reader import READERS, reader_options
+    from genpool.data.reader import READERS
     from genpool.training.settings import RunSettings
 
     page = (site / "reference" / "settings" / "index.html").read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def test_every_setting_is_in_the_reference(site: Path) -> None:
         for setting in vars(getattr(RunSettings(), section)):
             assert f"<code>{setting}</code>" in page, f"{section}.{setting}"
     for reader in READERS:
-        for option in reader_options(reader):
+        for option in READERS.options(reader):
             assert f"<code>{option}</code>" in page, f"{reader}: {option}"
 
 

@@ -6,7 +6,6 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,8 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob(
 LAYERS = [
     {"errors", "progress"},
     {"registry"},
-    {"tensors", "disk", "recipes"},
+    {"tensors", "disk"},
+    {"recipes"},
     {"text"},
     {"embedding"},
     {"encoder"},
@@ -118,7 +118,7 @@ def test_imports_point_one_way() -> None:
     assert set(IMPORTS) == set(HEIGHT)
     for unit, others in IMPORTS.items():
         for other in others:
-            assert HEIGHT[other] <= HEIGHT[unit], f"{unit} imports {other}, which is above it"
+            assert HEIGHT[other] < HEIGHT[unit], f"{unit} imports {other}, which is not below it"
 
 
 def test_modules_are_imported_by_literal_names() -> None:
@@ -130,11 +130,6 @@ def test_modules_are_imported_by_literal_names() -> None:
     }
     exceptions = {"registry.py", "reproduction/trees/annotator.py"}
     assert files <= exceptions
-
-
-def test_no_two_parts_import_each_other() -> None:
-    order = list(TopologicalSorter(IMPORTS).static_order())  # raises CycleError, which names them
-    assert order.index("text") < order.index("embedding") < order.index("model")
 
 
 def test_only_the_command_line_imports_the_reproduction() -> None:

@@ -20,7 +20,7 @@ from genpool.classifier import MLP
 from genpool.embedding import TokenEmbedding
 from genpool.encoder import ENCODERS, BagOfWordsEncoder, BiLSTMEncoder, Encoder
 from genpool.errors import ConfigError, FolderError, InputError
-from genpool.pooling import POOLINGS, GatedPooling, MaxPooling, MeanPooling, Pooled, Pooling
+from genpool.pooling import POOLINGS, GatedPooling, MaxPooling, Pooled, Pooling
 from genpool.registry import Registry
 from genpool.tensors.packing import Packing
 from genpool.text import TextPipeline
@@ -161,22 +161,26 @@ def test_a_subclass_is_saved_and_loaded(sentence_encoder: SentenceEncoder, tmp_p
 
 
 def test_a_plugin_is_named_by_the_folder_and_imported_only_by_its_user(
-    text: TextPipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registered: None
+    sentence_encoder: SentenceEncoder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    registered: None,
 ) -> None:
     (tmp_path / "my_pooling.py").write_text(PLUGIN.format(name="first"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])  # which the plugin's folder is added to
     folder = tmp_path / "model"
-    code = f"""
+    sentence_encoder.save_pretrained("text")
+    code = """
 from genpool import SentenceEncoder
 from genpool.config import EmbeddingSettings, ModelSettings, Part
 from genpool.registry import load_plugins
 load_plugins(["my_pooling"])
-text = SentenceEncoder.from_pretrained({str(saved(text, tmp_path))!r}).text
+text = SentenceEncoder.from_pretrained("text").text
 settings = ModelSettings(
     embedding=EmbeddingSettings(word_dim=4, character_maps=2),
-    encoder=Part("bilstm", {{"hidden_dim": 3}}),
-    pooling=Part("first", {{"scale": 2}}),
+    encoder=Part("bilstm", {"hidden_dim": 3}),
+    pooling=Part("first", {"scale": 2}),
 )
 model = SentenceEncoder.from_settings(text, settings)
 model.save_pretrained("model")
@@ -202,14 +206,6 @@ with model.streaming_form(workers=2) as pool:
         np.testing.assert_allclose(weights, [[2, 0, 0, 0]], atol=1e-6)
     finally:
         sys.modules.pop("my_pooling", None)
-
-
-def saved(text: TextPipeline, folder: Path) -> Path:
-    embedding = TokenEmbedding(len(text.vocabulary), 2, characters=len(text.characters))
-    dim = embedding.output_dim
-    model = SentenceEncoder(text, embedding, BagOfWordsEncoder(dim), MeanPooling(dim))
-    model.save_pretrained(folder / "text")
-    return folder / "text"
 
 
 @pytest.mark.parametrize(

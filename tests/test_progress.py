@@ -35,19 +35,22 @@ def test_nothing_is_printed_unless_it_is_shown(capsys) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_plain_lines_go_to_standard_error(capsys, clock) -> None:
-    with progress("encoding", 2000) as done:
-        clock[0] += 4
-        done(2000)
-    printed = capsys.readouterr()
-    assert printed.out == "" and printed.err == "encoding: 2,000/2,000 (500/s)\n"
-
-
-def test_what_was_done_earlier_is_shown_but_not_counted_in_the_rate(capsys, clock) -> None:
-    with progress("training", 100, earlier=60) as done:
-        clock[0] += PLAIN_LINE_SECONDS
-        done(20)
-    assert capsys.readouterr().err == "training: 80/100 (2/s, 10 s left)\n"
+@pytest.mark.parametrize(
+    ("total", "earlier", "seconds", "count", "line"),
+    [
+        (2000, 0, 4, 2000, "encoding: 2,000/2,000 (500/s)"),
+        # What was done earlier is shown, but not counted in the rate.
+        (100, 60, PLAIN_LINE_SECONDS, 20, "encoding: 80/100 (2/s, 10 s left)"),
+        (None, 0, PLAIN_LINE_SECONDS, 50, "encoding: 50 (5/s)"),
+    ],
+)
+def test_plain_lines_go_to_standard_error(
+    capsys, clock, total, earlier, seconds, count, line
+) -> None:
+    with progress("encoding", total, earlier=earlier) as done:
+        clock[0] += seconds
+        done(count)
+    assert capsys.readouterr() == ("", f"{line}\n")
 
 
 def test_a_plain_line_comes_only_now_and_then_and_at_the_end(capsys, clock) -> None:
@@ -64,13 +67,6 @@ def test_a_plain_line_comes_only_now_and_then_and_at_the_end(capsys, clock) -> N
         "training: 22/100 (2 pairs/s, 39 s left) loss 0.5",
         "training: 100/100 (5 pairs/s)",
     ]
-
-
-def test_a_job_of_unknown_length_says_how_many_are_done(capsys, clock) -> None:
-    with progress("encoding", None) as done:
-        clock[0] += PLAIN_LINE_SECONDS
-        done(50)
-    assert capsys.readouterr().err == "encoding: 50 (5/s)\n"
 
 
 def test_brackets_in_a_plain_line_are_printed_as_they_are(capsys, clock) -> None:

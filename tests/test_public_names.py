@@ -101,17 +101,12 @@ def test_classifiers_hold_an_encoder_and_predict_from_one_argument(
             assert first is ... and ... not in others
 
 
-def test_generalized_pooling_has_its_frozen_arguments_first() -> None:
+def test_generalized_pooling_has_its_frozen_arguments_parameters_and_result() -> None:
     parameters = inspect.signature(GeneralizedPooling).parameters
     frozen = {"input_dim": ..., "heads": 5, "hidden_dim": None}
     assert list(arguments(GeneralizedPooling).items())[:3] == list(frozen.items())
     # Whatever is added must not be in the way of arguments given by place.
-    assert all(
-        parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[3:]
-    )
-
-
-def test_generalized_pooling_has_its_frozen_parameters_and_result() -> None:
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in [*parameters.values()][3:])
     pooling = GeneralizedPooling(6, heads=2, hidden_dim=4)
     shapes = {name: tuple(parameter.shape) for name, parameter in pooling.named_parameters()}
     assert shapes == {"w1": (2, 4, 6), "b1": (2, 4), "w2": (2, 6, 4), "b2": (2, 6)}

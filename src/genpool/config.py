@@ -7,16 +7,18 @@ for it and gets the default, so a default must never change its meaning.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from torch import nn
+
 from genpool.embedding.characters import CharacterPadding
 from genpool.errors import ConfigError, InputError, unknown_name
+from genpool.registry import Registry
 from genpool.tensors.modules import DropoutScaling, Initialization, on_meta_device
 from genpool.text.vocabulary import CharacterNgrams
 
@@ -162,25 +164,15 @@ def to_dict(settings: Any) -> dict[str, Any]:
     return result
 
 
-@dataclass(frozen=True)
-class PartKind:
-    """What a section that is a Part may contain: names, their options, and which fit together."""
-
-    names: Collection[str]
-    options: Callable[[str], Sequence[str]]
-    #: check(section, name, options) returns the problems of the options
-    check: Callable[[str, str, Mapping[str, Any]], list[str]]
-
-
 def from_dict(
     cls: type[Settings],
     values: Mapping[str, Any],
-    parts: Mapping[str, PartKind],
+    parts: Mapping[str, Registry[Any]],
     source: str | Path | None = None,
 ) -> Settings:
     """Returns the settings of nested dictionaries, or raises ConfigError with every mistake.
 
-    The fields of `cls` are settings, sections (dataclasses), or parts that `parts` describes.
+    The fields of `cls` are settings, sections (dataclasses), or parts: classes of `parts`.
     """
     problems: list[str] = []
 
@@ -211,58 +203,47 @@ def from_dict(
     return settings
 
 
-def _read_part(value: Any, kind: PartKind, section: str, problems: list[str]) -> Part:
+def _read_part(value: Any, classes: Registry[Any], section: str, problems: list[str]) -> Part:
     if isinstance(value, str):
         value = {"name": value}
     if not isinstance(value, Mapping) or "name" not in value:
         problems.append(f"{section} is {value!r}; expected a section with a name.")
         return Part("")
-    options = {key: option for key, option in value.items() if key != "name"}
-    if value["name"] not in list(kind.names):  # a list: the name may be anything, even unhashable
-        problems.append(unknown_name(section, value["name"], kind.names))
+    name, options = value["name"], {key: option for key, option in value.items() if key != "name"}
+    if name not in list(classes):  # a list: the name may be anything, even unhashable
+        problems.append(unknown_name(section, name, classes))
     else:
-        problems += kind.check(section, value["name"], options)
+        wrong = option_problems(section, name, classes, options)
+        if not wrong and issubclass(classes.base, nn.Module):
+            wrong = _size_problems(section, classes[name], options)
+        problems += wrong
     plain = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
-    return Part(value["name"], plain)
-
-
-def module_kind(classes: Mapping[str, type]) -> PartKind:
-    """Returns the kind of parts that are modules; their options are arguments of the class."""
-
-    def known_options(name: str) -> list[str]:
-        return list(inspect.signature(classes[name]).parameters)[1:]  # without input_dim
-
-    def check(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
-        cls = classes[name]
-        if problems := option_problems(section, name, cls, known_options(name), options):
-            return problems
-        try:
-            with on_meta_device():  # which takes no memory
-                cls(4, **options)
-        except InputError as error:
-            return [f"{section}: {error}"]
-        except (RuntimeError, TypeError, OverflowError) as error:
-            return [f"{section}: a tensor would be too large ({str(error).splitlines()[0]})."]
-        return []
-
-    return PartKind(classes, known_options, check)
+    return Part(name, plain)
 
 
 def option_problems(
-    section: str, name: str, cls: type, known: Sequence[str], options: Mapping[str, Any]
+    section: str, name: str, classes: Registry[Any], options: Mapping[str, Any]
 ) -> list[str]:
-    """Returns the options that are unknown or not of the type that a constructor of `cls` says."""
-    hints: dict[str, Any] = {}
-    for base in cls.__mro__:
-        if "__init__" in vars(base) and base is not object:
-            hints = {**typing.get_type_hints(vars(base)["__init__"]), **hints}
-    problems = []
+    """Returns the options that are unknown or not of the type that the class says."""
+    problems, types = [], classes.options(name)
     for key, value in options.items():
-        if key not in known:
-            problems.append(unknown_name(f"option of {section} {name!r}", key, known))
-        elif problem := _mismatch(f"{section}.{key}", value, hints.get(key, Any), {}):
+        if key not in types:
+            problems.append(unknown_name(f"option of {section} {name!r}", key, types))
+        elif problem := _mismatch(f"{section}.{key}", value, types[key], {}):
             problems.append(problem)
     return problems
+
+
+def _size_problems(section: str, cls: Any, options: Mapping[str, Any]) -> list[str]:
+    """Returns why a module cannot be made, which is tried without taking memory."""
+    try:
+        with on_meta_device():
+            cls(4, **options)
+    except InputError as error:
+        return [f"{section}: {error}"]
+    except (RuntimeError, TypeError, OverflowError) as error:
+        return [f"{section}: a tensor would be too large ({str(error).splitlines()[0]})."]
+    return []
 
 
 def _mismatch(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from genpool.errors import ConfigError, unknown_name
 
@@ -108,6 +108,26 @@ class Registry(dict[str, type[T]], Generic[T]):
         if name not in self:
             raise ConfigError(unknown_name(self.kind, name, self))
         return self[name]
+
+    def options(self, name: str) -> dict[str, Any]:
+        """Returns the types of a class's options: the arguments of its constructor, but the first.
+
+        Where a constructor has `**options`, they are those of its base class, too.
+        """
+        types: dict[str, Any] = {}
+        for init in (
+            vars(cls)["__init__"] for cls in self[name].__mro__ if "__init__" in vars(cls)
+        ):
+            hints, parameters = (
+                get_type_hints(init),
+                list(inspect.signature(init).parameters.values()),
+            )
+            for parameter in parameters[2:]:  # without self, and input_dim or path
+                if parameter.kind is not parameter.VAR_KEYWORD:
+                    types.setdefault(parameter.name, hints.get(parameter.name, Any))
+            if parameters[-1].kind is not parameters[-1].VAR_KEYWORD:
+                break
+        return types
 
     def name_of(self, module: T) -> str:
         """Returns the name that the class of a module is registered by, or raises ConfigError."""

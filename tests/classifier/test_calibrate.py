@@ -73,23 +73,19 @@ def test_probabilities_are_the_softmax_of_the_divided_logits(
     assert model.notes["temperature"] == temperature
 
 
-def test_a_calibrated_model_has_the_temperature_one(text_classifier: TextClassifier) -> None:
-    texts = sentences(0, 60)
-    labels = noisy_labels(text_classifier.predict_proba(texts), text_classifier.labels)
-    first = text_classifier.calibrate(texts, labels)
-    second = text_classifier.calibrate(texts, labels)
-    assert second == pytest.approx(1, abs=1e-4)
-    assert text_classifier.notes["temperature"] == pytest.approx(first * second, rel=1e-12)
-
-
-def test_a_saved_model_stays_calibrated(pair_classifier: PairClassifier, tmp_path: Path) -> None:
-    examples = pairs(40)
+def test_a_model_stays_calibrated_and_is_saved_so(
+    pair_classifier: PairClassifier, tmp_path: Path
+) -> None:
+    examples = pairs(60)
     labels = noisy_labels(pair_classifier.predict_proba(examples), pair_classifier.labels)
-    temperature = pair_classifier.calibrate(examples, labels)
+    first = pair_classifier.calibrate(examples, labels)
+    second = pair_classifier.calibrate(examples, labels)
+    assert second == pytest.approx(1, abs=1e-4)
+    temperature = pair_classifier.notes["temperature"]
+    assert temperature == pytest.approx(first * second, rel=1e-12)
     pair_classifier.save_pretrained(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
-    assert isinstance(loaded, PairClassifier)
-    assert loaded.notes["temperature"] == temperature
+    assert isinstance(loaded, PairClassifier) and loaded.notes["temperature"] == temperature
     difference = loaded.predict_proba(examples) - pair_classifier.predict_proba(examples)
     assert np.abs(difference).max() < 1e-6
     assert str(temperature) in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
@@ -111,15 +107,11 @@ def test_labels_are_accepted_as_fit_accepts_them(text_classifier: TextClassifier
     [
         ([], [], "expected 1 or more different"),
         (["a man", "a dog"], ["neutral"], "the calibration labels: 1 for 2 texts"),
-        (
-            ["a man", "a dog"],
-            ["neutral", "nuetral"],
-            r"row 1: unknown label 'nuetral'\. Did you mean 'neutral'",
-        ),
+        (["a man", "a dog"], ["neutral", "nuetral"], r"row 1: unknown .* Did you mean 'neutral'"),
         (["a man", "a dog"], ["neutral", None], "1 missing values"),
-        (["a man", 5], ["neutral", "neutral"], r"row 1 is 5 \(int\)"),
+        (["a man", 5], ["neutral", "neutral"], r"row 1: got 5 \(int\)"),
         ("a man", ["neutral"], "one string"),
-        ([("a", "b")], ["neutral"], r"row 0 is .* \(tuple\)"),
+        ([("a", "b")], ["neutral"], r"row 0: got .* \(tuple\)"),
     ],
 )
 def test_what_cannot_be_used_is_told_and_changes_nothing(

@@ -37,7 +37,7 @@ def test_all_unknown_options_are_reported_together(tmp_path):
 
 def test_every_reader_can_skip_bad_rows_and_only_multinli_has_a_submission_file():
     for name in READERS:
-        assert "bad_rows" in genpool.data.reader.reader_options(name)
+        assert "bad_rows" in READERS.options(name)
     assert {name for name, kind in READERS.items() if kind.write_submission} == {"multinli"}
 
 
@@ -94,7 +94,7 @@ def stars_reader():
     class StarsReader(Reader):
         is_pair = False
 
-        def __init__(self, path=None, *, separator: str = "|", bad_rows: str = "error"):
+        def __init__(self, path=None, *, separator: str = "|", bad_rows="error"):
             super().__init__(path, bad_rows=bad_rows)
             self._separator = separator
 

@@ -132,7 +132,8 @@ def test_a_folder_that_cannot_be_created_is_told(tmp_path: Path) -> None:
 
 
 def test_a_second_process_is_refused_and_says_who_holds_the_folder(tmp_path: Path) -> None:
-    with held_folder(tmp_path), pytest.raises(TrainingError, match=f"process {os.getpid()}.*--out"):
+    refused = pytest.raises(TrainingError, match=f"process {os.getpid()}.*--out")
+    with held_folder(tmp_path, TrainingError), refused:
         reproduce(["figure3"], tmp_path, "tiny", show_progress=False)
     assert not (tmp_path / "cells.jsonl").exists()
 

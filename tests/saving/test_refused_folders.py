@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import hashlib
 import json
@@ -23,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from genpool import PairClassifier
-from genpool.disk.folder_format import content_checksum, require_version
+from genpool.disk.folder_format import content_checksum, read_json, require_version
 from genpool.encoder.lstm import BiLSTMLayer
 from genpool.errors import FolderError, GenpoolError
 from genpool.model import load_model
@@ -41,21 +40,19 @@ def test_what_is_no_model_is_refused_with_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_each_missing_file_is_named(folder: Path, name: str) -> None:
+def test_each_missing_file_is_named_and_the_card_is_not_needed(folder: Path, name: str) -> None:
+    (folder / "README.md").unlink()
+    assert isinstance(load_model(folder), PairClassifier)
     (folder / name).unlink()
     message = refusal(folder)
     assert str(folder) in message and name in message
     (folder / name).mkdir()
     assert name in refusal(folder)
-
-
-def test_two_missing_files_are_named_together_and_the_card_is_not_needed(folder: Path) -> None:
-    (folder / "README.md").unlink()
-    assert isinstance(load_model(folder), PairClassifier)
-    (folder / "model.safetensors").unlink()
-    (folder / "tokenizer.json").unlink()
-    expected = f"{folder} is incomplete: model.safetensors and tokenizer.json missing."
-    assert refusal(folder) == expected
+    for weights in {"model.safetensors", "tokenizer.json"} - {name}:
+        (folder / weights).unlink()
+    if name != "config.json":
+        expected = f"{folder} is incomplete: model.safetensors and tokenizer.json missing."
+        assert refusal(folder) == expected
 
 
 def test_a_newer_format_is_refused_with_the_remedy(folder: Path) -> None:
@@ -78,24 +75,22 @@ def test_an_unknown_kind_is_refused(folder: Path, kind: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b'{"format": "genpool",}', b"\xff\xfe", b"[" * 100_000], ids=len
-)
-def test_a_config_that_is_not_json_is_refused(folder: Path, content: bytes) -> None:
-    (folder / "config.json").write_bytes(content)
-    assert f"{folder / 'config.json'} is not JSON" in refusal(folder)
-
-
-@pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("[]", "contains list; expected named entries"),
-        ('{"format": "other"}', "genpool model: its format is 'other'; expected \"genpool\"."),
-        ('{"model_type": "bert"}', "Was it saved by another library (model type: bert)?"),
+        (b"", "config.json is not JSON"),
+        (b'{"format": "genpool",}', "config.json is not JSON"),
+        (b"\xff\xfe", "config.json is not JSON"),
+        (b"[" * 100_000, "config.json is not JSON"),
+        (b"[]", "contains list; expected named entries"),
+        (b'{"format": "other"}', "genpool model: its format is 'other'; expected \"genpool\"."),
+        (b'{"model_type": "bert"}', "Was it saved by another library (model type: bert)?"),
     ],
+    ids=lambda value: len(value),
 )
-def test_json_of_another_kind_is_refused(folder: Path, content: str, expected: str) -> None:
-    (folder / "config.json").write_text(content)
-    assert expected in refusal(folder)
+def test_a_config_of_another_kind_is_refused(folder: Path, content: bytes, expected: str) -> None:
+    (folder / "config.json").write_bytes(content)
+    message = refusal(folder)
+    assert str(folder / "config.json") in message and expected in message
 
 
 def test_a_disk_that_cannot_be_read_is_an_error_of_genpool(folder: Path, monkeypatch) -> None:
@@ -185,17 +180,16 @@ ANYTHING: st.SearchStrategy[Any] = st.sampled_from(
 )
 @given(data=st.data())
 def test_whatever_stands_in_a_config_it_loads_or_gets_an_error_of_genpool(saved, data) -> None:
-    content = json.loads((saved / "config.json").read_text(encoding="utf-8"))
+    content = read_json(saved / "config.json")
     copied = saved.parent / "any"
     shutil.rmtree(copied, ignore_errors=True)
     shutil.copytree(saved, copied)
     *way, last = data.draw(st.sampled_from(list(places(content))))
-    changed = copy.deepcopy(content)
-    place = changed
+    place = content
     for key in way:
         place = place[key]
     place[last] = data.draw(ANYTHING)
-    (copied / "config.json").write_text(json.dumps(changed), encoding="utf-8")
+    (copied / "config.json").write_text(json.dumps(content), encoding="utf-8")
     try:
         loaded = cast(PairClassifier, load_model(copied))
     except GenpoolError as error:
@@ -205,7 +199,7 @@ def test_whatever_stands_in_a_config_it_loads_or_gets_an_error_of_genpool(saved,
 
 
 def test_checksums_are_those_that_sha256sum_prints(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = read_json(folder / "config.json")
     assert set(config["checksums"]) == {"config.json", "model.safetensors", "tokenizer.json"}
     for name in ("model.safetensors", "tokenizer.json"):
         expected = hashlib.sha256((folder / name).read_bytes()).hexdigest()
@@ -233,31 +227,26 @@ def test_a_flipped_bit_is_recognised_wherever_it_is(folder: Path, name: str) -> 
             assert model.text.characters.characters == expected.text.characters.characters
 
 
-def test_files_of_two_models_of_the_same_sizes_are_recognised(folder: Path) -> None:
+def test_changed_files_and_checksums_are_refused_with_the_remedy(folder: Path) -> None:
     path, config = folder / "model.safetensors", folder / "config.json"
-    weights = load_file(path)
-    save_file({name: weight + 1 for name, weight in weights.items()}, path)
+    content = path.read_bytes()
+    save_file({name: weight + 1 for name, weight in load_file(path).items()}, path)
     message = refusal(folder)
     assert f"{path} and {config} do not belong together" in message
     assert 'remove "checksums" from config.json' in message
-
-
-def test_a_config_that_was_changed_is_refused_with_the_remedy(folder: Path) -> None:
-    change_json(folder / "config.json", "settings.text.max_length", 7)
+    path.write_bytes(content)
+    saved = read_json(config)["checksums"]
+    change_json(config, "checksums", {**saved, "tokenizer.json": 5})
+    assert "saved was 5" in refusal(folder)
+    change_json(config, "checksums", saved)
+    change_json(config, "settings.text.max_length", 7)
     message = refusal(folder)
-    assert f"{folder / 'config.json'} was changed" in message
+    assert f"{config} was changed" in message
     assert 'remove "checksums" from config.json' in message
+    change_json(config, "checksums", [])
+    assert "is damaged: checksums is list" in refusal(folder)
     remove_checksums(folder)
     assert isinstance(load_model(folder), PairClassifier)
-
-
-def test_checksums_of_another_type_are_refused(folder: Path) -> None:
-    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    content["checksums"]["tokenizer.json"] = 5
-    (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
-    assert "saved was 5" in refusal(folder)
-    change_json(folder / "config.json", "checksums", [])
-    assert "is damaged: checksums is list" in refusal(folder)
 
 
 def test_the_checksum_of_a_config_does_not_depend_on_its_layout() -> None:
@@ -279,35 +268,25 @@ def test_the_checksum_of_a_config_does_not_depend_on_its_layout() -> None:
         ("settings.classifier.hidden_dim", 6, "mlp.first.bias is (5,), the settings say (6,)"),
         ("labels", ["a", "b"], "mlp.output.bias is (3,), the settings say (2,)"),
         ("characters", "abc", "spelling.letters is (21, 3), the settings say (7, 3)"),
+        # 2 layers x 2 directions x (w, u, b), then w1, w2 and b2 of the pooling, two of the MLP.
+        ("settings.encoder.hidden_dim", 4, "(17 differences)"),
     ],
 )
 def test_sizes_that_do_not_agree_are_refused_with_both(folder, keys, value, expected) -> None:
     change_json(folder / "config.json", keys, value)
     message = refusal(folder)
     assert f"{folder / 'model.safetensors'} does not agree with config.json" in message
-    assert expected in message
-
-
-def test_differences_are_counted_and_not_all_listed(folder: Path) -> None:
-    change_json(folder / "config.json", "settings.encoder.hidden_dim", 4)
-    message = refusal(folder)
-    # 2 layers x 2 directions x (w, u, b), then w1, w2 and b2 of the pooling, and two of the MLP.
-    assert "(17 differences)" in message and message.count("the settings say") == 5
+    assert expected in message and message.count("the settings say") <= 5
     assert "Were files of two models mixed?" in message
 
 
-@pytest.mark.parametrize("more", [True, False])
-def test_a_vocabulary_of_another_size_than_the_table_is_refused(folder: Path, more: bool) -> None:
-    path = folder / "tokenizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    vocabulary = content["model"]["vocab"]
-    if more:
-        vocabulary["zebra"] = len(vocabulary)
-    else:
-        vocabulary.pop(next(word for word, number in vocabulary.items() if number == 15))
-    path.write_text(json.dumps(content), encoding="utf-8")
-    size = 17 if more else 15
-    assert f"embedding.words is (16, 4), the settings say ({size}, 4)" in refusal(folder)
+def test_a_vocabulary_of_another_size_than_the_table_is_refused(folder: Path) -> None:
+    words = read_json(folder / "tokenizer.json")["model"]["vocab"]
+    fewer = {word: number for word, number in words.items() if number < 15}
+    for vocabulary in (fewer, {**words, "zebra": 16}):
+        change_json(folder / "tokenizer.json", "model.vocab", vocabulary)
+        expected = f"embedding.words is (16, 4), the settings say ({len(vocabulary)}, 4)"
+        assert expected in refusal(folder)
 
 
 @pytest.mark.parametrize(
@@ -405,13 +384,10 @@ def test_more_modules_than_there_are_tensors_are_refused_before_they_are_made(
     assert f"but it has {len(tensors)} tensors" in refusal(folder)
 
 
-@pytest.mark.parametrize("content", [b"{}", b"<html>", b"\xff" * 1000])
-def test_a_damaged_tokenizer_is_refused(folder: Path, content: bytes) -> None:
-    (folder / "tokenizer.json").write_bytes(content)
-    message = refusal(folder)
-    assert message.startswith(f"{folder / 'tokenizer.json'} cannot be used: ")
-
-
-def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
-    change_json(folder / "tokenizer.json", "model.vocab", {"[UNK]": 0, "dog": 1})
+def test_a_damaged_tokenizer_or_one_of_another_model_is_refused(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    change_json(path, "model.vocab", {"[UNK]": 0, "dog": 1})
     assert "a vocabulary starts with ('<pad>', '<unk>', '<s>', '</s>')" in refusal(folder)
+    for content in (b"{}", b"<html>", b"\xff" * 1000):
+        path.write_bytes(content)
+        assert refusal(folder).startswith(f"{path} cannot be used: ")

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from genpool.disk.lock import HOLDER, require_unheld
+from genpool.disk.lock import HOLDER, held_folder, require_unheld
 from genpool.errors import DataError, TrainingError
 from genpool.training.loop import Run
 from genpool.training.preparation import prepare
-from genpool.training.run_folder import RunFolder, run_lock
+from genpool.training.run_folder import RunFolder
 from tests.helpers.training_runs import SMALL_RULES, outcome, run, sets, settings, start, stopping
 
 ABOUT = {"versions": {}, "processes": 1, "device": "cpu", "threads": 1}
@@ -164,15 +164,15 @@ def test_two_processes_in_one_folder(tmp_path):
     # The killed process holds nothing any more: its folder can be used, and its lock was released.
     assert (out / HOLDER).is_file()
     require_unheld(out)
-    with run_lock(out):
+    with held_folder(out, TrainingError):
         assert f'"process": {os.getpid()}' in (out / HOLDER).read_text()
 
 
-def test_an_unknown_holder_is_another_process(tmp_path):
-    with run_lock(tmp_path):
+def test_an_unknown_holder_is_another_process(tmp_path: Path) -> None:
+    with held_folder(tmp_path, TrainingError):
         for text in ("", "{}", "[]", "not JSON"):
             (tmp_path / HOLDER).write_text(text)
-            with pytest.raises(TrainingError, match="in use: another process is writing a run"):
+            with pytest.raises(TrainingError, match="in use: another process is writing there"):
                 RunFolder(tmp_path).check(settings(), resume=True)
 
 

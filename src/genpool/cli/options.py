@@ -148,18 +148,18 @@ def open_data(
     `settings` are the values of --set. A table may have the columns that `model` was trained on.
     """
     from genpool.data.columns import read_trained_columns
-    from genpool.data.reader import READERS, open_reader, reader_options
+    from genpool.data.reader import READERS, open_reader
 
     READERS.require(reader)
-    known = reader_options(reader)
+    known = READERS.options(reader)
     options: dict[str, Any] = {name: value for name, value in columns.items() if value}
     if not labelled and "labelled" in known:
         options["labelled"] = False
     if "preferred" in known:
         options["preferred"] = read_trained_columns(model)
     if settings:
+        from genpool.config import option_problems
         from genpool.training.recipe_file import apply_overrides
-        from genpool.training.settings import PARTS
 
         tables: dict[str, Any] = {"reader": {}}
         problems = apply_overrides(tables, settings, {})
@@ -167,7 +167,7 @@ def open_data(
         problems += [
             f"{name!r} is not a section of this command; expected reader." for name in others
         ]
-        problems += PARTS["reader"].check("reader", reader, own)
+        problems += option_problems("reader", reader, READERS, own)
         if problems:
             raise ConfigError(problems)
         options |= own

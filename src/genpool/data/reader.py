@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import reprlib
 from abc import ABC, abstractmethod
@@ -10,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 from genpool.errors import ConfigError, DataError, InputError, unknown_name
 from genpool.registry import Registry
@@ -20,7 +19,8 @@ from genpool.tensors.arrays import Annotation, Annotator
 SPLITS = ("train", "dev", "test")
 #: the splits to score if a data set has several and none is named: the first that is present
 SCORED_SPLITS = ("test", "dev")
-BAD_ROWS = ("error", "skip")
+BadRows = Literal["error", "skip"]
+BAD_ROWS = get_args(BadRows)
 #: what the error for a bad row advises
 BAD_ROW_FIX = (
     'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
@@ -211,7 +211,7 @@ class Reader(ABC):
     #: returns their number; None: it has no format
     write_submission: Callable[[str | Path, Iterable[tuple[str | None, str]]], int] | None = None
 
-    def __init__(self, path: str | Path | None = None, *, bad_rows: str = "error") -> None:
+    def __init__(self, path: str | Path | None = None, *, bad_rows: BadRows = "error") -> None:
         #: the file, folder or name that is read, for messages
         self.place = path
         self.bad_rows = require_choice("bad_rows", bad_rows, BAD_ROWS)
@@ -367,15 +367,8 @@ def open_reader(name: str, path: str | Path | Mapping[str, str | Path], **option
         DataError: there is no such data.
     """
     reader = READERS.require(name)
-    known = reader_options(name)
+    known = READERS.options(name)
     wrong = [unknown_name(f"{name} option", key, known) for key in options if key not in known]
     if wrong:
         raise ConfigError(wrong)
     return cast(Callable[..., Reader], reader)(path, **options)
-
-
-def reader_options(name: str) -> list[str]:
-    """Returns the names of the options that a reader takes."""
-    inits = [vars(kind)["__init__"] for kind in READERS[name].__mro__ if "__init__" in vars(kind)]
-    parameters = [it for init in inits for it in inspect.signature(init).parameters.values()]
-    return sorted({it.name for it in parameters if it.kind is it.KEYWORD_ONLY})

@@ -10,7 +10,7 @@ from typing import Any
 from genpool.data import reader as rows
 from genpool.data import text_files
 from genpool.data.columns import USES, check_uses, find_columns, require_columns
-from genpool.data.reader import SPLITS, DroppedRow, Example, Reader, Record
+from genpool.data.reader import SPLITS, BadRows, DroppedRow, Example, Reader, Record
 from genpool.data.table_files import RowFile
 from genpool.errors import ConfigError, DataError, require_extra
 
@@ -54,7 +54,7 @@ class ColumnReader(Reader):
         tokenized: bool = False,
         empty_texts: bool = False,
         keep: Sequence[str] = (),
-        bad_rows: str = "error",
+        bad_rows: BadRows = "error",
     ) -> None:
         super().__init__(path, bad_rows=bad_rows)
         named = zip(USES, (label, first, second, score, genre, id), strict=True)

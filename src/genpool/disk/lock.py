@@ -10,21 +10,19 @@ import json
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+
+from genpool.errors import GenpoolError
 
 #: longest wait for another process; what is done under the lock takes well below a second
 LOCK_SECONDS = 120
 POLL_SECONDS = 0.005
 #: in a folder that is held for a whole run: the locked file, and the one that says who holds it
 LOCK, HOLDER = ".lock", ".lock.json"
-
-
-class FolderInUse(Exception):
-    """Another process holds the folder; the message says which."""
 
 
 def lock_path(target: Path) -> Path:
@@ -48,41 +46,57 @@ def exclusive(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held_folder(folder: Path) -> Iterator[None]:
-    """Holds the lock of an existing folder; FolderInUse if another process holds it."""
+def held_folder(folder: Path, error: type[GenpoolError]) -> Iterator[None]:
+    """Creates a folder if need be and holds its lock; `folder_errors` says what is raised."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     holder = {"process": os.getpid(), "host": platform.node(), "since": since}
-    with _locked(folder):
-        try:
-            (folder / HOLDER).write_text(json.dumps(holder), encoding="utf-8")
-            yield
-        finally:
+    with ExitStack() as held:
+        with folder_errors(folder, error):
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(FileLock(folder / LOCK, timeout=0).acquire())
             # Before the release: after it, the file may be that of the next holder.
-            with suppress(OSError):
-                (folder / HOLDER).unlink(missing_ok=True)
+            held.callback(_remove, folder / HOLDER)
+            (folder / HOLDER).write_text(json.dumps(holder), encoding="utf-8")
+        yield
 
 
 def require_unheld(folder: Path) -> None:
-    """Raises FolderInUse where another process holds the lock; writes nothing."""
+    """Raises Timeout where another process holds the lock; writes nothing."""
     if (folder / LOCK).is_file():
-        with _locked(folder):
+        with FileLock(folder / LOCK, timeout=0).acquire():
             pass
 
 
-def remove_lock(folder: Path) -> None:
-    """Removes the lock file of a finished run, which nobody may write to any more."""
-    with suppress(OSError):  # another process may be looking at it, to be refused
-        (folder / LOCK).unlink(missing_ok=True)
-
-
-def _locked(folder: Path) -> AbstractContextManager[object]:
-    """Acquires the lock of a folder; leaving the context releases it."""
+@contextmanager
+def folder_errors(folder: Path, error: type[GenpoolError]) -> Iterator[None]:
+    """Raises `error` for a folder that another process holds, or that cannot be used."""
     try:
-        return FileLock(folder / LOCK, timeout=0).acquire()
+        yield
     except Timeout:
         try:
             holder = json.loads((folder / HOLDER).read_text(encoding="utf-8"))
             name = f"process {holder['process']} on {holder['host']} (since {holder['since']})"
         except (OSError, ValueError, KeyError, TypeError):  # it is just starting, or ending
             name = "another process"
-        raise FolderInUse(name) from None
+        raise error(
+            f"{folder} is in use: {name} is writing there. Wait until it has ended, or give "
+            "another folder: --out"
+        ) from None
+    except OSError as problem:  # such as a name that is too long, or a folder that is read-only
+        is_file = isinstance(problem, FileExistsError)
+        reason = (
+            "is a file; expected a folder"
+            if is_file
+            else f"cannot be used: {problem.strerror or problem}"
+        )
+        raise error(f"{folder} {reason}. Give another folder: --out") from problem
+
+
+def remove_lock(folder: Path) -> None:
+    """Removes the lock file of a finished run, which nobody may write to any more."""
+    _remove(folder / LOCK)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # another process may be looking at it, to be refused
+        path.unlink(missing_ok=True)

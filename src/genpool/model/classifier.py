@@ -176,23 +176,16 @@ class Classifier(SavedModel):
         """
         from genpool.training.fitting import fit
 
-        model = fit(
-            cls,
-            examples,
-            labels,
-            start=start,
-            dev=dev,
-            task=task,
-            freeze=freeze,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            seed=seed,
-            out=out,
-            settings=settings,
-            show_progress_bar=show_progress_bar,
-        )
-        return cast(Self, model)
+        values = {
+            "start.freeze": freeze,
+            "data.task": task,
+            "training.epochs": epochs,
+            "training.batch_size": batch_size,
+            "training.learning_rate": learning_rate,
+            "training.seed": seed,
+        }
+        bar = show_progress_bar
+        return cast(Self, fit(cls, examples, labels, start, dev, values, out, settings, bar))
 
     def predict_proba(
         self, examples: Iterable[Any], batch_size: int = 64, show_progress_bar: bool = False

@@ -274,8 +274,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
 def build_module(classes: Registry[Module], part: Part, input_dim: int) -> Module:
     """Returns the encoder or the pooling that settings name; ConfigError if they are wrong."""
     cls = classes.require(part.name)
-    known = list(inspect.signature(cls).parameters)[1:]
-    if problems := option_problems(classes.kind, part.name, cls, known, part.options):
+    if problems := option_problems(classes.kind, part.name, classes, part.options):
         raise ConfigError(problems)
     module: Module = cast(Any, cls)(input_dim, **part.options)
     return module

@@ -23,14 +23,13 @@ from typing import Any
 from genpool.disk.atomic import write_text_file
 from genpool.disk.files import is_file
 from genpool.disk.folder_format import read_json
-from genpool.disk.lock import remove_lock
-from genpool.errors import ConfigError, FolderError, GenpoolError, unknown_name
+from genpool.disk.lock import held_folder, remove_lock
+from genpool.errors import ConfigError, FolderError, GenpoolError, TrainingError, unknown_name
 from genpool.reproduction.data_sets import PREPARE
 from genpool.reproduction.definitions import EXPERIMENTS, SCALES, Experiment
 from genpool.reproduction.ledger import DONE, FAILED, Cell, Ledger, Record
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.workers import INTERRUPTED, Workers
-from genpool.training.run_folder import run_lock
 
 ALL = "all"
 #: marks a folder of data that is complete, and tokenized
@@ -207,7 +206,7 @@ def reproduce(
     experiments = _chosen(names, scale, only)
     reproduction = Reproduction(out, scale, data)
     reproduction.begin()
-    with run_lock(reproduction.out):
+    with held_folder(reproduction.out, TrainingError):
         # What another process has finished before it let go of the lock is read now.
         reproduction = Reproduction(out, scale, data, show_progress)
         for record in reproduction.ledger.with_status(FAILED):

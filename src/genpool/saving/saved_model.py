@@ -10,19 +10,19 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from genpool.config import ModelSettings, from_dict, module_kind, ngrams_of, to_dict
+from genpool.config import ModelSettings, from_dict, ngrams_of, to_dict
 from genpool.disk.files import markdown_table
 from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError, FolderError, InputError
 from genpool.pooling import POOLINGS
-from genpool.registry import load_plugins, plugin_hint
+from genpool.registry import Registry, load_plugins, plugin_hint
 from genpool.saving import storage
 from genpool.saving.weights_file import first_not_finite, quantize_weights
 from genpool.tensors.modules import on_meta_device
 from genpool.text import TextPipeline
 
-#: the sections of the settings that select a class by name, and what they may contain
-PARTS = {"encoder": module_kind(ENCODERS), "pooling": module_kind(POOLINGS)}
+#: the sections of the settings that select a class by name
+PARTS: dict[str, Registry[Any]] = {"encoder": ENCODERS, "pooling": POOLINGS}
 #: the model card: the README.md of a saved folder, and the program on it
 PAGE = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
 USES = {

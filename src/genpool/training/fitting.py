@@ -124,20 +124,18 @@ def fit(
     kind: type[Classifier],
     rows: Any,
     targets: Any,
-    *,
     start: Start,
     dev: tuple[Any, Any] | None,
-    task: Task,
-    freeze: str,
-    epochs: int | None,
-    batch_size: int | None,
-    learning_rate: float | None,
-    seed: int,
+    values: Mapping[str, Any],
     out: str | Path | None,
     settings: Sequence[str],
     show_progress_bar: bool,
 ) -> Classifier:
-    """Trains a classifier on rows in memory; see `TextClassifier.fit` for the arguments."""
+    """Trains a classifier on rows in memory; see `TextClassifier.fit` for the arguments.
+
+    `values` are those of the recipe by "section.key"; None stands for that of the recipe.
+    """
+    task = values["data.task"]
     if task not in ("label", "score"):
         raise InputError(unknown_name("task", task, ("label", "score")))
     recipe = RECIPES[kind]
@@ -147,19 +145,10 @@ def fit(
             raise InputError("dev is not a pair; expected dev=(texts, labels).")
         splits["dev"] = read_examples(recipe, *dev, task, "dev")
     name, encoder = _start(start)
-    values = {
-        "start.model": name,
-        "start.freeze": freeze,
-        "data.task": task,
-        "training.epochs": epochs,
-        "training.batch_size": batch_size,
-        "training.learning_rate": learning_rate,
-        "training.seed": seed,
-    }
     # A grid search passes NumPy's numbers.
     plain = {
         key: value.item() if isinstance(value, np.generic) else value
-        for key, value in values.items()
+        for key, value in {"start.model": name, **values}.items()
     }
     recipe = start_recipe(recipe, name)
     run = train_model(

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from genpool.config import PartKind, Settings, from_dict
+from genpool.config import Settings, from_dict
 from genpool.errors import ConfigError
-from genpool.registry import load_plugins
+from genpool.registry import Registry, load_plugins
 
 #: the range of TOML's integers, and of a seed of PyTorch
 INTEGER_BITS = 64
@@ -21,7 +21,7 @@ _TOO_DEEP = "is nested too deeply; expected a value, or a list of values."
 
 def read_recipe(
     cls: type[Settings],
-    parts: Mapping[str, PartKind],
+    parts: Mapping[str, Registry[Any]],
     contradictions: Callable[[Settings], list[str]],
     text: str,
     overrides: Iterable[str],
@@ -72,7 +72,7 @@ def read_toml(text: str, source: str | Path | None) -> dict[str, Any]:
 def apply_overrides(
     tables: dict[str, Any],
     overrides: Iterable[str],
-    parts: Mapping[str, PartKind],
+    parts: Mapping[str, Registry[Any]],
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[str]:
     """Writes values by "section.key", then "section.key=value" overrides into the tables.
@@ -104,13 +104,13 @@ def apply_overrides(
     return problems
 
 
-def _shared_options(section: Any, name: Any, kind: PartKind) -> dict[str, Any]:
+def _shared_options(section: Any, name: Any, classes: Registry[Any]) -> dict[str, Any]:
     """Returns the options of a recipe's part that a part of another name takes as well."""
     if not isinstance(section, dict):
         return {}
-    if section.get("name") == name or name not in list(kind.names):
+    if section.get("name") == name or name not in list(classes):
         return section
-    known = kind.options(name)
+    known = classes.options(name)
     return {key: value for key, value in section.items() if key in known}
 
 

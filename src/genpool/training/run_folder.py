@@ -18,7 +18,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from torch import Tensor
 
 from genpool.config import to_dict
 from genpool.disk.atomic import atomic_file, write_text_file
-from genpool.disk.lock import FolderInUse, held_folder, remove_lock, require_unheld
+from genpool.disk.lock import folder_errors, held_folder, remove_lock, require_unheld
 from genpool.errors import DataError, TrainingError, require_extra
 
 #: differing settings that an error names
@@ -59,30 +59,6 @@ def _dotted(text: str) -> dict[str, Any]:
     return dotted
 
 
-@contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
-    """Holds the lock of an existing folder; raises TrainingError where another process does."""
-    with ExitStack() as held:
-        with _folder_errors(folder):
-            held.enter_context(held_folder(folder))
-        yield
-
-
-@contextmanager
-def _folder_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except FolderInUse as holder:
-        raise TrainingError(
-            f"{folder} is in use: {holder} is writing a run there. Wait until it has ended, or "
-            "give another folder: --out"
-        ) from None
-    except OSError as error:  # such as a name that is too long, or a folder that is read-only
-        raise TrainingError(
-            f"{folder} cannot be used: {error.strerror or error}. Give another folder: --out"
-        ) from error
-
-
 class RunFolder:
     """Paths and files of one run; without a path, of a run that leaves no files."""
 
@@ -102,7 +78,7 @@ class RunFolder:
     def check(self, settings: Any, resume: bool) -> None:
         """Raises TrainingError unless the folder is free or holds the same run; writes nothing."""
         if self.is_saved:
-            with _folder_errors(self.path):
+            with folder_errors(self.path, TrainingError):
                 if not self.results.is_file():  # a finished run is refused without touching it
                     require_unheld(self.path)
                 self._check_contents(settings, resume)
@@ -159,9 +135,7 @@ class RunFolder:
         if not self.is_saved:
             yield
             return
-        with _folder_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-        with run_lock(self.path):
+        with held_folder(self.path, TrainingError):
             self._check_contents(settings, resume)
             # What a killed run left of the files that are written whole or not at all.
             targets = (self.config, self.about, self.metrics, self.results, self.report)

@@ -13,13 +13,11 @@ from genpool.config import (
     EmbeddingSettings,
     ModelSettings,
     Part,
-    PartKind,
     ProjectionSettings,
     TextSettings,
-    option_problems,
 )
-from genpool.data.reader import BAD_ROWS, READERS, Reader, reader_options
-from genpool.errors import ConfigError, InputError, unknown_name
+from genpool.data.reader import READERS, Reader
+from genpool.errors import ConfigError, InputError
 from genpool.model import PairClassifier
 from genpool.pooling import POOLINGS
 from genpool.saving.saved_model import PARTS as MODEL_PARTS
@@ -300,16 +298,7 @@ def frozen_random_table(embedding: EmbeddingSettings, vectors: VectorSettings) -
     ]
 
 
-def _check_reader(section: str, name: str, options: Mapping[str, Any]) -> list[str]:
-    """Returns what is wrong with the options of a reader."""
-    problems = option_problems(section, name, READERS[name], reader_options(name), options)
-    bad_rows = options.get("bad_rows")
-    if isinstance(bad_rows, str) and bad_rows not in BAD_ROWS:
-        problems.append(unknown_name(f"{section}.bad_rows", bad_rows, BAD_ROWS))
-    return problems
-
-
-PARTS = {"reader": PartKind(READERS, reader_options, _check_reader), **MODEL_PARTS}
+PARTS = {"reader": READERS, **MODEL_PARTS}
 
 
 def _contradictions(settings: RunSettings) -> list[str]:

@@ -248,7 +248,10 @@ def test_a_second_process_is_refused_while_the_first_one_writes(run, tmp_path: P
 
     write_texts(tmp_path / "in", files=1, rows=3)
     (tmp_path / "out").mkdir()
-    with held_folder(tmp_path / "out"), pytest.raises(FolderError, match="is in use: process"):
+    with (
+        held_folder(tmp_path / "out", FolderError),
+        pytest.raises(FolderError, match="is in use: process"),
+    ):
         run("out")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as arrow
 
 from genpool.disk.atomic import FILE_SUFFIX
 from genpool.disk.folder_format import content_checksum
-from genpool.disk.lock import FolderInUse, held_folder, remove_lock
+from genpool.disk.lock import held_folder, remove_lock
 from genpool.errors import DataError, FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.integrations.bulk import inputs
@@ -53,7 +53,7 @@ def encode_bulk(
     job: dict[str, Any] = {"model": fingerprint(model), **asdict(options), "dim": dim}
     job["inputs"] = [file.name for file in files]
     del job["bad_files"]  # may differ between two runs: it does not change a finished shard
-    with _held(folder):
+    with held_folder(folder, FolderError):
         manifest = Manifest.open(folder, job)
         _remove_temporary(folder)
         run = _Run(options, manifest)
@@ -87,29 +87,9 @@ def encode_bulk(
             _remove_temporary(folder)
         for finished in manifest.shards.values():
             summary.add(finished)
+    remove_lock(folder)
     summary.seconds = time.monotonic() - began
     return summary
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Makes the folder and keeps other processes from writing it."""
-    with ExitStack() as held:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            held.enter_context(held_folder(folder))
-        except FileExistsError:
-            raise FolderError(f"{folder} is a file; expected a folder for the shards.") from None
-        except FolderInUse as holder:
-            raise FolderError(
-                f"{folder} is in use: {holder} is encoding into it. Wait until it has ended, or "
-                "choose another folder."
-            ) from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise FolderError(f"{folder} cannot be written: {reason}.") from error
-        yield
-    remove_lock(folder)
 
 
 def _remove_temporary(folder: Path) -> None:
