@@ -15,16 +15,14 @@ from tests.helpers.training_runs import sets
 
 RELEASE_RECIPES = Path(__file__).parents[2] / "benchmarks" / "release" / "recipes"
 #: tables of the two recipes and their columns
-TABLES = {
-    **{f"stsb/{split}": ("score", "sentence1", "sentence2") for split in ("train", "dev", "test")},
-    **{f"sick/{split}": ("score", "sentence1", "sentence2") for split in ("train", "dev", "test")},
-    "snli/train": ("label", "premise", "hypothesis"),
-    "mnli/dev_matched": ("label", "premise", "hypothesis"),
-    "sst5/train": ("label", "text"),
-    "trec/train": ("label", "text"),
-    "imdb/all": ("label", "text"),
-    "reviews-stars/train": ("label", "text"),
-}
+TABLES: dict[str, tuple[str, ...]] = dict.fromkeys(
+    [f"{name}/{split}" for name in ("stsb", "sick") for split in ("train", "dev", "test")],
+    ("score", "sentence1", "sentence2"),
+)
+TABLES |= dict.fromkeys(("snli/train", "mnli/dev_matched"), ("label", "premise", "hypothesis"))
+TABLES |= dict.fromkeys(
+    ("sst5/train", "trec/train", "imdb/all", "reviews-stars/train"), ("label", "text")
+)
 SMALL = [
     "vectors.path=words.txt",
     "embedding.word_dim=8",

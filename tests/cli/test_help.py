@@ -54,8 +54,7 @@ def test_the_help_of_a_command_gives_an_example_of_it(genpool, command):
 )
 def test_the_example_works(genpool, place, command):
     words = example(genpool(*command.split(), "--help").out)
-    said = genpool(*words[1:]).ok()
-    assert said.out
+    assert genpool(*words[1:]).ok().out
 
 
 def test_the_example_of_train_works(genpool, tmp_path, monkeypatch):
@@ -105,11 +104,8 @@ def test_no_command_gives_the_list_of_them(genpool):
 
 def test_python_m_genpool_is_the_same():
     commands = ([sys.executable, "-m", "genpool"], [str(Path(sys.executable).with_name("genpool"))])
-    found = [
-        subprocess.run(
-            [*command, "recipes"], capture_output=True, text=True, check=True, env=ONE_THREAD
-        ).stdout
+    one, other = (
+        subprocess.check_output([*command, "recipes"], text=True, env=ONE_THREAD)
         for command in commands
-    ]
-    assert found[0] == found[1]
-    assert "snli-small" in found[0]
+    )
+    assert one == other and "snli-small" in one

@@ -28,7 +28,10 @@ def encode(genpool: Command, file: str, output: str, *options: str) -> None:
 
 
 def test_an_index_is_made_extended_filtered_and_deleted_from(genpool, table):
-    encode(genpool, "texts.csv", "mine/")
+    once = ("--column", "text", "--columns", "key,lang")  # or one by one
+    genpool("encode", MODEL, "texts.csv", "-o", "once/", *once).ok()
+    assert SearchIndex.open("once").values(0) == {"key": "a1", "lang": "en"}
+    encode(genpool, "texts.csv", "mine/", "--columns", "key")
     (table / "more.jsonl").write_text('{"key": 4, "lang": "fr", "text": "The dog sleeps."}\n')
     encode(genpool, "more.jsonl", "mine/", "--append")
     said = genpool("index", "info", "mine")
@@ -47,13 +50,6 @@ def test_an_index_is_made_extended_filtered_and_deleted_from(genpool, table):
     said = genpool("index", "delete", "mine", "a1", "4")
     assert (said.code, said.out) == (0, "deleted 2 rows of mine\n")
     assert [SearchIndex.open("mine").values(row)["key"] for row in range(2)] == ["a2", "a3"]
-
-
-def test_columns_can_be_named_together_or_one_by_one(genpool, table):
-    once = ("--columns", "key,lang")
-    for output, columns in (("once/", once), ("twice/", ("--columns", "key", "--columns", "lang"))):
-        genpool("encode", MODEL, "texts.csv", "-o", output, "--column", "text", *columns).ok()
-        assert SearchIndex.open(output).values(0) == {"key": "a1", "lang": "en"}
 
 
 def test_lists_are_built_and_searched(genpool, table):

@@ -61,30 +61,23 @@ def snli(place: Path) -> Path:
 
 
 def test_pairs_without_a_gold_label_are_counted_and_not_scored(genpool, place, snli, model):
-    said = genpool("evaluate", MODEL, snli, "--reader", "snli", "--json", "report.json").ok()
+    asked = ("evaluate", MODEL, snli, "--reader", "snli")
+    said = genpool(*asked, "--json", "report.json").ok()
     right = sum(a == b for a, b in zip(predicted(model), LABELS[:3], strict=False))
     assert f"({right} of 3;" in said.out
     assert said.err == "rows left out: 1 no gold label\n"
     assert json.loads((place / "report.json").read_text())["accuracy"]["total"] == 3
-
-
-def test_the_test_split_is_scored_unless_another_is_named(genpool, snli):
-    asked = ("evaluate", MODEL, snli, "--reader", "snli")
-    assert "of 3;" in genpool(*asked).out
+    # The options of a reader are those of train; raw text and parse have the same tokens here.
+    assert genpool(*asked, "--set", "reader.tokens=raw").ok().out == said.out
+    genpool(*asked, "--set", "reader.token=raw", "--set", "training.epochs=1").refused(
+        "Did you mean 'tokens'?", "'training' is not a section of this command; expected reader."
+    )
+    # The test split is scored unless another is named.
     assert "of 4;" in genpool(*asked, "--split", "dev").out
     (snli / "snli_1.0_test.jsonl").unlink()
     assert genpool(*asked).out == genpool(*asked, "--split", "dev").out
     genpool(*asked, "--split", "devel").refused(
         "unknown split 'devel'. Did you mean 'dev'? Known: dev, train."
-    )
-
-
-def test_the_options_of_a_reader_are_those_of_train(genpool, snli):
-    asked = ("evaluate", MODEL, snli, "--reader", "snli")
-    said = genpool(*asked, "--set", "reader.tokens=raw").ok()
-    assert said.out == genpool(*asked).out  # raw text and parse have the same tokens here
-    genpool(*asked, "--set", "reader.token=raw", "--set", "training.epochs=1").refused(
-        "Did you mean 'tokens'?", "'training' is not a section of this command; expected reader."
     )
 
 
@@ -120,18 +113,13 @@ def test_the_csv_of_other_data_sets_is_a_table_of_predictions(genpool, place, sn
     genpool(*asked, "labels.xlsx").refused("written as .tsv, .csv, .jsonl, .parquet")
 
 
-def save_text_classifier(place: Path, labels: tuple[str, ...]) -> str:
-    encoder = SentenceEncoder.from_pretrained(place / MODEL)
-    TextClassifier(encoder, labels).save_pretrained(place / "texts")
-    return "texts"
-
-
 def test_yelp_is_scored_on_the_split_that_training_draws(genpool, place):
-    model = save_text_classifier(place, ("1", "2", "3", "4", "5"))
+    encoder = SentenceEncoder.from_pretrained(place / MODEL)
+    TextClassifier(encoder, tuple("12345")).save_pretrained(place / "texts")
     rows = [{"stars": 1 + at % 5, "text": "A dog runs .", "review_id": at} for at in range(30)]
     (place / "review.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     yelp = ("--reader", "yelp", "--plugin", "genpool.reproduction")
-    asked = ("predict", model, ".", *yelp, "--split", "test", "-o", "labels.tsv")
+    asked = ("predict", "texts", ".", *yelp, "--split", "test", "-o", "labels.tsv")
     said = genpool(*asked).refused("holds 30 rows that can be used; asked for 504000")
     sizes = """reader.sizes=["rest", 5, 7]"""
     assert f"--set '{sizes[:22]}" in said.err  # the way out is spelled as it is given next
@@ -139,7 +127,7 @@ def test_yelp_is_scored_on_the_split_that_training_draws(genpool, place):
     ids = read_predictions(place / "labels.tsv").ids
     expected = YelpReader(place, sizes=("rest", 5, 7)).read("test")
     assert list(ids) == [example.id for example in expected]
-    said = genpool("evaluate", model, ".", *yelp, "--set", sizes).ok()
+    said = genpool("evaluate", "texts", ".", *yelp, "--set", sizes).ok()
     assert "of 7;" in said.out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pytest
 
 from genpool import SentenceEncoder
 from genpool.pooling import POOLINGS
@@ -24,6 +25,7 @@ class DoubledPooling(MeanPooling):
 '''
 
 
+@pytest.mark.slow
 def test_a_pooling_of_the_user_is_trained_saved_and_encodes(genpool, place, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])  # which the plugin's folder is added to
     (place / "doubled_pooling.py").write_text(PLUGIN)

@@ -54,8 +54,8 @@ def test_the_columns_that_a_model_was_trained_on_are_remembered(genpool, place, 
 
 
 def test_a_run_saves_the_columns_of_its_table(place, genpool):
-    rows = [f"{label};{text} {at}" for at in range(12) for label, text in (("a", "x"), ("b", "y"))]
-    (place / "own.csv").write_text("\n".join(["klasse;satz", *rows]) + "\n")
+    rows = "".join(f"a;x {at}\nb;y {at}\n" for at in range(12))
+    (place / "own.csv").write_text(f"klasse;satz\n{rows}")
     overrides = ['reader.first="satz"', 'reader.label="klasse"', "training.epochs=1"]
     small = ["embedding.word_dim=4", "encoder.hidden_dim=4", "pooling.hidden_dim=4"]
     settings = read_settings(recipe_text("texts-scratch"), [*overrides, *small])
@@ -93,9 +93,7 @@ def test_sentences_that_do_not_suit_the_model_are_told(genpool, place, model):
     assert "the label of a sentence is printed" in said.err
     said = genpool("predict", "films", "A dog runs.", "pairs.tsv")
     assert "expected [MODEL] DATA" in said.err
-
-
-def test_a_file_that_does_not_exist_is_no_sentence(genpool, model):
+    # A file that does not exist is no sentence.
     for name in ("flims.csv", "my films.csv", "flims"):
         genpool("predict", "films", name).refused(f"{name}: there is no such file or folder")
 

@@ -10,6 +10,7 @@ import pytest
 
 from genpool.evaluation import read_predictions
 from genpool.probing import AttentiveProbe
+from tests.helpers.training_runs import write_table
 from tests.probing.texts import make_texts
 
 
@@ -17,17 +18,16 @@ from tests.probing.texts import make_texts
 def folder(tmp_path: Path, rules_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder: a table of texts, and a small encoder."""
     (tmp_path / "encoder").symlink_to(rules_run / "best")
-    texts, labels = make_texts(60, np.random.default_rng(0))
-    write_table(tmp_path / "texts.tsv", texts, labels)
+    write(tmp_path / "texts.tsv", 60, 0)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GENPOOL_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
 
-def write_table(path: Path, texts: list[str], labels: list[str]) -> None:
+def write(path: Path, rows: int, seed: int) -> None:
     path.parent.mkdir(exist_ok=True)
-    rows = "".join(f"{label}\t{text}\n" for label, text in zip(labels, texts, strict=True))
-    path.write_text(f"label\ttext\n{rows}")
+    texts, labels = make_texts(rows, np.random.default_rng(seed))
+    write_table(path, zip(labels, texts, strict=True))
 
 
 @pytest.mark.slow
@@ -45,13 +45,8 @@ def test_poolings_are_compared_and_kept(folder, genpool):
         assert values["poolings"][name]["accuracy"]["accuracy"] == pytest.approx(right)
     probe = AttentiveProbe.from_pretrained(folder / "probes" / "generalized")
     assert set(probe.predict(["the dog runs"])) <= {"the dog", "the man"}
-    compared = genpool(
-        "evaluate",
-        "--compare",
-        "probes/predictions/generalized.tsv",
-        "probes/predictions/mean.tsv",
-    )
-    assert compared.code == 0 and "12 rows" in compared.out
+    files = [f"probes/predictions/{name}.tsv" for name in ("generalized", "mean")]
+    assert "12 rows" in genpool("evaluate", "--compare", *files).ok().out
 
 
 def test_a_kept_probe_predicts_a_table(folder, genpool):
@@ -68,8 +63,8 @@ def test_a_kept_probe_predicts_a_table(folder, genpool):
 
 
 def test_a_folder_with_test_rows_is_scored_on_them(folder, genpool):
-    write_table(folder / "data" / "train.tsv", *make_texts(30, np.random.default_rng(1)))
-    write_table(folder / "data" / "test.tsv", *make_texts(20, np.random.default_rng(2)))
+    write(folder / "data" / "train.tsv", 30, 1)
+    write(folder / "data" / "test.tsv", 20, 2)
     arguments = ("--data", "data", "--encoder", "encoder", "--pooling", "max")
     said = genpool("probe", *arguments).ok()
     assert "30 training texts, 20 test texts." in said.out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
+from genpool.model.reference import ModelReference
 from genpool.search import index_writer
-from genpool.search.index_card import ModelReference
 
 MODEL = "runs/rules/best"
 LINES = ["A dog runs.", "", "An animal sleeps."]
@@ -40,11 +39,6 @@ def test_what_encode_wrote_is_searched_with_its_own_model(genpool, place, option
     assert [score for score, _, _ in found] == pytest.approx([c for _, c in expected], abs=1e-4)
 
 
-def test_top_says_how_many(genpool, place):
-    said = genpool("search", "index", "A dog runs.", "--top", 1, "--model", MODEL)
-    assert (said.code, said.out) == (0, "1.0000\t0\tA dog runs.\n")
-
-
 def test_queries_of_standard_input_are_answered_in_their_order(genpool, place):
     stdin = b"An animal sleeps.\n\nA dog runs.\n"
     said = genpool("search", "index", "-", "--top", 1, stdin=stdin).ok()
@@ -58,13 +52,12 @@ def test_queries_of_standard_input_are_answered_in_their_order(genpool, place):
     assert said.err == "standard input, line 2: a query without words, no hits\n"
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_an_empty_index_is_told(genpool, place, options):
+def test_an_empty_index_is_told(genpool, place):
     (place / "nothing.txt").write_text("")
     assert genpool("encode", MODEL, "nothing.txt", "-o", "empty/").code == 0
-    said = genpool("search", "empty", "A dog runs.", *options).ok()
-    assert said.err.startswith("empty is empty")
-    assert said.out == ('{"query": "A dog runs.", "hits": []}\n' if options else "")
+    for options, out in (([], ""), (["--json"], '{"query": "A dog runs.", "hits": []}\n')):
+        said = genpool("search", "empty", "A dog runs.", *options).ok()
+        assert said.out == out and said.err.startswith("empty is empty")
 
 
 def test_json_is_one_object_a_query(genpool, place):
@@ -110,5 +103,4 @@ def test_a_second_encode_says_what_it_replaces(genpool, place, output):
     (place / "one.txt").write_text("A dog.\n")
     second = genpool("encode", MODEL, "one.txt", "-o", output)
     assert second.code == 0 and second.out.startswith("1 vector of 20 dimensions")
-    date = r"\(3 rows, 20\d\d-\d\d-\d\d \d\d:\d\d\)"
-    assert re.search(rf"{output} exists {date}; it is replaced when this run is c", second.err)
+    assert f"{output} exists; it is replaced when this run is complete" in second.err

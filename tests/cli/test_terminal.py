@@ -20,18 +20,12 @@ LONG = "a" * 5000
 
 
 def run(
-    arguments: Iterable[str | bytes], encoding: str = "utf-8", closed_input: bool = False
+    arguments: Iterable[str | bytes], encoding: str = "utf-8", shell: Iterable[str] = ()
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs a command in a process of its own; nothing may end in a traceback."""
-    command: list[str | bytes] = [sys.executable, "-m", "genpool", *arguments]
-    if closed_input:
-        command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        env={**ONE_THREAD, "PYTHONIOENCODING": encoding},
-    )
+    command = [*shell, sys.executable, "-m", "genpool", *arguments]
+    env = {**ONE_THREAD, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env=env)
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return done
 
@@ -87,7 +81,8 @@ def test_a_file_whose_name_is_not_utf8_is_read_and_printed(place):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="closed with a shell of POSIX")
 def test_closed_standard_input_is_told(place):
-    done = run(["encode", MODEL, "-", "-o", "vectors.npy"], closed_input=True)
+    closed = ("sh", "-c", 'exec "$@" <&-', "sh")
+    done = run(["encode", MODEL, "-", "-o", "vectors.npy"], shell=closed)
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: standard input is closed; ")
     assert not (place / "vectors.npy").exists()

@@ -152,3 +152,35 @@ def test_scores_are_learned_and_correlations_reported(genpool, films, small_mode
     said = genpool(*arguments, "--out", "labels")
     assert said.code != 0
     assert "--task score" in said.err
+
+
+FILMS = [("gut", "Ein schöner Film"), ("schlecht", "Nie wieder, so öde")] * 10
+FILMS_CSV = "urteil;meinung\n" + "".join(f'{label};"{text}"\n' for label, text in FILMS)
+COLUMNS = ("--first", "meinung", "--label", "urteil")
+
+
+def test_a_table_of_a_spreadsheet_program_is_trained_on_and_evaluated(genpool, films, small_model):
+    (films / "films.csv").write_bytes(FILMS_CSV.encode("cp1252"))
+    asked = ("train", "texts", "--data", "films.csv", "--start", small_model, *COLUMNS, *QUICK)
+    genpool(*asked).refused("films.csv, line 2: is not UTF-8", "--encoding cp1252")
+    genpool(*asked, "--encoding", "cp1252").ok()
+    said = genpool("evaluate", "runs/texts/best", "films.csv", "--encoding", "cp1252").ok()
+    assert "of 20;" in said.out
+
+
+def test_wrong_columns_are_told_before_training(genpool, films, small_model):
+    (films / "films.csv").write_text(FILMS_CSV, encoding="utf-8")
+    # A recipe that does not hold rows out by itself: its complaint about dev comes second.
+    asked = ("train", "sst5", "--data", "films.csv", "--set", "embedding.frozen=false", *QUICK)
+    genpool(*asked, "--first", "meinungen", "--label", "urteile").refused(
+        "unknown column 'urteile'. Did you mean 'urteil'?",
+        "unknown column 'meinungen'. Did you mean 'meinung'?",
+    )
+    assert "no dev set" in genpool(*asked, *COLUMNS).err
+    (films / "films").mkdir()
+    for name, text in {"train": FILMS_CSV, "dev": FILMS_CSV, "test": "label;text\nx;y\n"}.items():
+        (films / "films" / f"{name}.csv").write_text(text, encoding="utf-8")
+    genpool("train", "texts", "--data", "films", "--start", small_model, *COLUMNS, *QUICK).refused(
+        "test.csv, line 1: unknown column 'urteil'"
+    )
+    assert not (films / "runs").exists()

@@ -15,9 +15,9 @@ from genpool.cli.options import require_sentence_or_file
 from genpool.errors import DataError
 from genpool.evaluation import read_predictions
 from genpool.recipes import RECIPE_GROUPS, recipe_names, recipe_text
+from tests.helpers.training_runs import write_table
 
 MODEL = "runs/rules/best"
-GOLD = ("entailment", "neutral")
 PAIRS = [("A dog runs.", "An animal runs."), ("An animal runs.", "A dog runs.")]
 
 
@@ -34,14 +34,9 @@ def test_predict_writes_a_label_for_every_row(genpool, place, model):
     assert found.gold == ("entailment", "neutral")
 
 
-def write_german(place: Path) -> None:
-    """german.csv: pairs.tsv with columns of unusual names."""
-    rows = [f"{label},{a},{b}" for label, (a, b) in zip(GOLD, PAIRS, strict=True)]
-    (place / "german.csv").write_text("\n".join(["urteil,frage,antwort", *rows]) + "\n")
-
-
 def test_a_column_of_labels_with_an_unusual_name_is_asked_for_and_taken(genpool, place):
-    write_german(place)
+    _, *rows = (place / "pairs.tsv").read_text().replace("\t", ",").splitlines()
+    (place / "german.csv").write_text("\n".join(["urteil,frage,antwort", *rows]) + "\n")
     columns = ("german.csv", "--first", "frage", "--second", "antwort")
     said = genpool("evaluate", MODEL, *columns).refused()
     assert said.err.startswith("error: german.csv, line 1: no column of labels was found")
@@ -51,34 +46,26 @@ def test_a_column_of_labels_with_an_unusual_name_is_asked_for_and_taken(genpool,
     assert said.out == genpool("evaluate", MODEL, "pairs.tsv").out
 
 
-def with_bad_rows(place: Path) -> str:
-    """pairs.tsv with two bad rows between its own."""
-    header, first, second = (place / "pairs.tsv").read_text().splitlines()
-    lines = [header, first, "neutral", "neutral\tA dog runs.", second]
-    (place / "bad.tsv").write_text("\n".join(lines) + "\n")
-    return "bad.tsv"
-
-
 LEFT_OUT = (
     "rows left out: 2 wrong number of fields\n"
     "the first of them: bad.tsv, line 3: has 1 fields; expected 3, as in the header\n"
 )
 
 
-def test_predict_leaves_bad_rows_out_if_asked_to(genpool, place, model):
-    asked = ("predict", MODEL, with_bad_rows(place), "-o", "labels.tsv", "--bad-rows")
+def test_bad_rows_are_left_out_if_asked_to(genpool, place, model):
+    header, first, second = (place / "pairs.tsv").read_text().splitlines()
+    lines = [header, first, "neutral", "neutral\tA dog runs.", second]
+    (place / "bad.tsv").write_text("\n".join(lines) + "\n")
+    asked = ("predict", MODEL, "bad.tsv", "-o", "labels.tsv", "--bad-rows")
     genpool(*asked, "error").refused("bad.tsv, line 3: has 1 fields; expected 3")
     said = genpool(*asked, "skip")
     assert said == (0, "2 rows: labels.tsv\n", LEFT_OUT)
     found = read_predictions(place / "labels.tsv")
     assert list(found.predicted) == model.predict(PAIRS)
     assert found.ids == ("0", "3")  # rows of the table, those left out counted
-
-
-def test_evaluate_leaves_bad_rows_out_if_asked_to(genpool, place):
     expected = genpool("evaluate", MODEL, "pairs.tsv")
     assert (expected.code, expected.err) == (0, "")
-    said = genpool("evaluate", MODEL, with_bad_rows(place), "--bad-rows", "skip")
+    said = genpool("evaluate", MODEL, "bad.tsv", "--bad-rows", "skip")
     assert said == (0, expected.out, LEFT_OUT)
     (place / "worse.tsv").write_text("label\tpremise\thypothesis\nneutral\tA dog runs.\n")
     said = genpool("evaluate", MODEL, "worse.tsv", "--bad-rows", "skip").refused()
@@ -108,12 +95,9 @@ def test_evaluate_agrees_with_the_scores_of_the_run(genpool, place, rules_run):
     """The same pairs as a table give the accuracy that training reported."""
     from genpool.reproduction.rules import RulesReader
 
-    rows = [
-        "\t".join((str(example.label), example.first, str(example.second), str(example.genre)))
-        for example in RulesReader(sizes=(60, 12, 9)).read("test")
-    ]
-    header = "label\tpremise\thypothesis\tgenre"
-    (place / "test.tsv").write_text("\n".join([header, *rows]) + "\n")
+    examples = RulesReader(sizes=(60, 12, 9)).read("test")
+    rows = [(str(it.label), it.first, str(it.second), str(it.genre)) for it in examples]
+    write_table(place / "test.tsv", rows, ("label", "premise", "hypothesis", "genre"))
     assert genpool("evaluate", MODEL, "test.tsv", "--json", "numbers.json").code == 0
     reported = json.loads((rules_run / "results.json").read_text())["test"]
     found = json.loads((place / "numbers.json").read_text())["accuracy"]
@@ -136,12 +120,6 @@ def test_compare_asks_whether_a_is_better_than_b(genpool, place):
     assert numbers["t_p_value"] < 0.01
 
 
-def write_predictions(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("id\tgold\tpredicted\n0\tx\tx\n1\ty\tx\n")
-    return path
-
-
 @pytest.mark.parametrize(
     ("a", "b", "names"),
     [
@@ -152,8 +130,9 @@ def write_predictions(path: Path) -> Path:
     ],
 )
 def test_compared_files_are_called_by_what_tells_them_apart(genpool, place, a, b, names):
-    write_predictions(place / a)
-    write_predictions(place / b)
+    for path in (place / a, place / b):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("id\tgold\tpredicted\n0\tx\tx\n1\ty\tx\n")
     said = genpool("evaluate", "--compare", a, b).ok()
     one, other = names.split()
     first_words = [line.split()[0] for line in said.out.splitlines() if line]
@@ -171,11 +150,10 @@ def test_evaluate_similarity_correlates_and_regresses(genpool, place):
     (place / "sts").mkdir()
     for name, count in {"train": 20, "test": 12}.items():
         rows = [
-            f"{chance.uniform(0, 5):.2f}\t{sentence(chance)}\t{sentence(chance)}"
+            (f"{chance.uniform(0, 5):.2f}", sentence(chance), sentence(chance))
             for _ in range(count)
         ]
-        text = "\n".join(["gold\ts\tt", *rows]) + "\n"
-        (place / "sts" / f"{name}.tsv").write_text(text)
+        write_table(place / "sts" / f"{name}.tsv", rows, ("gold", "s", "t"))
     columns = ("--score", "gold", "--first", "s", "--second", "t")
     said = genpool("evaluate", MODEL, "sts", "--similarity", *columns, "--json", "n.json").ok()
     starts = [line.split()[:2] for line in said.out.splitlines()]
@@ -189,8 +167,7 @@ def test_evaluate_similarity_correlates_and_regresses(genpool, place):
 
 def test_a_probe_of_few_rows_says_which_folds_it_can_have(genpool, place):
     chance = random.Random(0)
-    rows = [f"{('dog', 'man')[at % 2]}\t{sentence(chance)}" for at in range(8)]
-    (place / "few.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
+    write_table(place / "few.tsv", [(("dog", "man")[at % 2], sentence(chance)) for at in range(8)])
     said = genpool("evaluate", MODEL, "few.tsv", "--probe").refused()
     advised = re.search(r"--folds \d+", said.err)
     assert advised, said.err
@@ -198,24 +175,11 @@ def test_a_probe_of_few_rows_says_which_folds_it_can_have(genpool, place):
     assert "(4 folds)" in said.out
 
 
-def expected(model: PairClassifier) -> np.ndarray:
-    return np.asarray(model.encoder.encode(["A dog runs.", "", "An animal sleeps."]))
-
-
-def test_encode_writes_every_line_in_order_empty_ones_too(genpool, place, model):
-    said = genpool("encode", MODEL, "sentences.txt", "-o", "vectors.npy").ok()
-    assert said.out == "3 vectors of 20 dimensions: vectors.npy\n"
-    assert np.abs(np.load("vectors.npy") - expected(model)).max() < 1e-6
-
-
-def test_similarity_of_two_sentences_is_their_cosine(genpool, place, model):
+def test_similarity_is_the_cosine_and_of_two_files_goes_line_by_line(genpool, place, model):
     said = genpool("similarity", "A dog runs.", "An animal runs.", "--model", MODEL)
     one, other = np.asarray(model.encoder.encode(["A dog runs.", "An animal runs."]), np.float64)
     cosine = one @ other / np.sqrt((one @ one) * (other @ other))
     assert (said.code, said.out) == (0, f"{cosine:.4f}\n")
-
-
-def test_similarity_of_two_files_goes_line_by_line(genpool, place, model):
     chance = random.Random(0)
     sides = [[sentence(chance) for _ in range(1030)] for _ in range(2)]  # more than one chunk
     sides[0][3] = sides[1][3] = ""
@@ -239,19 +203,14 @@ def test_the_name_of_a_file_that_is_not_there_is_not_a_sentence():
         require_sentence_or_file(text)
 
 
-def test_recipes_lists_every_recipe_once_with_its_title(genpool):
+def test_recipes_are_listed_with_their_titles_shown_and_copied(genpool, tmp_path):
     lines = genpool("recipes").out.splitlines()
     recipes = [line for line in lines if line.startswith("  ")]
     assert sorted(line.split()[0] for line in recipes) == recipe_names()
     assert all(len(line.split()) > 3 for line in recipes)
     assert [line for line in lines if line and line not in recipes] == list(RECIPE_GROUPS)
-
-
-def test_recipes_show_prints_a_recipe_as_it_is(genpool):
+    # A copy is a file of your own, and never written over another.
     assert genpool("recipes", "show", "snli").out == recipe_text("snli")
-
-
-def test_recipes_copy_writes_a_file_of_your_own_and_never_over_another(genpool, tmp_path):
     path = tmp_path / "mine.toml"
     said = genpool("recipes", "copy", "sst5", path).ok()
     assert f"genpool train {path}" in said.out

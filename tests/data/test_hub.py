@@ -59,6 +59,7 @@ def test_classes_become_their_names_and_rows_without_one_are_dropped(hub):
     ]
     assert reader.skipped == {"no gold label": 1}
     assert (reader.labels, reader.is_pair) == (tuple(NAMES), True)
+    assert list(HubReader("x/y", labelled=False).read("test")) == [Example(None, "c", "d")]
 
 
 def test_validation_is_called_dev(hub):
@@ -68,38 +69,27 @@ def test_validation_is_called_dev(hub):
     assert ("nyu-mll/multi_nli", "plain", "validation_matched", True, "abc") in hub.asked
 
 
-def test_rows_without_a_class_are_kept_when_no_labels_are_needed(hub):
-    assert list(HubReader("x/y", labelled=False).read("test")) == [Example(None, "c", "d")]
-
-
 def test_text_labels_without_declared_classes_are_taken_as_they_are(hub):
     hub.features = None
     hub.splits = {"train": [{"text": "a", "label": "good"}]}
     reader = HubReader("x/y")
     assert list(reader.read("train")) == [Example("good", "a")]
-    assert reader.labels is None
-    assert not reader.is_pair
+    assert (reader.labels, reader.is_pair) == (None, False)
 
 
-def test_a_class_beyond_the_declared_ones_is_an_unknown_label(hub):
+def test_what_the_hub_refuses_or_cannot_have_is_a_data_error(hub):
+    with pytest.raises(DataError, match=r"no/such: cannot be read from the hub: .*doesn't exist"):
+        HubReader("no/such").read("train")
     hub.splits = {"train": [{"premise": "a", "hypothesis": "b", "label": 7}]}
     with pytest.raises(DataError, match="x/y, line 1: unknown label '7'"):
         list(HubReader("x/y").read("train"))
 
-
-def test_what_the_hub_refuses_is_a_data_error(hub):
-    with pytest.raises(DataError, match=r"no/such: cannot be read from the hub: .*doesn't exist"):
-        HubReader("no/such").read("train")
-
-
-def test_a_connection_that_breaks_is_a_data_error(hub):
-    def rows():
-        yield ROWS[0]
-        raise ConnectionError("reset by peer")
-
     class Broken:
         features = None
-        __iter__ = staticmethod(rows)
+
+        def __iter__(self):
+            yield ROWS[0]
+            raise ConnectionError("reset by peer")
 
     hub.load_dataset = lambda *given, **options: Broken()
     with pytest.raises(DataError, match="the connection to the hub was lost: reset by peer"):

@@ -21,13 +21,10 @@ def test_a_reader_is_opened_by_name_with_its_options(tmp_path):
     assert [example.label for example in reader.read("all")] == ["yes"]
 
 
-def test_an_unknown_reader_gives_the_nearest_and_all_names(tmp_path):
+def test_unknown_names_give_the_nearest_and_all_of_them(tmp_path):
     with pytest.raises(ConfigError, match=r"unknown reader 'snly'\. Did you mean 'snli'") as caught:
         open_reader("snly", tmp_path)
     assert all(name in str(caught.value) for name in READERS)
-
-
-def test_all_unknown_options_are_reported_together(tmp_path):
     with pytest.raises(ConfigError) as caught:
         open_reader("table", tmp_path / "not there", sheets=3, quote=True, label="x")
     assert len(caught.value.problems) == 2
@@ -73,17 +70,9 @@ def test_a_check_finds_a_missing_column_and_reads_no_row(tables):
         TableReader(tables).check("evaluation")
 
 
-def test_a_name_that_is_too_long_is_a_data_error():
-    with pytest.raises(DataError, match=r"cannot be read: .*too long"):
-        TableReader("a" * 5000 + ".tsv")
-
-
 def test_importing_the_readers_does_not_load_optional_packages():
     program = "import sys, genpool.data; print({'pyarrow', 'datasets'} & set(sys.modules))"
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == "set()"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
 
 
 @pytest.fixture

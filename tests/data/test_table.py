@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from genpool import TextClassifier
@@ -41,24 +43,22 @@ def test_usual_columns_are_found_by_the_header(tmp_path, header, second):
 
 def test_columns_are_chosen_by_name(tmp_path):
     path = write(tmp_path / "t.csv", "n,topic,q,a,grade,class\n7,law,x,y,2.5,good\n")
-    names = {"label": "class", "first": "q", "second": "a", "score": "grade"}
-    assert read(path, **names, genre="topic", id="n") == [
-        Example("good", "x", "y", genre="law", id="7", score=2.5)
-    ]
+    names: dict[str, Any] = {"label": "class", "first": "q", "second": "a", "score": "grade"}
+    reader = TableReader(path, **names, genre="topic", id="n")
+    assert reader.columns("all") == {**names, "genre": "topic", "id": "n"}
+    expected = Example("good", "x", "y", genre="law", id="7", score=2.5)
+    assert list(reader.read("all")) == [expected]
+    with pytest.raises(DataError, match="no column of text"):
+        TableReader(path).columns("all")
     path = write(tmp_path / "s.tsv", "score\tsentence1\tsentence2\n5.000\ta\tb\n")
     assert read(path) == [Example(None, "a", "b", score=5.0)]
-
-
-def test_a_chosen_first_column_alone_makes_single_sentences(tmp_path):
+    path = write(tmp_path / "t.csv", ",label,text\n17,yes,a\n")  # as pandas writes its index
+    assert read(path) == [Example("yes", "a")]
+    # A first column alone makes single sentences.
     path = write(tmp_path / "t.tsv", "label\tpremise\thypothesis\nyes\ta\tb\n")
     reader = TableReader(path, first="hypothesis")
     assert list(reader.read("all")) == [Example("yes", "b")]
     assert not reader.is_pair
-
-
-def test_a_column_without_a_name_has_no_use(tmp_path):
-    path = write(tmp_path / "t.csv", ",label,text\n17,yes,a\n")  # as pandas writes its index
-    assert read(path) == [Example("yes", "a")]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_header_that_cannot_be_used_says_what_it_has_and_the_remedy(tmp_path, 
         read(path)
 
 
-def test_all_missing_columns_are_told_in_one_message(tmp_path):
+def test_missing_columns_are_told_in_one_message_with_the_candidates(tmp_path):
     path = write(tmp_path / "t.csv", "stars,review\n5,fine\n")
     with pytest.raises(DataError) as caught:
         read(path, first="reviews", label="star", id="number")
@@ -85,9 +85,6 @@ def test_all_missing_columns_are_told_in_one_message(tmp_path):
         "column 'reviews'. Did you mean 'review'? Known: review, stars; unknown column 'number'. "
         "Known: review, stars"
     )
-
-
-def test_a_table_whose_columns_cannot_be_guessed_names_the_candidates(tmp_path):
     path = write(tmp_path / "t.csv", "Star Rating,Review Body,Date\n5,fine,today\n")
     with pytest.raises(DataError) as caught:
         read(path)
@@ -106,9 +103,7 @@ def test_preferred_columns_are_taken_where_the_table_has_them(tmp_path):
     assert pairs(read(path, preferred={"first": "review", "label": "stars"})) == [("5", "x")]
     # A preferred column that has another use now is left to it.
     assert pairs(read(path, preferred={"first": "body"}, label="body")) == [("one", "x")]
-
-
-def test_the_preferred_sentences_of_a_pair_are_taken_both_or_not_at_all(tmp_path):
+    # Preferred sentences of a pair are taken both or not at all.
     path = write(tmp_path / "t.csv", "a,b,text,label\none,two,three,yes\n")
     reader = TableReader(path, preferred={"first": "a", "second": "b"})
     assert list(reader.read("all")) == [Example("yes", "one", "two")]
@@ -116,22 +111,10 @@ def test_the_preferred_sentences_of_a_pair_are_taken_both_or_not_at_all(tmp_path
     reader = TableReader(path, preferred={"first": "a", "second": "c"})
     assert list(reader.read("all")) == [Example("yes", "three")]
     assert not reader.is_pair
-
-
-def test_columns_that_cannot_be_meant_are_refused(tmp_path):
-    path = write(tmp_path / "t.csv", "label,text\n")
     with pytest.raises(ConfigError, match=r"unknown use of a column 'text'.*first"):
         TableReader(path, preferred={"text": "body"})
     with pytest.raises(ConfigError, match="second='b' needs first="):
         TableReader(path, second="b")
-
-
-def test_a_reader_says_which_columns_it_reads(tmp_path):
-    path = write(tmp_path / "t.csv", "stars,body,id\n5,one,7\n")
-    reader = TableReader(path, label="stars", first="body")
-    assert reader.columns("all") == {"label": "stars", "first": "body", "id": "id"}
-    with pytest.raises(DataError, match="no column of text"):
-        TableReader(path).columns("all")
 
 
 def test_a_table_without_labels_is_read_when_none_are_needed(tmp_path):
@@ -139,6 +122,11 @@ def test_a_table_without_labels_is_read_when_none_are_needed(tmp_path):
     assert read(path, labelled=False) == [Example(None, "one")]
     path = write(tmp_path / "u.tsv", "label\ttext\n\tone\nyes\ttwo\n")
     assert pairs(read(path, labelled=False)) == [(None, "one"), ("yes", "two")]
+    write(tmp_path / "train.tsv", "label\ttext\nyes\tone\n")
+    write(tmp_path / "test.tsv", "id\tsentence\n5\ttwo\n")
+    reader = TableReader(tmp_path, labelled=False)  # each split has its own columns
+    assert list(reader.read("train")) == [Example("yes", "one")]
+    assert list(reader.read("test")) == [Example(None, "two", id="5")]
 
 
 @pytest.mark.parametrize(
@@ -202,14 +190,6 @@ def test_splits_can_be_given_as_files_by_name(tmp_path):
     assert pairs(reader.read("dev")) == [("no", "two")]
 
 
-def test_each_split_has_its_own_columns(tmp_path):
-    write(tmp_path / "train.tsv", "label\ttext\nyes\tone\n")
-    write(tmp_path / "test.tsv", "id\tsentence\n5\ttwo\n")
-    reader = TableReader(tmp_path, labelled=False)
-    assert list(reader.read("train")) == [Example("yes", "one")]
-    assert list(reader.read("test")) == [Example(None, "two", id="5")]
-
-
 COLUMNS = {"label": "stars", "first": "body"}
 
 
@@ -222,23 +202,13 @@ def test_a_saved_model_keeps_the_columns_in_its_notes(text_classifier, tmp_path)
     assert "| columns | label = stars, first = body |" in card
 
 
-@pytest.mark.parametrize(
-    "notes",
-    [
-        {},
-        {COLUMNS_NOTE: "stars"},
-        {COLUMNS_NOTE: {"label": 5}},
-        {COLUMNS_NOTE: {"second": "b"}},
-        {COLUMNS_NOTE: {"words": "b"}},
-    ],
-)
-def test_notes_without_columns_that_can_be_used_have_none(notes):
-    assert trained_columns(notes) == {}
+@pytest.mark.parametrize("columns", [None, "stars", {"label": 5}, {"second": "b"}, {"words": "b"}])
+def test_notes_without_columns_that_can_be_used_have_none(columns):
+    assert trained_columns({COLUMNS_NOTE: columns}) == trained_columns({}) == {}
 
 
-@pytest.mark.parametrize("config", [None, "{", "[]", '{"notes": 3}', '{"notes": {"columns": 3}}'])
-def test_a_folder_that_cannot_be_read_has_none(tmp_path, config):
-    if config is not None:
+def test_a_folder_that_cannot_be_read_has_none(tmp_path):
+    assert read_trained_columns(tmp_path) == read_trained_columns(None) == {}
+    for config in ("{", "[]", '{"notes": 3}', '{"notes": {"columns": 3}}'):
         (tmp_path / "config.json").write_text(config)
-    assert read_trained_columns(tmp_path) == {}
-    assert read_trained_columns(None) == {}
+        assert read_trained_columns(tmp_path) == {}

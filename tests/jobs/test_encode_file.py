@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,7 @@ from genpool.data.sentences import read_sentences
 from genpool.errors import DataError, InputError
 from genpool.inference.quick import QuickEncoder
 from genpool.inference.sentence_vectors import WINDOW_BATCHES
-from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
+from genpool.jobs.encode_file import EncodeOptions, encode_file
 
 #: of all lengths, an empty one among them, and one twice
 SENTENCES = ["a dog runs .", "", "the man", "two red dogs rest , the man sleeps .", "dog", "dog"]
@@ -59,21 +57,12 @@ def test_every_line_gets_its_vector_in_order(sentence_encoder, sentences, tmp_pa
     assert vectors.shape == (6, sentence_encoder.output_dim)
     assert np.abs(vectors - expected).max() < 1e-6
     assert not vectors[1].any()
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_a_file_without_a_line_gives_no_vectors(sentence_encoder, tmp_path, suffix):
-    (tmp_path / "empty.txt").write_bytes(b"")
-    out = tmp_path / f"vectors{suffix}"
-    assert encode_file(sentence_encoder, tmp_path / "empty.txt", out, QUIET) == 0
-    assert len(read_back(out)[1]) == 0
+    sentences.write_bytes(b"")
+    assert encode_file(sentence_encoder, sentences, out, QUIET) == len(read_back(out)[1]) == 0
 
 
 def test_more_sentences_than_are_held_at_once_stay_in_order(sentence_encoder, tmp_path):
-    many = [
-        " ".join(["dog"] * (number * 7 % 5)) + f" {number}"
-        for number in range(2 * WINDOW_BATCHES + 3)
-    ]
+    many = ["dog " * (row * 7 % 5) + f" {row}".strip() for row in range(2 * WINDOW_BATCHES + 3)]
     (tmp_path / "many.txt").write_text("\n".join(many))
     out = tmp_path / "vectors.jsonl"
     encode_file(sentence_encoder, tmp_path / "many.txt", out, ONE_BY_ONE)
@@ -139,13 +128,6 @@ def test_an_error_on_the_way_leaves_the_output_as_it_was(sentence_encoder, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latin.txt", out.name]
 
 
-def test_a_table_is_not_encoded_line_by_line(sentence_encoder, tmp_path):
-    table = tmp_path / "rows.csv.gz"
-    table.write_bytes(b"")
-    with pytest.raises(InputError, match="say which column holds the sentences: --column"):
-        encode_file(sentence_encoder, table, tmp_path / "out.npy")
-
-
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_vector_that_is_not_finite_is_refused_with_its_row(sentence_encoder, tmp_path, output):
     with torch.no_grad():
@@ -188,33 +170,3 @@ def test_ctrl_c_says_how_far_it_was_and_leaves_the_output_as_it_was(
         f"written to {out}; run the command again"
     )
     assert contents() == before
-
-
-WHEN = datetime(2021, 3, 4, 5, 6)
-
-
-def change_date(path: Path) -> None:
-    os.utime(path, (WHEN.timestamp(), WHEN.timestamp()))
-
-
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_rows_and_date_of_an_earlier_output(sentence_encoder, tmp_path, output):
-    out = f"{tmp_path}/{output}"
-    assert describe_earlier_output(out) is None
-    (tmp_path / "lines.txt").write_text("a dog\n\nthe man\n")
-    encode_file(sentence_encoder, tmp_path / "lines.txt", out, QUIET)
-    change_date(Path(out))
-    assert describe_earlier_output(out) == "3 rows, 2021-03-04 05:06"
-
-
-def test_an_earlier_output_that_cannot_be_read_is_described_all_the_same(tmp_path):
-    for name in ("v.npy", "v.parquet"):
-        (tmp_path / name).write_bytes(b"something else")
-        change_date(tmp_path / name)
-        assert describe_earlier_output(tmp_path / name) == "unknown rows, 2021-03-04 05:06"
-    # What may not be replaced is left to the writer.
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "mine.txt").write_text("mine")
-    (tmp_path / "folder.npy").mkdir()
-    for name in ("folder", "folder.npy", "notes.txt"):
-        assert describe_earlier_output(tmp_path / name) is None

@@ -31,39 +31,37 @@ def write_table(
     TablePredictions(predictions, [], texts=texts).write(path)
 
 
-def test_csv_keeps_every_character(tmp_path):
-    write_table(tmp_path / "p.csv")
-    with (tmp_path / "p.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == COLUMNS
-    assert [row["text"] for row in rows] == TEXTS["text"]
-    assert [row["id"] for row in rows] == ["7", "x, y"]
-    assert [row["gold"] for row in rows] == ["good", ""]
-    assert float(rows[1]["p:good"]) == 0.876543211
+def read_csv(path: Path) -> list[dict[str, object]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows: list[dict[str, object]] = list(csv.DictReader(file))
+    return [
+        {name: float(str(cell)) if name[:2] == "p:" else cell or None for name, cell in row.items()}
+        for row in rows
+    ]
 
 
-def test_json_lines_keep_every_character_and_a_missing_label(tmp_path):
-    write_table(tmp_path / "p.jsonl")
-    lines = (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(lines[0]) == {
-        "id": "7",
-        "gold": "good",
-        "predicted": "good",
-        "text": TEXTS["text"][0],
-        "p:bad": 0.1,
-        "p:good": 0.9,
-    }
-    assert json.loads(lines[1])["gold"] is None
-    assert "€" in lines[0]
+def read_jsonl(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_parquet_has_the_same_columns(tmp_path):
-    write_table(tmp_path / "p.parquet")
-    table = parquet.read_table(tmp_path / "p.parquet")
-    assert table.column_names == COLUMNS
-    assert table["text"].to_pylist() == TEXTS["text"]
-    assert table["gold"].to_pylist() == ["good", None]
-    assert table["p:good"].to_pylist() == pytest.approx([0.9, 0.876543211])
+@pytest.mark.parametrize(
+    ("suffix", "read"),
+    [
+        ("csv", read_csv),
+        ("jsonl", read_jsonl),
+        ("parquet", lambda path: parquet.read_table(path).to_pylist()),
+    ],
+)
+def test_every_format_keeps_every_character_and_a_missing_label(tmp_path, suffix, read):
+    write_table(tmp_path / f"p.{suffix}")
+    one, two = read(tmp_path / f"p.{suffix}")
+    assert list(one) == list(two) == COLUMNS
+    assert list(one.values())[:4] == ["7", "good", "good", TEXTS["text"][0]]
+    assert list(two.values())[:3] == ["x, y", None, "bad"] and not two["text"]
+    numbers = [*one.values()][4:] + [*two.values()][4:]
+    rounding = 1e-7 if suffix == "parquet" else 1e-15  # 32 bits, or nine digits
+    assert numbers == pytest.approx([0.1, 0.9, 0.123456789, 0.876543211], rel=rounding)
+    assert suffix != "jsonl" or "€" in (tmp_path / "p.jsonl").read_text(encoding="utf-8")
 
 
 def test_tsv_is_a_prediction_file_whose_texts_are_on_one_line(tmp_path):

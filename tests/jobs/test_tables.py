@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from genpool import PairClassifier, SentenceEncoder
-from genpool.data import TableReader
 from genpool.errors import DataError
 from genpool.evaluation import read_predictions
 from genpool.jobs.tables import evaluate_probe, evaluate_similarity, predict_table
+from tests.helpers.training_runs import write_table
 
 WORDS = ("the", "a", "man", "dog", "sleeps", "rests", "runs", "red", "not", "two")
 PAIRS = [
@@ -25,9 +25,7 @@ PAIRS = [
 
 
 def write(path: Path, rows: Sequence[tuple[str, ...]], header: str) -> Path:
-    lines = ["\t".join(row) for row in [tuple(header.split()), *rows]]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_table(path, rows, header.split())
 
 
 @pytest.fixture
@@ -61,10 +59,9 @@ def test_a_table_without_labels_is_predicted_but_not_scored(text_classifier, tmp
 def test_rows_without_a_gold_label_are_counted_and_not_scored(pair_classifier, tmp_path):
     sides = [(first, second) for _, first, second in PAIRS]
     right = pair_classifier.predict(sides)
-    rows = [("", *sides[0]), (right[1], *sides[1]), (right[2], *sides[2])]
-    table = predict_table(
-        pair_classifier, write(tmp_path / "pairs.tsv", rows, "label premise hypothesis")
-    )
+    rows = [(label, *pair) for label, pair in zip(["", *right[1:]], sides, strict=True)]
+    path = write(tmp_path / "pairs.tsv", rows, "label premise hypothesis")
+    table = predict_table(pair_classifier, path)
     assert table.unlabelled == 1
     assert (table.report().correct, table.report().total) == (2, 2)
     assert list(table.predictions.predicted) == right
@@ -79,35 +76,18 @@ def test_tokenised_text_is_split_at_spaces_only(text_classifier, tmp_path):
     assert np.abs(np.array(plain) - expected).max() > 1e-5
 
 
-def test_a_table_that_does_not_suit_the_model_is_told(
+def test_the_texts_are_kept_and_rows_without_one_predicted_in_their_place(
     text_classifier, pair_classifier, pairs, tmp_path
 ):
-    with pytest.raises(DataError, match=r"rows have 2 sentences; the model takes 1"):
-        predict_table(text_classifier, pairs)
-    table = write(tmp_path / "p.tsv", [("maybe", "a", "b")], "label premise hypothesis")
-    with pytest.raises(DataError, match=r"the labels maybe are not among the model's: entailment"):
-        predict_table(pair_classifier, table)
-
-
-def test_rows_without_text_are_predicted_in_their_place(text_classifier, tmp_path):
     texts = ["a dog", "", "the man"]
     table = write(tmp_path / "t.tsv", [("neutral", text) for text in texts], "label text")
     found = predict_table(text_classifier, table)
     assert found.texts == {"text": texts}
     assert list(found.predictions.predicted) == text_classifier.predict(texts)
-    assert found.without_text == 1
-    assert found.report().total == 3
-
-
-def test_the_texts_of_pairs_are_kept_side_by_side(pair_classifier, pairs, tmp_path):
+    assert (found.without_text, found.report().total) == (1, 3)
+    _, firsts, seconds = zip(*PAIRS, strict=True)
     found = predict_table(pair_classifier, pairs)
-    assert found.texts == {
-        "first": [first for _, first, _ in PAIRS],
-        "second": [second for _, _, second in PAIRS],
-    }
-    found.write(tmp_path / "labels.jsonl")
-    read = TableReader(tmp_path / "labels.jsonl", first="first", second="second", label="predicted")
-    assert [row.label for row in read.read("all")] == list(found.predictions.predicted)
+    assert found.texts == {"first": [*firsts], "second": [*seconds]}
 
 
 @pytest.fixture
@@ -143,13 +123,9 @@ def test_scores_are_written_beside_the_labels(score_model, tmp_path, suffix):
     predicted = predict_table(score_model, table)
     path = tmp_path / f"out.{suffix}"
     predicted.write(path)
-    readers = {
-        "tsv": lambda: pd.read_csv(path, sep="\t"),
-        "csv": lambda: pd.read_csv(path),
-        "jsonl": lambda: pd.read_json(path, lines=True),
-        "parquet": lambda: pd.read_parquet(path),
-    }
-    frame = readers[suffix]()
+    separator = {"sep": "\t"} if suffix == "tsv" else {"lines": True} if suffix == "jsonl" else {}
+    kind = {"tsv": "csv", "jsonl": "json"}.get(suffix, suffix)
+    frame = getattr(pd, f"read_{kind}")(path, **separator)
     assert list(frame.columns[:6]) == ["id", "gold", "predicted", "score", "first", "second"]
     np.testing.assert_allclose(frame["score"], predicted.scores or [], rtol=1e-6)
     if suffix == "tsv":
@@ -159,13 +135,9 @@ def test_scores_are_written_beside_the_labels(score_model, tmp_path, suffix):
 def scored_rows(encoder: SentenceEncoder, count: int, seed: int) -> list[tuple[str, ...]]:
     """Pairs whose score is their cosine and some noise."""
     chance = random.Random(seed)
-
-    def sentence() -> str:
-        return " ".join(chance.choice(WORDS) for _ in range(chance.randint(1, 5)))
-
     rows: list[tuple[str, ...]] = []
     for _ in range(count):
-        first, second = sentence(), sentence()
+        first, second = (" ".join(chance.choices(WORDS, k=chance.randint(1, 5))) for _ in "ab")
         cosine = float(encoder.similarity(first, second))
         rows.append((f"{cosine + chance.gauss(0, 0.02):.6f}", first, second))
     return rows
@@ -194,7 +166,14 @@ def test_of_a_folder_test_is_scored_and_train_is_for_the_regression(sentence_enc
     assert regression.pearson > 0.5
 
 
-def test_a_table_without_scores_or_labels_is_told(sentence_encoder, score_model, pairs, tmp_path):
+def test_a_table_that_does_not_suit_the_model_is_told(
+    sentence_encoder, text_classifier, pair_classifier, score_model, pairs, tmp_path
+):
+    with pytest.raises(DataError, match=r"rows have 2 sentences; the model takes 1"):
+        predict_table(text_classifier, pairs)
+    table = write(tmp_path / "p.tsv", [("maybe", "a", "b")], "label premise hypothesis")
+    with pytest.raises(DataError, match=r"the labels maybe are not among the model's: entailment"):
+        predict_table(pair_classifier, table)
     with pytest.raises(DataError, match="without a score or a second sentence"):
         evaluate_similarity(sentence_encoder, pairs)
     with pytest.raises(DataError, match=r"no row has a score.*--score"):
@@ -216,12 +195,9 @@ def test_tokenised_sentences_are_encoded_as_they_are_split(sentence_encoder, tmp
 
 def dog_or_man(count: int, seed: int) -> list[tuple[str, ...]]:
     """A word decides: what the vectors of any encoder still tell."""
-    chance = random.Random(seed)
-    rows: list[tuple[str, ...]] = []
-    for number in range(count):
-        label = ("dog", "man")[number % 2]
-        rows.append((label, " ".join([chance.choice(("the", "a", "red")), label])))
-    return rows
+    words = random.Random(seed).choices(("the", "a", "red"), k=count)
+    labels = [("dog", "man")[number % 2] for number in range(count)]
+    return [(label, f"{word} {label}") for word, label in zip(words, labels, strict=True)]
 
 
 def test_a_table_is_cross_validated_and_a_folder_probed_on_its_test_table(
@@ -240,10 +216,8 @@ def test_a_table_is_cross_validated_and_a_folder_probed_on_its_test_table(
 def test_pairs_are_probed_on_the_features_of_both_sides(sentence_encoder, tmp_path):
     chance = random.Random(0)
     for name, count in {"train": 60, "test": 20}.items():
-        rows = []
-        for _ in range(count):
-            first, second = (chance.choice(("dog", "man")) for _ in range(2))
-            rows.append(("same" if first == second else "other", first, second))
+        sides = [chance.choices(("dog", "man"), k=2) for _ in range(count)]
+        rows = [("same" if first == second else "other", first, second) for first, second in sides]
         write(tmp_path / f"{name}.tsv", rows, "label premise hypothesis")
     report = evaluate_probe(sentence_encoder, tmp_path)
     assert report.accuracy.total == 20

@@ -108,9 +108,8 @@ def test_stopped_and_killed_it_ends_with_the_same_table(everything: Path, tmp_pa
     assert process.returncode == 130, said
     assert "stopped; the same command continues" in said and "Traceback" not in said
     for seconds in (2.0, 5.0):
-        killed = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        quiet = subprocess.DEVNULL
+        killed = subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True)
         time.sleep(seconds)
         before = keys(out)
         os.kill(killed.pid, signal.SIGKILL)

@@ -142,12 +142,12 @@ def encode(
         note = "a run that is stopped starts over; with --engine local it could be continued"
         typer.echo(note, err=True)
     with stop_with_message(f"stopped; nothing was written to {output}; run the command again"):
-        from genpool.jobs.encode_file import EncodeOptions, describe_earlier_output, encode_file
+        from genpool.jobs.encode_file import EncodeOptions, encode_file
 
         encoder = _load(model, runtime)
-        if (earlier := describe_earlier_output(output)) is not None:
+        if is_file(output) or is_file(f"{output}/index.json"):
             fate = f"it is {'extended' if append else 'replaced'} when this run is complete"
-            typer.echo(f"{output} exists ({earlier}); {fate}", err=True)
+            typer.echo(f"{output} exists; {fate}", err=True)
         open_output = None
         if output.rstrip("/").endswith(".lance"):
             from genpool.integrations.lancedb import table_writer

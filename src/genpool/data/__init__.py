@@ -25,9 +25,4 @@ __all__ = [
     "write_submission",
 ]
 
-READERS.update(
-    snli=SnliReader,
-    multinli=MultiNliReader,
-    table=TableReader,
-    hub=HubReader,
-)
+READERS.update(snli=SnliReader, multinli=MultiNliReader, table=TableReader, hub=HubReader)

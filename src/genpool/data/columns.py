@@ -78,12 +78,11 @@ def find_columns(
     line: int | None,
     labelled: bool,
 ) -> dict[str, str]:
-    """Returns the columns of a table by their use, from the names in its header.
+    """Returns the columns of a table by their use: wanted, or preferred and free, or usual ones.
 
-    They are those that are wanted, or else those that are preferred and free, or else those with
-    usual names. The sentences of a pair are taken together or not at all.
+    The sentences of a pair are taken together or not at all.
     """
-    free = [name for name in names if name not in wanted.values()]
+    free = {*names}.difference(wanted.values())
     chosen = {use: name for use, name in preferred.items() if name in free}
     texts = {use for use in preferred if use in ("first", "second")}
     if "first" in wanted or not texts <= chosen.keys():

@@ -22,9 +22,7 @@ SCORED_SPLITS = ("test", "dev")
 BadRows = Literal["error", "skip"]
 BAD_ROWS = get_args(BadRows)
 #: what the error for a bad row advises
-BAD_ROW_FIX = (
-    'fix the row, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
-)
+BAD_ROW_FIX = 'fix it, or leave such rows out with bad_rows="skip" (command line: --bad-rows skip)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +105,7 @@ def require_encodable(text: str, column: str) -> str:
     return text
 
 
-def parse_label(
-    values: Mapping[str, object], column: str, allowed: Sequence[str] | None = None
-) -> str:
+def parse_label(values: Mapping[str, object], column: str, allowed: Sequence[str] | None) -> str:
     """Returns the label of a column; raises BadRow if it is empty or not one of `allowed`."""
     label = to_text(_require_field(values, column))
     if label is None:
@@ -304,18 +300,16 @@ class Reader(ABC):
         self, texts: Iterable[str], values: Mapping[str, object]
     ) -> tuple[Annotation | None, ...]:
         """Returns the annotation of each sentence of a row; raises BadRow if one is damaged."""
+        if (kind := self.annotator) is None:
+            return ()
         annotations: list[Annotation | None] = []
         for column in self._annotation_columns(texts, values):
             text = to_text(values.get(column)) if column else None
-            if self.annotator is None or column is None or text is None:
-                annotations.append(None)
-                continue
             try:
-                annotations.append(self.annotator.read(column, text))
+                annotations.append(kind.read(column, text) if column and text else None)
             except InputError as error:
-                name = self.annotator.name
-                problem = f"column {column!r} cannot be read as {name}: {error}"
-                raise BadRow(f"bad {name}", problem) from None
+                problem = f"column {column!r} cannot be read as {kind.name}: {error}"
+                raise BadRow(f"bad {kind.name}", problem) from None
         return tuple(annotations)
 
     def _require_split(self, split: str) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from genpool.data.reader import BadRow, Example, Reader, Record
 from genpool.data.table import TableReader
-from genpool.data.table_files import count_parquet_rows
 from genpool.data.text_files import require_existing
 from genpool.disk.files import decode_utf8, is_file, raw_lines, split_lines
 from genpool.errors import InputError, counted
@@ -86,17 +84,13 @@ def read_sentences(source: str | Path, column: str | None = None) -> Iterator[st
 
 
 def count_rows(reader: LinesReader | TableReader) -> int | None:
-    """Returns how many examples `read_rows` will yield, much faster than they are encoded.
+    """Returns how many examples `read_rows` will yield; None for what can be read only once.
 
-    A bad row of a table is therefore reported before anything is encoded. None for what can be
-    read only once: standard input, a pipe, a device.
+    A bad row of a table is therefore reported before anything is encoded.
     """
     path = reader.place
     if not isinstance(path, Path) or not is_file(path):
         return None
     if isinstance(reader, LinesReader):
         return sum(1 for _ in raw_lines(path))
-    if path.suffix.lower() == ".parquet" and reader.bad_rows == "error":
-        with suppress(Exception):  # a damaged file is reported where it is read
-            return count_parquet_rows(path)
     return sum(1 for _ in read_rows(reader))

@@ -30,11 +30,9 @@ def stratified_share(labels: Sequence[str | None], share: float, seed: int) -> N
     """
     if not 0 < share < 1:
         raise ConfigError(f"dev share is {share}; expected a number between 0 and 1, such as 0.1")
-    names = sorted({label or "" for label in labels})
-    index = {name: at for at, name in enumerate(names)}
-    classes = np.array([index[label or ""] for label in labels], dtype=np.int64)  # (rows,)
-    sizes = np.bincount(classes, minlength=len(names))  # (labels,)
-    counts = _apportion(sizes, share)  # (labels,)
+    known = [label or "" for label in labels]
+    names, classes = np.unique(known, return_inverse=True)  # (labels,), (rows,)
+    counts = _apportion(np.bincount(classes, minlength=len(names)), share)  # (labels,)
     if counts.sum() == 0:
         raise DataError(
             f"{len(labels)} rows with {len(names)} labels are too few to take a dev share of; "

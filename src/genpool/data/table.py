@@ -97,25 +97,22 @@ class ColumnReader(Reader):
 
     def example(self, values: Mapping[str, object], split: str) -> Example:
         columns = self._columns[split]
-        label, score = columns.get("label"), columns.get("score")
-        if not self._labelled:  # then a label may be empty
-            label = label if label and rows.to_text(values.get(label)) else None
-            score = score if score and rows.to_text(values.get(score)) else None
-        gold = None if label is None else rows.parse_label(values, label, self.labels)
-        points = None if score is None else rows.parse_score(values, score)
-        texts = [columns[use] for use in ("first", "second") if use in columns]
-        genre, id_ = (
-            rows.to_text(values.get(columns[use])) if use in columns else None
-            for use in ("genre", "id")
+        known = {use: rows.to_text(values.get(name)) for use, name in columns.items()}
+        # Where no labels are needed, one may be empty.
+        label, score = (
+            columns.get(use) if self._labelled or known.get(use) else None
+            for use in ("label", "score")
         )
-        first, *second = [rows.parse_text(values, column, self._empty_texts) for column in texts]
+        gold = None if label is None else rows.parse_label(values, label, self.labels)
+        texts = [columns[use] for use in ("first", "second") if use in columns]
+        first, *second = (rows.parse_text(values, name, self._empty_texts) for name in texts)
         return Example(
             gold,
             first,
             second[0] if second else None,
-            genre=genre,
-            id=id_,
-            score=points,
+            genre=known.get("genre"),
+            id=known.get("id"),
+            score=None if score is None else rows.parse_score(values, score),
             tokenized=self._tokenized,
             annotations=self._annotations(texts, values),
             # A line of JSON may lack a field: its value is empty.
@@ -169,15 +166,13 @@ class TableReader(ColumnReader):
             self.place = place = text_files.require_existing(path)
             files = text_files.tables_of_folder(place) if place.is_dir() else {"all": place}
         how: dict[str, Any] = {"quotes": quotes, "delimiter": delimiter, "sheet": sheet}
-        self._files = {
-            split: RowFile(text_files.require_table(file), encoding=encoding, **how)
-            for split, file in files.items()
-        }
+        tables = {split: text_files.require_table(file) for split, file in files.items()}
+        self._files = {split: RowFile(file, (), encoding, **how) for split, file in tables.items()}
 
     def splits(self) -> list[str]:
         """Returns train, dev and test where present, then all other tables by name."""
-        others = sorted(split for split in self._files if split not in SPLITS)
-        return [*(split for split in SPLITS if split in self._files), *others]
+        usual = [split for split in SPLITS if split in self._files]
+        return usual + sorted(self._files.keys() - SPLITS)
 
     def _absent(self, split: str) -> str:
         names = ", ".join(split + suffix for suffix in text_files.TABLE_SUFFIXES)

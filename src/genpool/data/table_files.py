@@ -18,10 +18,8 @@ from genpool.data.text_files import SAVE_AS, TextEncoding, json_values, table_fo
 from genpool.disk.files import COMPRESSED, RawLine, open_bytes, raw_lines
 from genpool.errors import DataError, GenpoolError, require_extra, unknown_name
 
-#: takes the names of the columns, the path and the line of the header, and returns those to read;
-#: raises DataError for one that is missing
+#: takes the names of the columns, the path and the line of the header, and returns those to read
 Choose = Callable[[Sequence[str], Path, int | None], Sequence[str]]
-Lines = Iterable[RawLine] | None
 
 _BATCH_ROWS = 1024
 #: longest field of a CSV file; a quote that is never closed is noticed here, not at the file's end
@@ -50,18 +48,10 @@ def open_seekable(path: Path) -> Iterator[IO[bytes]]:
             yield unpacked
 
 
-def count_parquet_rows(path: Path) -> int:
-    """Returns the number of rows that a Parquet file says it has."""
-    with require_extra("reading Parquet", "parquet"):
-        from pyarrow import parquet
-    rows: int = parquet.read_metadata(path).num_rows
-    return rows
-
-
 class Start(NamedTuple):
     """Where a slice begins."""
 
-    row: int  # its first row, from 0; rows are counted as the file has them, bad ones too
+    row: int  # its first row, from 0; bad rows count too
     line: int  # on which that row begins, from 1
     offset: int  # of that line, or -1 where the file has to be read from its start
 
@@ -77,11 +67,10 @@ class RowScan(NamedTuple):
 class RowFile:
     """A file of rows: a table by its name, or else lines in the column "text".
 
-    A row that cannot be read is a record with a BadRow, and reading goes on. `scan` notes where
-    every so many rows begin, and `read` goes there: at once in a plain file and in Parquet; a
-    compressed file, UTF-16 text and Excel are read from their start. Both use `columns`. `kind` is
-    the suffix of a table whose name has another; in `short_rows` the fields after those that are
-    used may be left out. The other options are those of `TableReader`.
+    `scan` notes where every so many rows begin, and `read` goes there: at once in plain text and
+    Parquet; other files are read from their start. Both use `columns`. `kind` is the suffix of a
+    table whose name has another; in `short_rows` the fields after those that are used may be left
+    out. The other options are those of `TableReader`.
     """
 
     def __init__(
@@ -106,7 +95,9 @@ class RowFile:
         is_compressed = self.path.suffix.lower() in COMPRESSED
         self._can_seek = not is_compressed and not self._encoding.is_wide
 
-    def records(self, choose: Choose | None = None, lines: Lines = None) -> Iterator[Record]:
+    def records(
+        self, choose: Choose | None = None, lines: Iterable[RawLine] | None = None
+    ) -> Iterator[Record]:
         """Yields the rows; `lines` are the lines to read of a text file, by default all."""
         choose = choose or self._choose
         if self.kind == ".parquet":
@@ -122,22 +113,24 @@ class RowFile:
 
     def scan(self, slice_rows: int) -> RowScan:
         """Returns where each slice of `slice_rows` rows begins; the last one may be shorter."""
-        if self.kind == ".parquet" and self._can_seek:
-            next(self.records(), None)
-            rows = count_parquet_rows(self.path)
+        rows, starts = 0, list[Start]()
+        if self.kind == ".parquet":
+            next(self.records(), None)  # checks the columns
+            from pyarrow import parquet
+
+            with open_seekable(self.path) as stream:
+                rows = parquet.read_metadata(stream).num_rows
             starts = [Start(row, row + 1, NO_OFFSET) for row in range(0, rows, slice_rows)]
             return RowScan(rows, 0, starts)
-        rows, starts = 0, []
-        for record in self.records():
-            if rows % slice_rows == 0:
+        for rows, record in enumerate(self.records(), start=1):
+            if (rows - 1) % slice_rows == 0:
                 offset = record.offset if self._can_seek else NO_OFFSET
-                starts.append(Start(rows, record.line, offset))
-            rows += 1
+                starts.append(Start(rows - 1, record.line, offset))
         return RowScan(rows, starts[0].line - 1 if starts else 0, starts)
 
     def read(self, start: Start, rows: int, head_lines: int) -> Iterator[Record]:
         """Yields `rows` rows from a start that `scan` found; unusable ones hold a BadRow."""
-        if self.kind == ".parquet" and self._can_seek:
+        if self.kind == ".parquet":
             return islice(self._parquet_records(self._choose, start.row), rows)
         if start.offset == NO_OFFSET:
             return islice(self.records(), start.row, start.row + rows)
@@ -177,11 +170,7 @@ class RowFile:
             yield record
 
     def _text_records(self, choose: Choose, lines: Iterator[RawLine]) -> Iterator[Record]:
-        """Yields rows with the names of the header, the first line that is not empty.
-
-        Empty lines are skipped, except between the rows of a table with one column, where they are
-        empty cells.
-        """
+        """Yields rows with the names of the header, the first line that is not empty."""
         header: list[str] = []
         empty_lines: list[RawLine] = []
         min_fields = 0
@@ -189,7 +178,7 @@ class RowFile:
             if not fields:
                 empty_lines.append(line)
                 continue
-            if len(header) == 1:
+            if len(header) == 1:  # then an empty line between rows is an empty cell
                 for empty in empty_lines:
                     yield Record(self.path, empty.number, {header[0]: ""}, empty.offset)
             empty_lines.clear()
@@ -243,17 +232,14 @@ class RowFile:
                     text = line.data.decode("utf-8", "replace")
                 yield text + "\n"
 
-        fields: list[str] | BadRow
         try:
             fields = next(csv.reader(texts(), delimiter=delimiter, strict=True))
         except csv.Error as error:
-            reason = "bad quoting"
-            problem = f"quotes do not match ({error}); is a quote never closed, or not doubled?"
+            reason, problem = "bad quoting", f"quotes do not match ({error})"
             if "field limit" in str(error):
                 reason = "field too long"
                 problem = f"a field has more than {MAX_FIELD_CHARACTERS:,} characters"
-                problem += "; is a quote never closed?"
-            fields = BadRow(reason, problem)
+            damage.append(BadRow(reason, f"{problem}; is a quote never closed, or not doubled?"))
         return damage[0] if damage else fields
 
     def _parquet_records(self, choose: Choose, skip: int = 0) -> Iterator[Record]:
@@ -292,11 +278,11 @@ class RowFile:
                 # Values as the program that saved the file computed them, one row at a time.
                 book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
                 with closing(book):
-                    if self._sheet is not None and self._sheet not in book.sheetnames:
-                        problem = unknown_name("sheet", self._sheet, book.sheetnames)
-                        raise DataError(problem, self.path)
-                    sheet = book.worksheets[0] if self._sheet is None else book[self._sheet]
-                    yield from _sheet_records(self.path, choose, sheet)
+                    sheets = {sheet.title: sheet for sheet in book.worksheets}
+                    name = next(iter(sheets)) if self._sheet is None else self._sheet
+                    if name not in sheets:
+                        raise DataError(unknown_name("sheet", name, sheets), self.path)
+                    yield from _sheet_records(self.path, choose, sheets[name])
             except GenpoolError:
                 raise
             except Exception as error:  # the library raises whatever a damaged part leads to
@@ -319,15 +305,15 @@ def _sheet_records(path: Path, choose: Choose, sheet: Any) -> Iterator[Record]:
     header: list[str] = []
     waiting: list[Record] = []  # empty rows are rows too, except before the header and at the end
     for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
-        is_empty = all(cell is None for cell in cells)
         if header:
             # Rows may end early: cells that were never filled are not in the file.
             waiting.append(Record(path, number, dict(zip_longest(header, cells[: len(header)]))))
-            if not is_empty:
-                yield from waiting
-                waiting.clear()
-        elif not is_empty:
+        if all(cell is None for cell in cells):
+            continue
+        if not header:
             header = ["" if cell is None else str(cell).strip() for cell in cells]
             choose([name for name in header if name], path, number)
+        yield from waiting
+        waiting.clear()
     if not header:
         raise DataError("is empty; expected a first row with the names of the columns", path)

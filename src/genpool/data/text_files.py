@@ -11,14 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from genpool.data.reader import BadRow
-from genpool.disk.files import (
-    COMPRESSED,
-    SAVE_AS_UTF8,
-    RawLine,
-    open_bytes,
-    raw_lines,
-    uncompressed_name,
-)
+from genpool.disk import files as disk
+from genpool.disk.files import COMPRESSED, SAVE_AS_UTF8, RawLine, uncompressed_name
 from genpool.errors import ConfigError, DataError
 
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
@@ -27,22 +21,15 @@ _OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 SAVE_AS = "open it in a spreadsheet program and save it as .xlsx or as .csv"
 #: names that a dev set may have instead
 _OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
-#: how names of files begin that are no data: hidden ones, and the locks of open Excel files
-_NO_DATA = (".", "~$")
-#: names of a folder that a message lists
-_MAX_NAMES = 12
 #: encodings in which a line end takes several bytes, so that lines are found after decoding
 _WIDE = re.compile(r"utf_?(16|32)")
-_SAMPLE_CHARACTERS = 30
-#: half-width katakana: what Chinese text looks like in Shift JIS
-_HALF_WIDTH = re.compile("[\uff61-\uff9f]")
 
 
 def list_names(folder: Path) -> str:
-    """Returns the names in a folder for an error message, only some of many."""
+    """Returns the names in a folder for an error message, 12 at most."""
     names = sorted(entry.name for entry in folder.iterdir())
-    rest = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return (", ".join(names[:_MAX_NAMES]) or "nothing") + rest
+    rest = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return (", ".join(names[:12]) or "nothing") + rest
 
 
 def require_existing(path: str | Path) -> Path:
@@ -90,18 +77,16 @@ def require_table(file: Path) -> Path:
     if Path(uncompressed_name(file)).suffix.lower() in _OTHER_SPREADSHEETS:
         raise DataError(f"is a spreadsheet of a kind that is not read; {SAVE_AS}", file)
     kinds = f"{', '.join(TABLE_SUFFIXES)} (or these with {', '.join(COMPRESSED)})"
-    raise DataError(
-        f"is not a table by its name; expected {kinds}. If it is one, rename it; lines of text "
-        "have no columns to name",
-        file,
-    )
+    hint = "If it is one, rename it; lines of text have no columns to name"
+    raise DataError(f"is not a table by its name; expected {kinds}. {hint}", file)
 
 
 def tables_of_folder(folder: Path) -> dict[str, Path]:
     """Returns the tables of a folder by the names of their splits; raises DataError for none."""
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(_NO_DATA) or not path.is_file() or table_format(path) is None:
+        is_no_data = path.name.startswith((".", "~$"))  # hidden, or the lock of an open Excel file
+        if is_no_data or not path.is_file() or table_format(path) is None:
             continue
         stem = Path(uncompressed_name(path)).stem
         split = _OTHER_NAMES.get(stem.lower(), stem)
@@ -138,7 +123,7 @@ class TextEncoding:
         """Yields the lines of a file, which `decode` takes."""
         if self._name is not None and self.is_wide:
             return _recoded_lines(path, self._name)
-        return raw_lines(path, _how_to_read("utf-16"))
+        return disk.raw_lines(path, _how_to_read("utf-16"))
 
     def decode(self, line: RawLine) -> str | BadRow:
         """Returns a line as text, or what is wrong if it is not in this encoding."""
@@ -152,7 +137,7 @@ class TextEncoding:
                 guess = guess_encoding(line.data)
                 before, after = line.data[: error.start], line.data[error.start :]
                 word = before.split(b" ")[-1] + after.split(b" ")[0]
-                sample = word.decode(guess, "replace")[:_SAMPLE_CHARACTERS]
+                sample = word.decode(guess, "replace")[:30]
                 fix = f"it may be {guess}, in which this is {sample!r}: {_how_to_read(guess)}"
             where = f"{byte} of the file, byte {error.start + 1} of the line"
             return BadRow(f"bad {name}", f"is not {name}: {where}; {fix}")
@@ -172,7 +157,8 @@ def guess_encoding(data: bytes) -> str:
     for encoding in ("cp1252",) if is_western else ("shift_jis", "gb18030"):
         with suppress(UnicodeDecodeError):
             text = data.decode(encoding)
-            if encoding != "shift_jis" or not _HALF_WIDTH.search(text):
+            # Chinese text in Shift JIS looks like half-width katakana.
+            if encoding != "shift_jis" or not re.search("[\uff61-\uff9f]", text):
                 return encoding
     return "latin-1" if is_western else "cp1251"
 
@@ -187,7 +173,7 @@ def _how_to_read(encoding: str) -> str:
 def _recoded_lines(path: Path, encoding: str) -> Iterator[RawLine]:
     """Yields the lines of a UTF-16 or UTF-32 file as UTF-8."""
     number = 0
-    with open_bytes(path) as stream, io.TextIOWrapper(stream, encoding, newline="\n") as text:
+    with disk.open_bytes(path) as stream, io.TextIOWrapper(stream, encoding, newline="\n") as text:
         try:
             for number, line in enumerate(text, start=1):
                 # A mark at the start of the file is part of the encoding, not of the text.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,13 @@ from torch.nn import functional
 
 from genpool.data import Example, LinesReader, TableReader
 from genpool.data.sentences import count_rows, read_rows
-from genpool.data.table_files import count_parquet_rows
 from genpool.data.text_files import table_format
 from genpool.disk.arrays import growing_array
 from genpool.disk.atomic import atomic_file
-from genpool.disk.files import raw_lines
-from genpool.errors import GenpoolError, InputError, require_extra
+from genpool.errors import InputError, require_extra
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.progress import progress
-from genpool.search import IndexCard, ModelReference, index_writer, is_folder_name
+from genpool.search import ModelReference, index_writer, is_folder_name
 from genpool.search.index_folder import Write, require_finite, to_scalar
 
 Vectors = NDArray[np.float32]
@@ -141,26 +138,6 @@ def finish_vectors(vectors: Tensor, dim: int, normalize: bool) -> Vectors:
     return vectors.float().cpu().numpy()
 
 
-def describe_earlier_output(output: str | Path) -> str | None:
-    """Returns rows and date of what is at `output` now, such as "3 rows, 2025-06-01 12:30".
-
-    None if nothing is there, or nothing that may be replaced: writing refuses that.
-    """
-    path, rows = Path(output), "unknown"
-    try:
-        if is_folder_name(output):
-            rows = f"{IndexCard.read(path).rows:,}"
-        elif path.suffix not in FORMATS or not path.is_file():
-            return None
-    except (GenpoolError, OSError):
-        return None
-    # Whatever stands in a file of that name: it is replaced, and only its rows stay unknown.
-    with suppress(Exception):
-        rows = f"{FORMATS[path.suffix][1](path):,}"
-    date = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
-    return f"{rows} rows, {date}"
-
-
 @contextmanager
 def file_writer(
     path: Path, dim: int, columns: Sequence[str] = (), table: Path | None = None
@@ -178,7 +155,7 @@ def file_writer(
             f"the columns {SENTENCE} and {VECTOR} of {path} are written by genpool; leave them out "
             f"of the columns that are kept: {', '.join(columns)}."
         )
-    rows, open_file = 0, FORMATS[path.suffix][0]
+    rows, open_file = 0, FORMATS[path.suffix]
     with atomic_file(path) as temporary, open_file(temporary, dim, columns, table) as write_rows:
 
         def write(sentences: list[str], vectors: Vectors, values: Values = (), /) -> None:
@@ -246,10 +223,5 @@ def _as_text(value: object) -> str | None:
     return None if scalar is None else str(scalar)
 
 
-_Open = Callable[[Path, int, Sequence[str], Path | None], AbstractContextManager[Write]]
-#: what opens a file for vectors, and counts the rows of a finished one, by its suffix
-FORMATS: dict[str, tuple[_Open, Callable[[Path], int]]] = {
-    ".npy": (_npy, lambda path: len(np.load(path, mmap_mode="r"))),
-    ".parquet": (_parquet, count_parquet_rows),
-    ".jsonl": (_jsonl, lambda path: sum(1 for _ in raw_lines(path))),
-}
+#: what opens a file for vectors, by its suffix
+FORMATS = {".npy": _npy, ".parquet": _parquet, ".jsonl": _jsonl}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,8 +34,6 @@ PREDICTION_OPTIONS = {"labelled": False, "empty_texts": True}
 NAME_LABEL = "Name the column of labels: label= (command line: --label)"
 #: suffixes of the files that predictions are written to
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -196,26 +194,21 @@ def predict_table(
         [model.text.words(side, example.tokenized) for side in texts]
         for texts, example in zip(sides, examples, strict=True)
     ]
-    known: AbstractContextManager[None] = nullcontext()
-    if model.text.annotator is not None:
-        annotations = [annotation for row in examples for annotation in row.annotations]
-        both = zip(tokenized, examples, strict=True)
-        words = [words for row, example in both for words in row[: len(example.annotations)]]
-        known = model.text.annotator.knowing(words, annotations)
-    with known:
+    with ExitStack() as stack:
+        if model.text.annotator is not None:
+            annotations = [annotation for row in examples for annotation in row.annotations]
+            both = zip(tokenized, examples, strict=True)
+            words = [words for row, example in both for words in row[: len(example.annotations)]]
+            stack.enter_context(model.text.annotator.knowing(words, annotations))
         probabilities = model.predict_tokenized(tokenized, batch_size)  # (rows, labels)
     gold_scores, scores = [example.score for example in examples], None
     gold = [example.label for example in examples]
     if model.predicts_scores:
         scores = model.scores_of(probabilities).tolist()
         gold = [None if score is None else f"{score:g}" for score in gold_scores]
-    rows = Predictions(
-        tuple(ids),
-        tuple(gold),
-        tuple(model.labels[index] for index in probabilities.argmax(axis=1)),
-        model.labels,
-        tuple(tuple(float(value) for value in row) for row in probabilities),
-    )
+    predicted = tuple(model.labels[index] for index in probabilities.argmax(axis=1))
+    values = tuple(tuple(float(value) for value in row) for row in probabilities)
+    rows = Predictions(tuple(ids), tuple(gold), predicted, model.labels, values)
     names = ("text",) if model.sentences_per_example == 1 else ("first", "second")
     texts = {name: [texts[at] for texts in sides] for at, name in enumerate(names)}
     genres = [example.genre for example in examples]
@@ -266,13 +259,9 @@ def _write_parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
     with require_extra("writing Parquet", "parquet"):
         import pyarrow
         from pyarrow import parquet
-    arrays = {}
-    for name, values in columns.items():
-        is_number = name == prediction_file.SCORE_COLUMN or name.startswith(
-            prediction_file.PROBABILITY
-        )
-        arrays[name] = pyarrow.array(values, pyarrow.float32() if is_number else pyarrow.string())
-    parquet.write_table(pyarrow.table(arrays), path)
+    text, numbers = pyarrow.string(), (prediction_file.SCORE_COLUMN, prediction_file.PROBABILITY)
+    kinds = {name: pyarrow.float32() if name.startswith(numbers) else text for name in columns}
+    parquet.write_table(pyarrow.table(dict(columns), schema=pyarrow.schema(kinds)), path)
 
 
 def evaluate_similarity(
@@ -316,13 +305,10 @@ def evaluate_probe(
     return evaluation.probe(train, test, dev)
 
 
-def _known(values: Iterable[T | None]) -> list[T]:
-    return [value for value in values if value is not None]
-
-
 def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.ScoredPairs:
     rows = list(reader.read(split))
-    scores, seconds = _known(row.score for row in rows), _known(row.second for row in rows)
+    scores = [row.score for row in rows if row.score is not None]
+    seconds = [row.second for row in rows if row.second is not None]
     if min(len(scores), len(seconds)) < len(rows):
         problem = f"{split!r} has rows without a score or a second sentence; name the columns"
         raise DataError(f"{problem}: score, first, second", reader.place)
@@ -332,7 +318,8 @@ def _scored(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.
 
 def _labelled(encoder: SentenceEncoder, reader: Reader, split: str) -> evaluation.LabelledVectors:
     rows = list(reader.read(split))
-    labels, seconds = _known(row.label for row in rows), _known(row.second for row in rows)
+    labels = [row.label for row in rows if row.label is not None]
+    seconds = [row.second for row in rows if row.second is not None]
     if len(labels) < len(rows):
         problem = f"{split!r} has rows without a label; expected one in every row"
         raise DataError(f"{problem}. {NAME_LABEL}", reader.place)

@@ -21,7 +21,7 @@ from genpool.disk.row_cache import HalfRows, RowCache
 from genpool.errors import FolderError, InputError, require_extra
 from genpool.inference.sentence_vectors import evaluation_mode, ignore_progress, length_groups
 from genpool.model import SentenceEncoder
-from genpool.search.index_card import fingerprint
+from genpool.model.reference import fingerprint
 from genpool.tensors.packing import Packing
 from genpool.text import Token
 from genpool.text.vocabulary import BEGIN, END
