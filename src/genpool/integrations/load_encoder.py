@@ -81,25 +81,12 @@ class SentenceTransformerEncoder(SentenceVectors):
 
     def __init__(self, model: SentenceTransformer) -> None:
         self.model = model.eval()
+        self.output_dim = int(cast(int, model.get_embedding_dimension()))
+        self.device, self.dtype = model.device, next(model.parameters()).dtype
         # What the commands report of a text pipeline; the library does not count what it cuts.
         self.text: Any = SimpleNamespace(
             max_length=model.max_seq_length, cut=TruncationReport(), annotator=None
         )
-
-    @property
-    def output_dim(self) -> int:
-        """The dimension of a sentence vector."""
-        return int(cast(int, self.model.get_embedding_dimension()))
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        return self.model.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The data type of the model."""
-        return next(self.model.parameters()).dtype
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of words, which are joined by spaces."""

@@ -45,7 +45,7 @@ SHARED_NAMES = {*inspect.signature(TokenEmbedding).parameters} & {
 } - {"characters"}
 
 
-class SentenceEncoder(SavedModel, SentenceVectors):
+class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[override]
     """A model that turns sentences into vectors.
 
     `encode` returns the vectors, `similarity` their cosines, `explain` what each head of the
@@ -163,7 +163,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         )
 
     @property
-    def output_dim(self) -> int:
+    def output_dim(self) -> int:  # type: ignore[override]
         """The dimension of a sentence vector."""
         return self.projection.out_features if self.projection else self.pooling.output_dim
 
