@@ -66,25 +66,28 @@ def pooled_states(model: SentenceEncoder, vectors: Tensor, mask: Tensor) -> Pool
 
 
 @every_pair
-def test_same_vector_alone_and_in_any_batch(make_encoder, pooling, encoder) -> None:
+def test_same_vector_alone_in_any_batch_with_any_padding_and_in_training_mode(
+    make_encoder, pooling, encoder
+) -> None:
     model = make_encoder(pooling, encoder)
     alone = np.stack([model.encode(sentence) for sentence in SENTENCES])
+    assert not alone[EMPTY].any()
+    assert np.ptp(np.delete(alone, EMPTY, axis=0), axis=0).max() > 0.1
     for batch_size in (1, 2, 3, 64):
         assert difference(model.encode(SENTENCES, batch_size=batch_size), alone) <= TOLERANCE
-    # Without sorting by length: sentences of every length side by side in one padded batch.
-    with torch.no_grad():
-        mixed = model(model.text.batch(words_of(model))).vector
-    assert difference(mixed, alone) <= TOLERANCE
     order = [4, 0, 7, 2, 6, 1, 5, 3]
     moved = [SENTENCES[place] for place in order]
     assert difference(model.encode(moved), alone[order]) <= TOLERANCE
-    assert not alone[EMPTY].any()
-    assert np.ptp(np.delete(alone, EMPTY, axis=0), axis=0).max() > 0.1
-
-
-@every_pair
-def test_same_vector_with_any_padding_on_either_side(make_encoder, pooling, encoder) -> None:
-    model = make_encoder(pooling, encoder)
+    # Without sorting by length: sentences of every length side by side in one padded batch.
+    batch = model.text.batch(words_of(model))
+    for sides in ((0, 0), (0, 4), (4, 0)):  # more padding on the right, on the left
+        padded = replace(batch, index=pad(batch.index, sides), mask=pad(batch.mask, sides))
+        if batch.annotations is not None:  # values that are no tree
+            padded = replace(padded, annotations=pad(batch.annotations, (0, 0, *sides), value=77))
+        for weights in (False, True):
+            with torch.no_grad():
+                assert difference(model(padded, weights=weights).vector, alone) <= TOLERANCE
+    # The module path, where any value may be at padding.
     words = ["the", "red", "dog", "runs", "."]
     with torch.no_grad():
         tokens = model.embedding(model.text.batch([words]))  # (1, 5, embedding)
@@ -95,20 +98,25 @@ def test_same_vector_with_any_padding_on_either_side(make_encoder, pooling, enco
             vectors[:, left : left + 5], mask[:, left : left + 5] = tokens, True
             vector = pooled_states(model, vectors, mask).vector[0]
             assert difference(vector, expected) <= TOLERANCE
+    for fast in (True, False):
+        with fast_paths(fast):
+            expected = model.eval().encode(SENTENCES)
+            assert np.array_equal(model.train().encode(SENTENCES), expected)
+        assert difference(expected, alone) <= TOLERANCE
+    assert all(part.training for part in model.modules())
 
 
-@every_pair
-def test_same_vector_with_padding_in_the_batch_itself(make_encoder, pooling, encoder) -> None:
-    model = make_encoder(pooling, encoder)
+def test_a_model_is_random_in_training_and_repeats_with_a_seed(make_encoder) -> None:
+    model = make_encoder()
     batch = model.text.batch(words_of(model))
-    expected = model.encode(SENTENCES)
-    for sides in ((0, 4), (4, 0)):  # on the right, on the left
-        padded = replace(batch, index=pad(batch.index, sides), mask=pad(batch.mask, sides))
-        if batch.annotations is not None:  # values that are no tree
-            padded = replace(padded, annotations=pad(batch.annotations, (0, 0, *sides), value=77))
-        with torch.no_grad():
-            assert difference(model(padded).vector, expected) <= TOLERANCE
-            assert difference(model(padded, weights=True).vector, expected) <= TOLERANCE
+    still = model(batch).vector.detach()
+    vectors = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        vectors.append(model.train()(batch).vector.detach())
+    assert torch.equal(vectors[0], vectors[1])
+    assert difference(vectors[0], vectors[2]) > 1e-3 and difference(vectors[0], still) > 1e-3
+    assert torch.equal(model.eval()(batch).vector, still)
 
 
 PATHS = {
@@ -188,29 +196,30 @@ def test_other_precisions_give_about_the_same_vectors(make_encoder, pooling, enc
     assert not rough[EMPTY].any()
 
 
-@every_pair
-def test_saved_model_comes_back_bit_for_bit(make_encoder, pooling, encoder, tmp_path) -> None:
-    model = make_encoder(pooling, encoder, text=TextSettings(rules="whitespace"))
-    model.save_pretrained(tmp_path / "model")
-    loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
+def round_trip(model: SentenceEncoder, folder: Path) -> SentenceEncoder:
+    """The saved model, in which everything is as it was."""
+    model.save_pretrained(folder)
+    loaded = load_model(folder)
+    assert isinstance(loaded, SentenceEncoder) and not loaded.training
     assert loaded.settings == model.settings
     assert list(loaded.state_dict()) == list(model.state_dict())
     for name, tensor in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], tensor), name
-    assert [parameter.requires_grad for parameter in loaded.parameters()] == [
-        parameter.requires_grad for parameter in model.parameters()
-    ]
-    assert np.array_equal(loaded.encode(SENTENCES), model.encode(SENTENCES))
+    for one, other in zip(loaded.parameters(), model.parameters(), strict=True):
+        assert (one.requires_grad, one.dtype) == (other.requires_grad, other.dtype)
+    vectors = loaded.encode(SENTENCES, convert_to_tensor=True)
+    assert torch.equal(vectors, model.encode(SENTENCES, convert_to_tensor=True))
+    return loaded
+
+
+@every_pair
+def test_saved_model_comes_back_bit_for_bit(make_encoder, pooling, encoder, tmp_path) -> None:
+    round_trip(make_encoder(pooling, encoder, text=TextSettings(rules="whitespace")), tmp_path)
 
 
 def test_saved_model_keeps_its_number_type(sentence_encoder, tmp_path: Path) -> None:
-    dtype = torch.bfloat16
-    model = sentence_encoder.to(dtype)
-    model.save_pretrained(tmp_path / "model")
-    loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
-    assert {parameter.dtype for parameter in loaded.parameters()} == {dtype}
-    one = loaded.encode(SENTENCES, convert_to_tensor=True)
-    assert torch.equal(one, model.encode(SENTENCES, convert_to_tensor=True))
+    loaded = round_trip(sentence_encoder.to(torch.bfloat16), tmp_path)
+    assert {parameter.dtype for parameter in loaded.parameters()} == {torch.bfloat16}
 
 
 @pytest.mark.parametrize(
@@ -227,23 +236,15 @@ def test_saved_model_keeps_its_number_type(sentence_encoder, tmp_path: Path) -> 
     ids=str,
 )
 def test_every_setting_survives_saving(make_encoder, tmp_path: Path, sections) -> None:
-    model = make_encoder(**sections)
-    model.save_pretrained(tmp_path / "model")
-    loaded = load_model(tmp_path / "model")
-    assert isinstance(loaded, SentenceEncoder) and not loaded.training
-    assert loaded.settings == model.settings
-    assert np.array_equal(loaded.encode(SENTENCES), model.encode(SENTENCES))
+    round_trip(make_encoder(**sections), tmp_path)
 
 
 def test_what_the_pipeline_does_is_saved_even_where_the_settings_say_otherwise(
     make_text, make_settings, tmp_path: Path
 ) -> None:
     text = make_text("whitespace", sentence_ends=True, max_length=2)
-    model = SentenceEncoder.from_settings(text, make_settings()).eval()
-    model.save_pretrained(tmp_path / "model")
-    loaded = SentenceEncoder.from_pretrained(tmp_path / "model")
+    loaded = round_trip(SentenceEncoder.from_settings(text, make_settings()).eval(), tmp_path)
     assert loaded.settings.text == TextSettings("whitespace", True, 2)
-    assert np.array_equal(loaded.encode(SENTENCES), model.encode(SENTENCES))
 
 
 def test_a_loaded_model_can_be_saved_again_without_change(sentence_encoder, tmp_path) -> None:

@@ -66,10 +66,6 @@ def trained_without_table(model: nn.Module) -> int:
     )
 
 
-def test_the_text_has_the_sizes_that_are_counted_with(text: TextPipeline) -> None:
-    assert (len(text.vocabulary), len(text.characters)) == (WORDS, CHARACTERS)
-
-
 @pytest.mark.parametrize(
     ("width", "shortcut", "above", "total"),
     [  # `above` is the input of the layers above the first: 600 and one or both directions below

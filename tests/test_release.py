@@ -68,7 +68,7 @@ def test_the_wheel_has_what_the_package_has_and_nothing_else(wheel: zipfile.ZipF
     assert names == sources
     needed = """py.typed recipes/snli.toml embedded/encoder/model.safetensors
         embedded/nli/model.safetensors service/page/index.html service/page/main.js
-        service/page/theme.css service/page/icon.svg"""
+        service/page/theme.css service/page/icon.svg inference/explanation.css"""
     assert {f"genpool/{name}" for name in needed.split()} <= names
     kinds = {Path(name).suffix for name in names}  # neither tests nor data sets
     assert kinds <= {

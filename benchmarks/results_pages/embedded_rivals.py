@@ -15,6 +15,7 @@ import tokenizers
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from genpool.distillation.settings import TeacherSettings
 from genpool.distillation.teachers import OnnxTeacher
 
 Array = NDArray[np.floating]
@@ -50,4 +51,4 @@ def static_encoder(tokenizer_file: Path, weights_file: Path) -> Encode:
 
 def onnx_encoder(folder: Path) -> Encode:
     """Returns a function from sentences to the vectors of an ONNX folder, mean pooling."""
-    return OnnxTeacher(folder, "mean", 128).encode
+    return OnnxTeacher(folder, TeacherSettings(), folder).encode

@@ -50,11 +50,14 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.usefixtures("data")
-def test_tokenized_pairs_are_raw_text() -> None:
+def test_tokenized_pairs_are_raw_text_and_another_label_is_refused(data: Path) -> None:
     assert read_pairs("snli/train") == (
         NliPair("neutral", "A man, who's tall, can't sleep.", "A man sits.", "snli/train"),
     )
+    text = "label\tpremise\thypothesis\n-\ta\tb\n"
+    (data / "snli" / "train.tsv.xz").write_bytes(lzma.compress(text.encode()))
+    with pytest.raises(DataError, match="has the label '-'; expected entailment, neutral"):
+        read_pairs("snli/train")
 
 
 @pytest.mark.usefixtures("data")
@@ -65,10 +68,7 @@ def test_every_pair_is_in_one_half_and_every_premise_too() -> None:
     assert 50 < len(learned) < 120
     assert not {pair.key[0] for pair in learned} & {pair.key[0] for pair in scored}
     assert learned_half(MULTINLI[0], seed=1) != learned_half(MULTINLI[0])
-
-
-@pytest.mark.usefixtures("data")
-def test_no_more_rows_are_taken_out_than_asked_for_with_all_pairs_of_their_premises() -> None:
+    # No more rows are taken out than asked for, with all pairs of their premises.
     pairs = read_pairs(MULTINLI[0])
     others, taken = split_off(pairs, 10)
     assert len(taken) == 9  # three premises of three pairs
@@ -94,22 +94,11 @@ def test_no_pair_of_a_dev_or_test_set_is_learned() -> None:
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
-    pairs = [
-        NliPair("neutral", 'He said "no', "It's 5 o'clock", "snli"),
-        NliPair("entailment", "Été", "A, b", "x"),
-    ]
+    rows = ("neutral", 'He said "no', "It's 5 o'clock"), ("entailment", "Été", "A, b")
+    pairs = [NliPair(*row, "snli") for row in rows]
     write_pairs(tmp_path / "new" / "train.tsv", pairs)
     read = TableReader(tmp_path / "new").read("train")
-    assert [(example.label, example.first, example.second) for example in read] == [
-        pair[:3] for pair in pairs
-    ]
-
-
-def test_another_label_is_refused(data: Path) -> None:
-    text = "label\tpremise\thypothesis\n-\ta\tb\n"
-    (data / "snli" / "train.tsv.xz").write_bytes(lzma.compress(text.encode()))
-    with pytest.raises(DataError, match="has the label '-'; expected entailment, neutral"):
-        read_pairs("snli/train")
+    assert tuple((example.label, example.first, example.second) for example in read) == rows
 
 
 @pytest.mark.parametrize("table", MULTINLI)

@@ -28,35 +28,21 @@ def test_means_ranges_and_differences_of_hand_worked_scores() -> None:
         "+0.0050 (-0.0100, +0.0200)",
         "+0.0300 (+0.0000, +0.0600)",
     ]
+    parts = section({"generalized": ours, "max": theirs}, {"generalized": 2_000_000, "max": 1})
+    assert "over 2 seeds" in parts[0] and "2.00 M parameters" in parts[2]
+    assert [line[:21] for line in parts[4].splitlines()[2:]] == ["| over max | +0.0150 "]
 
 
-def test_the_first_pooling_is_compared_with_every_other() -> None:
-    scores = [[0.8, 0.7, 0.6], [0.8, 0.7, 0.6]]
-    students = {"generalized": scores, "max": scores, "mean": scores}
-    parts = section(students, dict.fromkeys(students, 2_000_000))
-    assert "over 2 seeds" in parts[0]
-    assert parts[2].count("2.00 M parameters") == 3
-    assert [line.split("|")[1].strip() for line in parts[4].splitlines()[2:]] == [
-        "over max",
-        "over mean",
-    ]
-
-
-def test_without_deaths_nothing_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_repeated_share_is_that_of_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale_simulation, "SPREAD", 0.0)
     run = simulate(shards=10, shard_seconds=2.0, mean_life=math.inf, workers=4, seed=0)
     # Three rounds of four workers: 4 + 4 + 2 shards.
     assert (run.seconds, run.repeated, run.useful, run.deaths) == (6.0, 0.0, 20.0, 0)
-
-
-def test_the_repeated_share_is_that_of_the_formula() -> None:
+    monkeypatch.undo()
     runs = [simulate(2000, 100.0, 400.0, 8, seed) for seed in range(10)]
     share = np.mean([run.repeated / run.useful for run in runs])
     assert share == pytest.approx(expected_repeated(100.0, 400.0), rel=0.1)
     assert expected_repeated(1.0, 1e4) == pytest.approx(0.5e-4, rel=1e-3)  # half a shard a death
-
-
-def test_the_same_seed_is_the_same_run() -> None:
     assert simulate(50, 10.0, 60.0, 4, 1) == simulate(50, 10.0, 60.0, 4, 1)
     assert simulate(50, 10.0, 60.0, 4, 1) != simulate(50, 10.0, 60.0, 4, 2)
 

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+import pytest
+
 from benchmarks.release.wide_rules import WIDE_RULES, nations
 from genpool.reproduction.rules import ask
 from genpool.reproduction.scenes import Dice, render
@@ -147,17 +149,16 @@ def points_of(sentence: str, pattern: str) -> set[object]:
     return COVERED[next(filter(None, found.groups()))] if found else WORLD
 
 
-def test_places_agree_with_the_map() -> None:
-    for label, premise, hypothesis in pairs_of("country"):
-        allowed, stated = (points_of(text, r"\bin {names}\b") for text in (premise, hypothesis))
-        assert stated != WORLD
-        assert label == label_of(allowed, stated), (premise, hypothesis)
-
-
-def test_origins_agree_with_the_map() -> None:
-    origin = r"\bfrom {names}\b|(?:\b[Aa]n?|[Tt]he|is|was) {names}\b"
-    for label, premise, hypothesis in pairs_of("nationality"):
-        allowed, stated = (points_of(text, origin) for text in (premise, hypothesis))
+@pytest.mark.parametrize(
+    ("rule", "pattern"),
+    [
+        ("country", r"\bin {names}\b"),
+        ("nationality", r"\bfrom {names}\b|(?:\b[Aa]n?|[Tt]he|is|was) {names}\b"),
+    ],
+)
+def test_places_and_origins_agree_with_the_map(rule: str, pattern: str) -> None:
+    for label, premise, hypothesis in pairs_of(rule):
+        allowed, stated = (points_of(text, pattern) for text in (premise, hypothesis))
         assert stated != WORLD
         assert label == label_of(allowed, stated), (premise, hypothesis)
 

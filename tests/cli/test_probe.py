@@ -11,7 +11,7 @@ import pytest
 from genpool.evaluation import read_predictions
 from genpool.probing import AttentiveProbe
 from tests.helpers.training_runs import write_table
-from tests.probing.texts import make_texts
+from tests.probing.conftest import make_texts
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
+from genpool.model.reference import ModelReference
 from genpool.search import index_writer
-from genpool.search.index_card import ModelReference
 
 MODEL = "runs/rules/best"
 LINES = ["A dog runs.", "", "An animal sleeps."]

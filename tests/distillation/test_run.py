@@ -18,7 +18,6 @@ from genpool.distillation.run import (
     learning_rate_factor,
     neighbour_order,
 )
-from genpool.distillation.settings import DistillationLoopSettings
 from genpool.errors import ConfigError, DataError, Interrupted, TrainingError
 from genpool.text.vocabulary import CharacterNgrams
 from genpool.training.run_folder import save_checkpoint
@@ -48,57 +47,38 @@ def test_neighbours_follow_each_other() -> None:
     assert sorted(order) == list(range(300))
     together = (topics[mixed][order][1:] == topics[mixed][order][:-1]).mean()
     assert together > 0.6  # at random: 0.08
-    again = neighbour_order(vectors[mixed], 5, np.random.default_rng(1))
-    assert np.array_equal(order, again)
-    assert not np.array_equal(order, neighbour_order(vectors[mixed], 5, np.random.default_rng(2)))
+    again, other = (neighbour_order(vectors[mixed], 5, np.random.default_rng(n)) for n in (1, 2))
+    assert np.array_equal(order, again) and not np.array_equal(order, other)
 
 
 def test_the_rate_rises_and_falls() -> None:
-    settings = DistillationLoopSettings(warm_up=4)
-    factors = [learning_rate_factor(step, 12, settings) for step in range(13)]
+    factors = [learning_rate_factor(step, 12, rising=4) for step in range(13)]
     assert factors[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
     assert (factors[8], factors[12]) == (0.5, 0.0)
-
-
-def test_a_student_learns(data: Path) -> None:
-    settings = read_distillation(RECIPE, ["training.epochs=12"])
-    best = distil(settings, data, data / "run", show_progress=False)
-    metrics = (data / "run" / "metrics.jsonl").read_text()
-    lines = [json.loads(line) for line in metrics.splitlines()]
-    assert len(lines) == 12
-    assert lines[-1]["loss"] < 0.5 * lines[0]["loss"]
-    assert best["dev_spearman"] == max(line["dev_spearman"] for line in lines)
-    student = SentenceEncoder.from_pretrained(data / "run" / "best")
-    assert student.output_dim == 5
-    assert "a-teacher" in (data / "run" / "best" / "README.md").read_text()
 
 
 def test_a_run_continues_to_the_same_weights(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = 22  # within an epoch
     settings = read_distillation(RECIPE, ["training.save_minutes=0"])  # a checkpoint at each step
-    distil(settings, data, data / "whole", cache=data / "cache", show_progress=False)
-    calls = BagOfWords.calls
-    step = DistillationRun.step
+    best = distil(settings, data, data / "whole", cache=data / "cache", show_progress=False)
+    assert SentenceEncoder.from_pretrained(data / "whole" / "best").output_dim == 5
+    assert "a-teacher" in (data / "whole" / "best" / "README.md").read_text()
+    calls, step = BagOfWords.calls, DistillationRun.step
+    steps: list[int] = []
 
-    def stopping(self: DistillationRun, batch: list[int]) -> None:
-        if self.state.step == stop:
+    def stopping_once(self: DistillationRun, batch: list[int]) -> None:
+        steps.append(self.state.step)
+        if steps == list(range(stop + 1)):
             raise KeyboardInterrupt
         step(self, batch)
 
-    monkeypatch.setattr(DistillationRun, "step", stopping)
+    monkeypatch.setattr(DistillationRun, "step", stopping_once)
     with pytest.raises(KeyboardInterrupt):
         distil(settings, data, data / "part", cache=data / "cache", show_progress=False)
-    steps: list[int] = []
-
-    def counting(self: DistillationRun, batch: list[int]) -> None:
-        steps.append(self.state.step)
-        step(self, batch)
-
-    monkeypatch.setattr(DistillationRun, "step", counting)
     with pytest.raises(TrainingError, match="--resume"):
         distil(settings, data, data / "part", show_progress=False)
     distil(settings, data, data / "part", True, data / "cache", False)
-    assert steps[0] == stop  # nothing is done twice
+    assert steps == [*range(stop + 1), *range(stop, steps[-1] + 1)]  # nothing is done twice
     assert BagOfWords.calls == calls  # the teacher's vectors were kept
     weights = [data / name / "best" / "model.safetensors" for name in ("whole", "part")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -107,28 +87,24 @@ def test_a_run_continues_to_the_same_weights(data: Path, monkeypatch: pytest.Mon
         [json.loads(line) | {"seconds": 0} for line in text.splitlines()] for text in metrics
     )
     assert first == second and len(first) == 3
+    assert best["dev_spearman"] == max(line["dev_spearman"] for line in first)
 
 
 # --- The checks of --resume, which are those of a training run ------------------------------------
 
 
-def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Ctrl-C arrives during the step that follows `step` finished ones."""
+@pytest.fixture
+def stopped(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run that Ctrl-C stopped during its 12th step, and saved by that alone."""
     original = DistillationRun.step
 
     def interrupted(self: DistillationRun, batch: list[int]) -> None:
-        if self.state.step == step:
+        if self.state.step == 11:
             signal.raise_signal(signal.SIGINT)
         original(self, batch)
 
-    monkeypatch.setattr(DistillationRun, "step", interrupted)
-
-
-@pytest.fixture
-def stopped(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a run that was stopped after 12 steps, and saved by that alone."""
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 11)
+        patch.setattr(DistillationRun, "step", interrupted)
         with pytest.raises(Interrupted, match=r"stopped after step 12; continue .* --resume"):
             run(data, "run", False)
     return data / "run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +45,11 @@ def onnx_folder(tmp_path: Path) -> Path:
     tokenizer = tokenizers.Tokenizer(words)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     tokenizer.save(str(folder / "tokenizer.json"))
-    integers = onnx.TensorProto.INT64
-    inputs = [
-        onnx.helper.make_tensor_value_info(name, integers, ["batch", "time"])
-        for name in ("input_ids", "attention_mask")
-    ]
-    states = onnx.helper.make_tensor_value_info(
-        "states", onnx.TensorProto.FLOAT, ["batch", "time", 6]
-    )
-    table = onnx.numpy_helper.from_array(TABLE, "table")
-    node = onnx.helper.make_node("Gather", ["table", "input_ids"], ["states"])
-    graph = onnx.helper.make_graph([node], "graph", inputs, [states], [table])
-    opset = [onnx.helper.make_opsetid("", 17)]
-    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=9)
+    graph = """<ir_version: 9, opset_import: ["" : 17]>
+        graph (int64[batch, time] input_ids, int64[batch, time] attention_mask)
+            => (float[batch, time, 6] states) { states = Gather(table, input_ids) }"""
+    model = onnx.parser.parse_model(graph)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(TABLE, "table"))
     onnx.save(model, folder / "onnx" / "model.onnx")
     return folder
 
@@ -68,13 +61,14 @@ def by_loop(sentence: str) -> np.ndarray:
 
 
 def test_the_vectors_of_an_onnx_folder_by_loops(onnx_folder: Path) -> None:
-    found = open_teacher(str(onnx_folder), TeacherSettings(), onnx_folder)
-    assert isinstance(found, OnnxTeacher)
-    vectors = found.encode(SENTENCES)
+    name = str(onnx_folder)
+    vectors = open_teacher(name, TeacherSettings(), onnx_folder).encode(SENTENCES)
     assert np.abs(vectors - np.stack([by_loop(text) for text in SENTENCES])).max() < 1e-6
-    first = OnnxTeacher(onnx_folder, "cls", 128).encode(["dog a"])[0]
+    first = open_teacher(name, TeacherSettings(pooling="cls"), onnx_folder).encode(["dog a"])[0]
     assert np.abs(first - by_loop("dog")).max() < 1e-6
-    cut = OnnxTeacher(onnx_folder, "mean", 2).encode(["a dog runs now"])[0]
+    cut = open_teacher(name, TeacherSettings(max_tokens=2), onnx_folder).encode(["a dog runs now"])[
+        0
+    ]
     assert np.abs(cut - by_loop("a dog")).max() < 1e-6
 
 
@@ -167,22 +161,14 @@ def test_the_cosine_of_a_target_is_the_weighted_mean_of_centred_cosines() -> Non
     assert np.abs(np.linalg.norm(combined, axis=1) - 1).max() < 2e-3
 
 
-def test_centring_makes_unrelated_sentences_unrelated() -> None:
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_share_of_the_mean_of_the_learned_sentences_is_subtracted(share: float) -> None:
     vectors = shifted(0, 8, 3.0)
-    plain = combined_targets([vectors], TeacherSettings()).astype(np.float64)
-    assert np.abs(plain - vectors).max() < 2e-3 and (plain @ plain.T).mean() > 0.8
-    settings = TeacherSettings(centre=True)
-    targets = combined_targets([vectors], settings).astype(np.float64)
-    assert abs((targets @ targets.T).mean()) < 0.02
-
-
-def test_a_part_of_the_mean_of_the_learned_sentences_can_be_subtracted() -> None:
-    vectors = shifted(0, 8, 3.0)
-    settings = TeacherSettings(centre=True, centre_share=0.25)
+    settings = TeacherSettings(centre=share > 0, centre_share=share or 1.0)
     targets = combined_targets([vectors], settings, held_out=50).astype(np.float64)
     exact = vectors.astype(np.float64)
     for row, target in enumerate(targets):
-        moved = exact[row] - 0.25 * exact[50:].mean(axis=0)
+        moved = exact[row] - share * exact[50:].mean(axis=0)
         assert np.abs(target - moved / np.linalg.norm(moved)).max() < 2e-3
 
 
@@ -196,22 +182,21 @@ def test_the_spread_by_all_pairs() -> None:
 # --- What is learned ------------------------------------------------------------------------------
 
 
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
 @pytest.mark.parametrize("widths", [(), (2, 1)])
 def test_the_loss_by_loops(widths: tuple[int, ...]) -> None:
     random = np.random.default_rng(0)
     student, target = random.normal(size=(5, 4)), random.normal(size=(5, 4))
-
-    def cosine(a: np.ndarray, b: np.ndarray) -> float:
-        return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-
     errors = []
     for width in (4, *widths):
-        pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
         squares = [
             (cosine(student[i, :width], student[j, :width]) - cosine(target[i], target[j])) ** 2
-            for i, j in pairs
+            for i, j in permutations(range(5), 2)
         ]
-        errors.append(sum(squares) / len(pairs))
+        errors.append(sum(squares) / 20)
     expected = sum(1 - cosine(a, b) for a, b in zip(student, target, strict=True)) / 5
     expected += 3.0 * sum(errors) / len(errors)
     loss = distillation_loss(torch.from_numpy(student), torch.from_numpy(target), 3.0, widths)
@@ -228,12 +213,9 @@ def test_agreement_by_scipy_source_by_source() -> None:
     )
     assert set(scores) == {"a", "b"}
     student, teacher_cosines = [], []
-    for i in range(4):
-        for j in range(i + 1, 4):
-            one, two = known[f"t{i}"], known[f"t{j}"]
-            student.append(one @ two / np.linalg.norm(one) / np.linalg.norm(two))
-            first, second = targets[i].astype(float), targets[j].astype(float)
-            teacher_cosines.append(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+    for i, j in combinations(range(4), 2):
+        student.append(cosine(known[f"t{i}"], known[f"t{j}"]))
+        teacher_cosines.append(cosine(targets[i].astype(float), targets[j].astype(float)))
     assert scores["a"] == pytest.approx(spearmanr(student, teacher_cosines).statistic)
 
 

@@ -44,7 +44,6 @@ from .cases import (
 )
 
 EVERY = pytest.mark.parametrize("name", CASES)
-WITH_GATES = [name for name, case in CASES.items() if case.make().has_gates]
 TOLERANCE = 1e-6
 #: the same classes as functions: every encoder of the package has defaults, the base class has none
 MAKE: Mapping[str, Callable[..., Encoder]] = ENCODERS
@@ -70,11 +69,6 @@ def test_states_are_those_of_the_equations_and_exactly_zero_at_padding(name: str
         assert torch.equal(same, states)
         np.testing.assert_allclose(to_numpy(gates), expected_gates, rtol=0, atol=1e-12)
         assert (gates[MASK] > 0).all() and (gates[MASK] < 1).all() and (gates[~MASK] == 0).all()
-
-
-def test_all_lstm_encoders_and_no_others_have_gates() -> None:
-    names = {name.split(",")[0] for name in WITH_GATES}
-    assert names == {"stacked-bilstm", "bilstm", "shortcut-stacked", "residual-stacked", "lstm"}
 
 
 @EVERY

@@ -2,6 +2,7 @@
 
 import sys
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -57,43 +58,22 @@ def test_learning_rate_that_does_not_change_has_no_panel(tmp_path, drawn, change
 
 def test_values_that_are_missing_or_not_finite_are_left_out(tmp_path, drawn):
     rows = curve(4)
-    rows[0]["dev_accuracy"] = None
-    rows[1]["dev_accuracy"] = float("nan")
+    rows[0]["dev_accuracy"], rows[1]["dev_accuracy"] = None, float("nan")
     rows[3]["train_loss"] = float("inf")
     learning_curve_picture(rows, tmp_path / "l.png")
     assert drawn[0].axes[0].lines[0].get_xdata().tolist() == [100, 200, 300]
     assert drawn[0].axes[1].lines[0].get_xdata().tolist() == [300, 400]
 
 
-@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
-def test_each_format_is_written_and_nothing_else(tmp_path, kind):
-    learning_curve_picture(curve(), tmp_path / f"l.{kind}")
-    beginning = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind]
-    assert (tmp_path / f"l.{kind}").read_bytes().startswith(beginning)
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_no_global_state_is_touched(tmp_path):
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    pyplot = "matplotlib.pyplot" in sys.modules
+def test_each_format_is_written_and_no_global_state_is_touched(tmp_path):
+    before, pyplot = dict(matplotlib.rcParams), "matplotlib.pyplot" in sys.modules
+    for kind, beginning in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        heatmap_picture([panel(1, 2, 3)], tmp_path / f"l.{kind}")
+        assert (tmp_path / f"l.{kind}").read_bytes().startswith(beginning)
+    assert len(list(tmp_path.iterdir())) == 3
     learning_curve_picture(curve(), tmp_path / "l.png")
-    heatmap_picture([panel(1, 2, 3)], tmp_path / "h.png")
     assert dict(matplotlib.rcParams) == before
     assert ("matplotlib.pyplot" in sys.modules) == pyplot
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("l.pngg", "unknown picture format 'pngg'. Did you mean 'png'"),
-        ("l", "unknown picture format ''"),
-    ],
-)
-def test_other_formats_are_refused(tmp_path, name, message):
-    with pytest.raises(InputError, match=message):
-        learning_curve_picture(curve(), tmp_path / name)
 
 
 def panel(heads: int, tokens: int, dim: int, seed: int = 0, title: str = "model") -> HeatmapPanel:
@@ -131,7 +111,15 @@ def test_words_are_named_as_they_are_written(tmp_path, drawn):
     assert names == ["$5", "a" * 17 + "…"]
 
 
-def test_a_sentence_without_words_is_refused(tmp_path):
-    with pytest.raises(InputError, match="nothing to draw"):
-        heatmap_picture([panel(2, 0, 3)], tmp_path / "heads.png")
-    assert not (tmp_path / "heads.png").exists()
+@pytest.mark.parametrize(
+    ("name", "tokens", "message"),
+    [
+        ("h.pngg", 2, "unknown picture format 'pngg'. Did you mean 'png'"),
+        ("h", 2, "unknown picture format ''"),
+        ("h.png", 0, "nothing to draw"),
+    ],
+)
+def test_other_formats_and_sentences_without_words_are_refused(tmp_path, name, tokens, message):
+    with pytest.raises(InputError, match=message):
+        heatmap_picture([panel(2, tokens, 3)], tmp_path / name)
+    assert not list(tmp_path.iterdir())

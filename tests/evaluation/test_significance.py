@@ -115,7 +115,8 @@ def test_one_model_right_everywhere_and_the_other_nowhere_gives_the_limits_of_th
             r"row 2 \(line 3.*'1' .* in A, id '7' .* in B",
         ),
         (made([1, 1]), made([1, 1], gold=["x", "y"]), r"row 2 .*gold 'x' in A, .*gold 'y' in B"),
-        (made([1, 1]), made([1, 1, 1]), "A has 2 rows and B has 3"),
+        (made([1, 1]), made([1, 1, 1]), "^A has 2 rows and B has 3"),
+        (made([1, 1]), made([1, 1, 1], ids="071"), "row 2 .*id '7' .* in B; A has 2 rows and B"),
         (made([1]), made([1]), "at least 2 rows, .*got 1 and 1"),
         (made([]), made([]), "at least 2 rows, .*got 0 and 0"),
         (

@@ -3,7 +3,7 @@ import pytest
 
 from genpool.errors import InputError
 from genpool.evaluation import LabelledVectors, ScoredPairs, labelled_vectors, scored_pairs
-from genpool.evaluation.vectors import as_scores, as_vectors, encode_sentences, pair_arrays
+from genpool.evaluation.vectors import as_vectors, encode_sentences
 
 
 def lengths(sentences):
@@ -52,31 +52,12 @@ def test_vectors_that_cannot_be_used_are_named(given, message):
         as_vectors(given, "mine")
 
 
-def test_sides_of_a_pair_are_joined_and_must_have_one_shape():
-    assert pair_arrays([[1, 2]], [[3, -4]]).tolist() == [[1, 2, 3, -4, 2, 6, 3, -8]]
-    with pytest.raises(InputError, match=r"\(2, 3\) and b \(2, 4\)"):
-        pair_arrays(np.ones((2, 3)), np.ones((2, 4)))
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ([1.0], "1 gold scores; expected 2"),
-        ([1.0, np.nan], "gold scores: .* NaN or infinity: row 2"),
-        (["high", "low"], "gold scores: not an array of numbers"),
-    ],
-)
-def test_gold_scores_that_cannot_be_used_are_named(given, message):
-    with pytest.raises(InputError, match=message):
-        as_scores(given, 2)
-
-
 def test_labelled_sentences_and_pairs_become_labelled_vectors():
     found = labelled_vectors(lengths, ["x", "y"], ["aa", "b c"])
     assert found.vectors.tolist() == [[2, 1], [3, 2]]
     assert found.labels == ("x", "y")
-    found = labelled_vectors(lengths, ["x"], ["aa"], ["b c"])
-    assert found.vectors.tolist() == [[2, 1, 3, 2, 1, 1, 6, 2]]
+    found = labelled_vectors(lengths, ["x", "y"], ["aa", "b c"], ["b c", "a"])
+    assert found.vectors.tolist() == [[2, 1, 3, 2, 1, 1, 6, 2], [3, 2, 1, 1, 2, 1, 3, 2]]
 
 
 def test_pairs_are_encoded_in_one_call_without_repetition():
@@ -92,6 +73,10 @@ def test_pairs_are_encoded_in_one_call_without_repetition():
     assert found.scores.tolist() == [1.0, 5.0]
 
 
+def pairs(scores, dim=2):
+    return ScoredPairs(np.asarray(scores), np.eye(2), np.eye(2, dim))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -100,12 +85,12 @@ def test_pairs_are_encoded_in_one_call_without_repetition():
         (lambda: scored_pairs(lengths, [1.0], ["a"], ["b", "c"]), "1 scores, 1 and 2 sentences"),
         (lambda: LabelledVectors(np.ones((3, 2)), ("x",)), "3 vectors and 1 labels"),
         (lambda: LabelledVectors(np.full((1, 2), np.nan), ("x",)), "vectors: 1 of 1 rows hold NaN"),
-        (
-            lambda: ScoredPairs(np.ones(2), np.ones((3, 2)), np.ones((3, 2))),
-            "2 gold scores; expected 3",
-        ),
+        (lambda: pairs([1]), "1 gold scores; expected 2"),
+        (lambda: pairs([1, np.nan]), "gold scores: .* NaN or infinity: row 2"),
+        (lambda: pairs(["a", "b"]), "gold scores: not an array of numbers"),
+        (lambda: pairs([1, 2], 3), r"\(2, 2\) and b \(2, 3\)"),
     ],
 )
-def test_columns_of_different_length_are_refused_with_both_numbers(make, message):
+def test_columns_that_do_not_fit_are_refused_with_both_numbers(make, message):
     with pytest.raises(InputError, match=message):
         make()

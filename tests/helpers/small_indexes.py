@@ -45,5 +45,11 @@ def by_loops(vectors: np.ndarray, query: np.ndarray, top: int) -> list[tuple[int
     return sorted(scored, key=lambda pair: -pair[1])[:top]
 
 
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Returns vectors (..., dim) of length 1; zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
+
+
 def random_vectors(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +145,27 @@ def start(*arguments: object, launcher: Sequence[str] = ()) -> subprocess.Popen[
         text=True,
         env=ONE_THREAD,
     )
+
+
+class Killed(BaseException):
+    """As good as a kill: nothing in the package catches it."""
+
+
+@contextmanager
+def stopping(owner: Any, name: str, at: int, by: Any = Killed) -> Iterator[None]:
+    """The call of that number, from 1, never begins: an exception; or a signal comes before it."""
+    calls, original = count(1), getattr(owner, name)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if next(calls) == at:
+            if not isinstance(by, signal.Signals):
+                raise by
+            os.kill(os.getpid(), by)
+        return original(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, call)
+        yield
 
 
 def sets(overrides: Iterable[str]) -> list[str]:

@@ -8,16 +8,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 
 from genpool.inference.sentence_vectors import (
     PADDED_TOKENS_PER_SENTENCE,
     WINDOW_BATCHES,
-    evaluation_mode,
     length_groups,
     map_by_length,
 )
-from genpool.tensors.modules import Dropout
 
 properties = settings(max_examples=100, deadline=None, database=None)
 lengths_of = st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2000)), max_size=60)
@@ -54,25 +52,6 @@ def test_rows_come_in_the_order_of_the_items(items: list[int], batch_size: int) 
     )
 
 
-def test_items_are_taken_a_window_at_a_time() -> None:
-    numbers = count()
-    chunks = map_by_length(numbers, lambda item: 1, squares, 3)
-    first = next(chunks)
-    assert first[:, 0].tolist() == list(range(3 * WINDOW_BATCHES))
-    assert next(numbers) == 3 * WINDOW_BATCHES
-
-
-def test_items_of_like_length_run_together() -> None:
-    groups = []
-
-    def run(group: list[str]) -> Tensor:
-        groups.append(group)
-        return torch.zeros(len(group), 1)
-
-    list(map_by_length(["aaaa", "b", "cccc", "d"], len, run, 2))
-    assert groups == [["b", "d"], ["aaaa", "cccc"]]
-
-
 def test_each_group_is_reported_when_it_is_done() -> None:
     told: list[int] = []
     chunks = map_by_length(islice(count(), 5), lambda item: 1, squares, 2, told.append)
@@ -84,17 +63,3 @@ def test_each_group_is_reported_when_it_is_done() -> None:
 def test_a_run_that_loses_rows_is_noticed() -> None:
     with pytest.raises(ValueError, match="3 sentences went in, 2 rows"):
         list(map_by_length([1, 2, 3], int, lambda group: squares(group[:-1]), 3))
-
-
-def nested() -> nn.Sequential:
-    return nn.Sequential(Dropout(), nn.Sequential(Dropout(), nn.Linear(2, 2)))
-
-
-def test_evaluating_has_no_dropout_and_no_gradients() -> None:
-    model = nested()
-    values = torch.ones(50, 2)
-    with evaluation_mode():
-        vectors = model(values)
-    linear = list(model.modules())[-1]
-    assert torch.equal(vectors, linear(values)) and not vectors.requires_grad
-    assert torch.is_grad_enabled()

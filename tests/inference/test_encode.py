@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
+from threading import Event, current_thread, main_thread
 
 import numpy as np
 import pytest
@@ -243,6 +244,30 @@ def test_what_cannot_be_compared_is_refused(sentence_encoder, given, expected: s
         with pytest.raises(InputError) as caught:
             sentence_encoder.similarity(*sides)
         assert expected in str(caught.value)
+
+
+def test_a_call_that_ends_leaves_one_that_has_begun_without_dropout(
+    make_encoder, monkeypatch
+) -> None:
+    model = make_encoder(embedding=EmbeddingSettings(word_dim=4, dropout=0.5))
+    expected, rows = model.encode(SENTENCES), model.embedding.rows
+    begun, ended = Event(), Event()
+
+    def waiting(*arguments):
+        if current_thread() is not main_thread():
+            begun.set()
+            assert ended.wait(60)
+        return rows(*arguments)
+
+    monkeypatch.setattr(model.embedding, "rows", waiting)
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(model.train().encode, SENTENCES)
+        assert begun.wait(60)
+        vectors = model.encode(SENTENCES)
+        trained = model(model.text.batch([text.split() for text in SENTENCES])).vector.detach()
+        ended.set()
+    assert difference(vectors, expected) <= 1e-6 and difference(other.result(), expected) <= 1e-6
+    assert difference(trained, expected) > 1e-3
 
 
 @pytest.mark.slow

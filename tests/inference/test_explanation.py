@@ -10,10 +10,9 @@ import torch
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.config import ProjectionSettings, TextSettings
-from genpool.inference.explanation import PairExplanation, cosines, degrees_between
-from genpool.pooling import POOLINGS
+from genpool.inference.explanation import cosines, degrees_between
+from genpool.pooling import POOLINGS, Pooled
 from genpool.text import Token
-from tests.helpers.explanations import made_up
 
 SENTENCE = "The red dog, not 2 men, runs."
 
@@ -33,6 +32,17 @@ def states_of(model: SentenceEncoder, sentence: str) -> torch.Tensor:
     with torch.no_grad():
         states: torch.Tensor = model.encoder(model.embedding(batch), batch.mask).states
     return states
+
+
+def pooled_without(model: SentenceEncoder, sentence: str, token: int) -> Pooled:
+    """The states of all other tokens, pooled as a sentence of their own."""
+    batch, gates = model.text.batch([model.text.words(sentence)]), model.pooling.needs_gates
+    rest = [place for place in range(batch.mask.shape[1]) if place != token]
+    with torch.no_grad():
+        encoded = model.encoder(model.embedding(batch), batch.mask, gates)
+        extra = [encoded.gates[:, rest]] if gates else []
+        pooled: Pooled = model.pooling(encoded.states[:, rest], batch.mask[:, rest], *extra)
+    return pooled
 
 
 def angle(first: np.ndarray, second: np.ndarray) -> float:
@@ -82,20 +92,12 @@ def test_max_shows_the_token_that_each_dimension_came_from(make_encoder) -> None
 def test_influence_is_the_angle_to_the_vector_without_the_state(
     make_encoder, pooling, encoder
 ) -> None:
-    """The states of all other tokens are really pooled again, as a sentence of their own."""
     model = make_encoder(pooling, encoder, projection=ProjectionSettings(dim=5)).double()
     explanation = model.explain(SENTENCE)
-    batch = model.text.batch([model.text.words(SENTENCE)])
-    with torch.no_grad():
-        encoded = model.encoder(
-            model.embedding(batch), batch.mask, *([True] if model.pooling.needs_gates else [])
-        )
     vector, heads = model.encode(SENTENCE).astype(float), explanation.vectors.heads
     for token in range(10):
-        rest = [place for place in range(10) if place != token]
-        extra = [encoded.gates[:, rest]] if model.pooling.needs_gates else []
+        pooled = pooled_without(model, SENTENCE, token)
         with torch.no_grad():
-            pooled = model.pooling(encoded.states[:, rest], batch.mask[:, rest], *extra)
             without = model.projection(pooled.vector)[0].numpy()
         expected = angle(vector, without)
         assert explanation.vector_influence[token] == pytest.approx(expected, abs=1e-2)
@@ -205,16 +207,6 @@ def cosine(first: np.ndarray, second: np.ndarray) -> float:
     return float(first @ second / (np.linalg.norm(first) * np.linalg.norm(second)))
 
 
-def vector_without(encoder: SentenceEncoder, sentence: str, token: int) -> np.ndarray:
-    """The vector of a sentence whose states are all pooled but one."""
-    batch = encoder.text.batch([encoder.text.words(sentence)])
-    rest = [place for place in range(batch.mask.shape[1]) if place != token]
-    with torch.no_grad():
-        states = encoder.encoder(encoder.embedding(batch), batch.mask).states[:, rest]
-        vector: np.ndarray = encoder.pooling(states, batch.mask[:, rest]).vector[0].numpy()
-    return vector
-
-
 def test_the_similarity_of_a_pair_and_its_heads_is_that_of_the_model(
     sentence_encoder: SentenceEncoder,
 ) -> None:
@@ -236,7 +228,7 @@ def test_influence_on_the_similarity_is_what_the_cosine_loses(
     for side, (text, tokens) in enumerate([(FIRST, 5), (SECOND, 3)]):
         assert len(pair.similarity_influence[side]) == tokens
         for token in range(tokens):
-            without = vector_without(sentence_encoder, text, token)
+            without = pooled_without(sentence_encoder, text, token).vector[0].numpy()
             expected = cosine(*vectors) - cosine(without, vectors[1 - side])
             assert pair.similarity_influence[side][token] == pytest.approx(expected, abs=1e-6)
 
@@ -264,19 +256,9 @@ def test_a_classifier_explains_its_label(request: pytest.FixtureRequest, kind: s
     for side, text in enumerate(texts):
         for token in range(len(explained.sentences[side].tokens)):
             changed = list(vectors)
-            changed[side] = vector_without(model.encoder, text, token)
+            changed[side] = pooled_without(model.encoder, text, token).vector[0].numpy()
             with torch.no_grad():
                 features = model.features(torch.from_numpy(np.stack(changed)))
                 without = model.mlp(features).softmax(dim=1)[0, place]
             loss = float(expected[place] - without)
             assert prediction.influence[side][token] == pytest.approx(loss, abs=1e-6)
-
-
-def test_a_pair_worked_by_hand() -> None:
-    """The first vector is (1, 0), also the second; without a word they turn by 60 degrees."""
-    first = made_up("a b", ["a", "b"], [[0.5, 0.5]], turns=[60, 0])
-    pair = PairExplanation(first, made_up("c", ["c"], [[1.0]], turns=[180]))
-    assert pair.similarity == pytest.approx(1)
-    assert pair.similarity_influence[0] == pytest.approx([0.5, 0])
-    assert pair.similarity_influence[1] == pytest.approx([2])
-    assert pair.first.tokens[0] == Token("a", 0, 0)

@@ -20,18 +20,15 @@ PREDICTION = LabelExplanation(
 )
 
 
-def test_a_table_has_a_line_per_token_with_influence_before_weights() -> None:
+def test_a_table_has_a_line_per_token_with_influence_before_weights_then_the_overlap() -> None:
     explanation = made_up("a dog runs", ["a", "dog", "runs"], SHARES, turns=[0, 60, 30])
-    assert str(explanation).splitlines()[:4] == [
+    lines = str(explanation).splitlines()
+    assert lines[:4] == [
         "        vector          head 1          head 2",
         "a        0.0       0.0   0.250     0.0   0.500",
         "dog     60.0 █    60.0 █ 0.750    60.0 █ 0.250",
         "runs    30.0 ▒    30.0 ▒ 0.000    30.0 ▒ 0.250",
     ]
-
-
-def test_a_table_ends_with_the_overlap_of_the_heads() -> None:
-    lines = str(made_up("a dog runs", ["a", "dog", "runs"], SHARES)).splitlines()
     assert lines[-3:] == [
         "         head 1   head 2",
         "head 1     1.00     0.50",

@@ -1,7 +1,5 @@
 """What the tests of exported graphs share: sentences, and the padded PyTorch model to compare."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

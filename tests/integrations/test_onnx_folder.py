@@ -1,7 +1,5 @@
 """The exported folder: what is in it, what is refused, and what a failed export leaves behind."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -19,6 +17,7 @@ from genpool.integrations.onnx import ExportError, OnnxEncoder, export
 from genpool.integrations.onnx import graph as graphs
 from genpool.integrations.onnx import onnx_encoder as encoder
 from tests.helpers.commands import Command
+from tests.helpers.saved_folders import content_of
 from tests.helpers.small_models import MakeEncoder
 
 from .onnx_comparison import SENTENCES, largest_difference, padded_vectors
@@ -53,11 +52,6 @@ def quick_export(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.copy(exported / "model.onnx", path)
 
     monkeypatch.setattr(graphs, "write_graph", copy)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    actual = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(result.relative_to(folder)): result.read_bytes() for result in actual}
 
 
 def test_the_folder_holds_graph_config_tokenizer_and_page(
@@ -132,7 +126,7 @@ def test_a_word_without_end_is_run_in_smaller_batches(
     assert np.abs(actual - padded_vectors(model, sentences)).max() < 1e-6
 
 
-# --- what is written over ------------------------------------------------------------------------
+# --- what is written over
 
 
 @pytest.mark.usefixtures("quick_export")
@@ -152,7 +146,7 @@ def test_a_saved_model_or_anything_else_is_never_written_over(
     model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.save_pretrained(tmp_path / "saved")
-    before = files(tmp_path)
+    before = content_of(tmp_path)
     with pytest.raises(FolderError, match="contains something else, which saving would replace"):
         export(model, tmp_path / "saved")
     with pytest.raises(FolderError, match="is a file"):
@@ -160,7 +154,7 @@ def test_a_saved_model_or_anything_else_is_never_written_over(
     monkeypatch.chdir(tmp_path / "saved")
     with pytest.raises(FolderError, match="working folder"):
         export(model, tmp_path)
-    assert files(tmp_path) == before
+    assert content_of(tmp_path) == before
 
 
 def test_a_graph_that_differs_is_not_kept(
@@ -177,14 +171,14 @@ def test_a_graph_that_differs_is_not_kept(
         onnx.save(graph, path)
 
     monkeypatch.setattr(graphs, "write_graph", wrong)
-    before = files(folder.parent)
+    before = content_of(folder.parent)
     with pytest.raises(ExportError, match=r"largest difference is .* at most 1e-05") as error:
         export(model, folder)
     assert isinstance(error.value, GenpoolError)
-    assert files(folder.parent) == before
+    assert content_of(folder.parent) == before
     with pytest.raises(ExportError):
         export(model, folder.parent / "new")
-    assert files(folder.parent) == before
+    assert content_of(folder.parent) == before
 
 
 def test_a_folder_between_its_two_renames_is_found_again(
@@ -195,7 +189,7 @@ def test_a_folder_between_its_two_renames_is_found_again(
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- what is refused
 
 
 def change(folder: Path, remove: str = "", **values: object) -> None:
@@ -240,8 +234,8 @@ def test_a_damaged_folder_is_reported_in_words(folder: Path, message: str) -> No
         OnnxEncoder.from_pretrained(folder)
 
 
-def test_folders_of_both_kinds_say_what_they_are(
-    exported: Path, model: SentenceEncoder, tmp_path: Path
+def test_folders_of_both_kinds_say_what_they_are_and_what_is_not_installed(
+    exported: Path, model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.save_pretrained(tmp_path / "saved")
     with pytest.raises(FolderError, match=r"is a saved SentenceEncoder; export it: genpool export"):
@@ -250,17 +244,12 @@ def test_folders_of_both_kinds_say_what_they_are(
         SentenceEncoder.from_pretrained(exported)
     with pytest.raises(FolderError, match="no such folder"):
         OnnxEncoder.from_pretrained(tmp_path / "nowhere")
-
-
-def test_a_missing_package_is_answered_with_the_pip_command(
-    exported: Path, model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'genpool\[onnx\]'"):
         OnnxEncoder.from_pretrained(exported)
     with pytest.raises(MissingExtraError, match=r"pip install 'genpool\[onnx\]'"):
         export(model, tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 # --- genpool export, and genpool encode --runtime onnx
@@ -268,32 +257,22 @@ def test_a_missing_package_is_answered_with_the_pip_command(
 MODEL = "runs/rules/best"
 
 
-def test_export_then_encode_returns_the_vectors_of_the_model(
-    genpool: Command,
-    place: Path,
-) -> None:
-    said = genpool("export", MODEL, "out")
-    assert said.code == 0, said.err
+def test_export_then_encode_returns_the_vectors_of_the_model(genpool: Command, place: Path) -> None:
+    said = genpool("export", MODEL, "out").ok()
     assert said.out.startswith("vectors of 20 dimensions, largest difference from PyTorch")
     assert said.err == ""
     assert OnnxEncoder.from_pretrained(place / "out").output_dim == 20
     for model, runtime, out in ((MODEL, "torch", "a.npy"), ("out", "onnx", "b.npy")):
-        said = genpool("encode", model, "sentences.txt", "-o", out, "--runtime", runtime)
-        assert said.code == 0, said.err
+        said = genpool("encode", model, "sentences.txt", "-o", out, "--runtime", runtime).ok()
         assert said.out == f"3 vectors of 20 dimensions: {out}\n"
     assert np.abs(np.load("a.npy") - np.load("b.npy")).max() < 1e-5
     said = genpool("encode", "out", "sentences.txt", "-o", "index/", "--runtime", "onnx")
-    assert said.code == 2
-    assert "an index needs the model itself" in said.err
+    said.refused("an index needs the model itself")
 
 
 @pytest.mark.slow
-def test_without_a_model_the_encoder_inside_is_exported(
-    genpool: Command,
-    place: Path,
-) -> None:
-    said = genpool("export", "out", "--int8")
-    assert said.code == 0, said.err
+def test_without_a_model_the_encoder_inside_is_exported(genpool: Command, place: Path) -> None:
+    said = genpool("export", "out", "--int8").ok()
     assert said.out.startswith("vectors of 384 dimensions")
     assert "smallest cosine to PyTorch 0.99" in said.out or "PyTorch 1.0" in said.out
     # The tables of words and n-grams, most of it, are in 8 bits too.
@@ -301,8 +280,7 @@ def test_without_a_model_the_encoder_inside_is_exported(
     values = sum(weights.numel() for weights in SentenceEncoder.from_pretrained().parameters())
     assert inside.stat().st_size < 1.1 * values
     said = genpool("encode", "out", "sentences.txt", "-o", "a.npy")
-    assert said.code == 2 and "--runtime onnx" in said.err
-    assert "contains the ONNX graph of a SentenceEncoder" in said.err
+    said.refused("--runtime onnx", "contains the ONNX graph of a SentenceEncoder")
 
 
 MISTAKES = {
@@ -315,14 +293,8 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("arguments", MISTAKES)
-def test_mistakes_are_reported_and_leave_nothing(
-    genpool: Command,
-    place: Path,
-    arguments: str,
-) -> None:
+def test_mistakes_are_reported_and_leave_nothing(genpool: Command, place: Path) -> None:
     before = sorted(place.rglob("*"))
-    said = genpool(*arguments.split())
-    assert said.code == 2
-    assert MISTAKES[arguments] in said.err
+    for arguments, message in MISTAKES.items():
+        genpool(*arguments.split()).refused(message)
     assert sorted(place.rglob("*")) == before

@@ -1,7 +1,5 @@
 """A transformer, or a module of a user, with a pooling of genpool as one ONNX graph."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from genpool.errors import FolderError, InputError
-from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transformer, graph
+from genpool.integrations.onnx import ExportError, OnnxEncoder, export_transformer
 from genpool.integrations.onnx.graph import quiet
 from genpool.pooling import POOLINGS, GatedPooling, GeneralizedPooling, Pooled, Pooling
 from tests.helpers.small_models import lively
@@ -63,25 +61,6 @@ def test_the_folder_says_what_it_is(exported: Path) -> None:
         OnnxEncoder.from_pretrained(exported)
 
 
-def test_a_graph_that_differs_is_not_kept(
-    parts: tuple[torch.nn.Module, GeneralizedPooling],
-    exported: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The graph of another pooling: made before, with other weights."""
-
-    def copy(module: object, inputs: object, path: Path) -> None:
-        path.write_bytes((exported / "model.onnx").read_bytes())
-
-    monkeypatch.setattr(graph, "write_graph", copy)
-    other = lively(GeneralizedPooling(8, heads=2), seed=1)
-    with pytest.raises(ExportError, match="does not return the vectors"):
-        export_transformer(parts[0], other, tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
-    assert export_transformer(*parts, tmp_path / "out").difference < 1e-5
-
-
 class Unforeseen(Pooling):
     """Branches on a value of the states, which no graph can know."""
 
@@ -93,10 +72,6 @@ class Unforeseen(Pooling):
 def test_what_has_no_graph_is_reported_in_words_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"cannot make a graph .* generalized, scalar"):
         export_transformer(tiny_bert(30, 8), Unforeseen(8), tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_parts_that_do_not_fit_are_reported(tmp_path: Path) -> None:
     bert = tiny_bert(30, 8)
     with pytest.raises(InputError, match=r"width 8, the pooling was made with input_dim=6"):
         export_transformer(bert, GeneralizedPooling(6), tmp_path / "out")
@@ -132,17 +107,6 @@ def make_inputs(batch: int, time: int, dtype: torch.dtype) -> tuple[Tensor, Tens
     return ids, (torch.arange(time) < lengths).to(dtype)
 
 
-def assert_graph_agrees(path: Path, module: nn.Module, dtype: torch.dtype) -> None:
-    session = onnxruntime.InferenceSession(str(path))
-    for batch, time in [(3, 5), (1, 1), (7, 2), (2, 31)]:
-        ids, mask = make_inputs(batch, time, dtype)
-        feeds = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
-        (actual,) = session.run(None, feeds)
-        with torch.no_grad():
-            expected = module(ids, mask).numpy()
-        np.testing.assert_allclose(actual, expected, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("case", "dtype"),
     [
@@ -171,4 +135,9 @@ def test_plain_export_of_a_users_module_takes_any_batch_and_any_length(
         )
     assert program is not None
     program.save(tmp_path / "model.onnx")
-    assert_graph_agrees(tmp_path / "model.onnx", module, dtype)
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    for batch, time in [(3, 5), (1, 1), (7, 2), (2, 31)]:
+        ids, mask = make_inputs(batch, time, dtype)
+        feeds = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
+        (actual,) = session.run(None, feeds)
+        np.testing.assert_allclose(actual, module(ids, mask).detach().numpy(), atol=1e-5)

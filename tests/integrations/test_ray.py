@@ -1,7 +1,5 @@
 """Ray encodes what this process encodes: on several nodes, and in a pipeline of Ray Data."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,7 @@
 """The tools that people search with: each gets the vectors that `encode` returns."""
 
-from __future__ import annotations
-
+import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +9,18 @@ import numpy as np
 import pytest
 
 from genpool import SentenceEncoder
+from genpool.search import ModelReference, index_writer
 from tests.helpers.commands import Command
-from tests.helpers.small_indexes import by_loops, random_vectors, write_index
+from tests.helpers.small_indexes import by_loops, random_vectors, unit, write_index
 
 TEXTS = ["a dog runs .", "the man sleeps", "two red dogs", ""]
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
-
-
-@pytest.fixture
-def folder(sentence_encoder: SentenceEncoder, tmp_path: Path) -> str:
-    sentence_encoder.save_pretrained(tmp_path / "model")
-    return str(tmp_path / "model")
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "tools.md"
+BLOCKS = re.findall(
+    r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+)
+#: the library of every block, in the order of the page
+NAMES = "langchain_core llama_index txtai spacy faiss faiss lancedb qdrant_client fastapi"
+LIBRARIES = NAMES.split()
 
 
 def test_langchain(sentence_encoder: SentenceEncoder, folder: str) -> None:
@@ -64,21 +61,6 @@ def test_llama_index(sentence_encoder: SentenceEncoder, folder: str) -> None:
     hits = index.as_retriever(similarity_top_k=3).retrieve(TEXTS[2])
     expected = by_loops(vectors[:3], vectors[2], 3)
     assert [hit.node.get_content() for hit in hits] == [TEXTS[row] for row, _ in expected]
-
-
-def test_txtai_takes_a_function_that_encodes(sentence_encoder: SentenceEncoder) -> None:
-    txtai = pytest.importorskip("txtai", reason="txtai is not installed")
-
-    def encode(texts: list[str]) -> np.ndarray:
-        return np.asarray(sentence_encoder.encode(texts))
-
-    # A function: txtai would call a bound method without arguments, to make an instance.
-    settings = {"method": "external", "transform": encode, "backend": "numpy"}
-    embeddings = txtai.Embeddings(settings)
-    embeddings.index(TEXTS[:3])
-    vectors = np.asarray(sentence_encoder.encode(TEXTS))
-    expected = by_loops(vectors[:3], vectors[2], 3)
-    assert [row for row, _ in embeddings.search(TEXTS[2], 3)] == [row for row, _ in expected]
 
 
 @pytest.mark.parametrize(
@@ -162,17 +144,42 @@ def test_encode_makes_and_extends_a_table_of_lancedb(
         opened = lancedb.connect(output.parent).open_table("texts")
         return list(opened.to_arrow().to_pylist())
 
-    said = genpool("encode", folder, table, "-o", output, *options)
-    assert said.code == 0, said.err
-    said = genpool("encode", folder, more, "-o", output, *options, "--append")
-    assert said.code == 0, said.err
+    genpool("encode", folder, table, "-o", output, *options).ok()
+    genpool("encode", folder, more, "-o", output, *options, "--append").ok()
     assert [row["key"] for row in rows()] == ["a1", "a2", "a3"]
     vectors = np.asarray(sentence_encoder.encode([row["sentence"] for row in rows()]))
     assert np.abs(np.array([row["vector"] for row in rows()]) - vectors).max() < 1e-5
     opened = lancedb.connect(output.parent).open_table("texts")
     [hit] = opened.search("two red dogs").limit(1).to_list()  # it knows the function of its vectors
     assert hit["key"] == "a3"
-    said = genpool("encode", folder, more, "-o", output, *options)
-    assert said.code == 0, said.err
+    genpool("encode", folder, more, "-o", output, *options).ok()
     assert [row["key"] for row in rows()] == ["a3"]
     assert [path.name for path in output.parent.iterdir()] == ["texts.lance"]
+
+
+@pytest.mark.parametrize("number", range(len(LIBRARIES)), ids=lambda number: LIBRARIES[number])
+def test_the_lines_for_a_library_run(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines for other libraries in docs/guides/tools.md run where the library is installed."""
+    assert len(BLOCKS) == len(LIBRARIES)
+    assert LIBRARIES[number] in BLOCKS[number]
+    if find_spec(LIBRARIES[number]) is None:
+        pytest.skip(f"{LIBRARIES[number]} is not installed")
+    monkeypatch.chdir(tmp_path)
+    model = SentenceEncoder.from_pretrained()
+    sentences = ["A dog runs.", "It rains.", "The price of oil fell."]
+    vectors = np.asarray(model.encode(sentences))
+    with index_writer(tmp_path / "library", model.output_dim, ModelReference("embedded")) as add:
+        add(sentences, vectors)
+    namespace: dict[str, Any] = {"__name__": "page", "model": model, "sentences": sentences}
+    exec(compile(BLOCKS[number], str(PAGE), "exec", dont_inherit=True), namespace)
+    if "an animal" in BLOCKS[number]:  # of the sentences, the one of the dog is the nearest
+        printed = capsys.readouterr().out
+        assert "A dog runs." in printed or printed.startswith("[(0, ")
+    if LIBRARIES[number] == "fastapi":
+        assert np.abs(np.array(namespace["vectors"](sentences)) - vectors).max() < 1e-5
+    if "write_faiss" in BLOCKS[number]:
+        import faiss
+
+        assert faiss.read_index("library.faiss").ntotal == len(sentences)

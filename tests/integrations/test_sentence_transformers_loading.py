@@ -1,7 +1,5 @@
 """Saved folders come back, and a stranger's runs no code: no foreign modules, no pickles."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -61,25 +59,16 @@ def test_a_model_comes_back_with_its_vectors(model: SentenceTransformer, folder:
     np.testing.assert_array_equal(trusted.encode(SENTENCES), model.encode(SENTENCES))
 
 
-def test_the_saved_names_are_public_interface(folder: Path) -> None:
+def test_the_saved_names_are_public_interface_and_genpool_is_required(folder: Path) -> None:
     modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     assert modules[1]["type"] == TYPE
     config = json.loads((folder / "1_PoolingModule" / "config.json").read_text("utf-8"))
     assert config == {
-        "pooling": {
-            "name": "generalized",
-            "input_dim": WIDTH,
-            "heads": 3,
-            "hidden_dim": 5,
-            "initial_std": 0.01,
-            "start": "random",
-        },
+        "pooling": {"name": "generalized", "input_dim": WIDTH, "heads": 3, "hidden_dim": 5}
+        | {"initial_std": 0.01, "start": "random"},
         "include_prompt": True,
         "write_weights": True,
     }
-
-
-def test_a_saved_model_asks_for_genpool(folder: Path) -> None:
     path = folder / "config_sentence_transformers.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     assert config["requirements"]["genpool"]["specifier"] == ">=0.1.0"
@@ -103,7 +92,7 @@ def test_files_that_do_not_agree_are_refused(folder: Path) -> None:
         load(folder)
 
 
-def test_a_folder_of_another_kind_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_of_another_kind_and_trust_are_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="contains a SentenceTransformer; expected a MultiVector"):
         load(folder, MultiVectorEncoder)
     with pytest.raises(FolderError, match="there is no such folder"):
@@ -111,6 +100,10 @@ def test_a_folder_of_another_kind_is_refused(folder: Path, tmp_path: Path) -> No
     (tmp_path / "empty").mkdir()
     with pytest.raises(FolderError, match=r"neither modules\.json .* It contains: nothing"):
         load(tmp_path / "empty")
+    trust: dict[str, Any] = {"trust_remote_code": True}
+    for options in (trust, {"model_kwargs": trust}):
+        with pytest.raises(InputError, match="takes no trust_remote_code"):
+            load(folder, **options)
 
 
 def test_an_extra_is_asked_for_where_it_is_used_and_nowhere_else() -> None:
@@ -166,14 +159,6 @@ def test_the_pickle_of_an_adapter_is_refused_and_harmless_files_are_not(folder: 
     (folder / "adapter_model.bin").write_bytes(b"")
     with pytest.raises(FolderError, match=r"adapter_model\.bin is a pickle"):
         load(folder)
-
-
-@pytest.mark.parametrize(
-    "options", [{"trust_remote_code": True}, {"model_kwargs": {"trust_remote_code": True}}]
-)
-def test_nothing_is_ever_trusted(folder: Path, options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="takes no trust_remote_code"):
-        load(folder, **options)
 
 
 def test_modules_inside_a_router_are_looked_at_too(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The penalties beside their losses: the sum is right, and their trainer trains with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,9 +107,7 @@ def test_losses_that_name_their_terms_get_one_more(model: SentenceTransformer) -
 
     result = DiversityLoss(model, Named())(columns(model)[:1], None)
     assert set(result) == {"first", "diversity"}
-
-
-def test_it_works_beside_a_loss_that_wraps_another(model: SentenceTransformer) -> None:
+    # A loss may wrap another one.
     inner = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [48, 16])
     DiversityLoss(model, inner, threshold=100.0)(columns(model), None).backward()
     assert gradient(pooling_module(model).pooling.get_parameter("w2")).abs().sum() > 0

@@ -1,7 +1,5 @@
 """scikit-learn: vectors in pipelines, and a classifier that is trained by `fit`."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any
@@ -10,27 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from genpool import SentenceEncoder, TextClassifier
 from genpool.errors import FolderError, InputError
+from genpool.integrations import sklearn as integration
 from genpool.integrations.load_encoder import FolderBytes
 from genpool.integrations.sklearn import GenpoolClassifier, SentenceVectorizer
+from genpool.text.validation import read_texts
 
 TEXTS = ["the red dog", "a man sleeps", "a red dog runs", "the man rests"] * 10
 LABELS = ["dog", "man", "dog", "man"] * 10
-
-
-@pytest.fixture
-def folder(sentence_encoder: SentenceEncoder, tmp_path: Path) -> str:
-    sentence_encoder.save_pretrained(tmp_path / "encoder")
-    return str(tmp_path / "encoder")
 
 
 def small(start: Any, **options: Any) -> GenpoolClassifier:
@@ -43,7 +36,7 @@ def fitted(make_encoder) -> GenpoolClassifier:
     return small(make_encoder()).fit(TEXTS, LABELS)
 
 
-# --- SentenceVectorizer --------------------------------------------------------------------------
+# --- SentenceVectorizer
 
 
 def test_texts_become_the_vectors_of_encode(sentence_encoder: SentenceEncoder, folder: str) -> None:
@@ -59,20 +52,9 @@ def test_the_embedded_encoder_needs_no_argument_no_fit_and_a_small_pickle() -> N
     vectorizer = SentenceVectorizer()
     assert np.allclose(vectorizer.transform(TEXTS[:2]), expected, atol=1e-6)
     assert len(pickle.dumps(vectorizer)) < 2000
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        pd.Series,
-        lambda texts: pd.DataFrame({"text": texts}),
-        lambda texts: np.array(texts, dtype=object).reshape(-1, 1),
-    ],
-    ids=["pandas", "one column", "two dimensions"],
-)
-def test_every_kind_of_column_is_read(sentence_encoder: SentenceEncoder, make) -> None:
-    vectorizer = SentenceVectorizer(sentence_encoder)
-    assert np.array_equal(vectorizer.transform(make(TEXTS)), sentence_encoder.encode(TEXTS))
+    for estimator in (vectorizer, GenpoolClassifier()):
+        tags = estimator.__sklearn_tags__().input_tags
+        assert tags.string and not tags.two_d_array
 
 
 def test_wrong_texts_options_and_folders_are_told_by_fit(
@@ -94,7 +76,7 @@ def test_dimensions_have_names_and_can_be_a_data_frame(sentence_encoder: Sentenc
     assert np.array_equal(frame.to_numpy(), sentence_encoder.encode(TEXTS, truncate_dim=2))
 
 
-def test_another_folder_can_be_set(make_encoder, folder: str, tmp_path: Path) -> None:
+def test_another_folder_can_be_set_and_pickled(make_encoder, folder: str, tmp_path: Path) -> None:
     other = make_encoder(seed=7)
     other.save_pretrained(tmp_path / "other")
     vectorizer = SentenceVectorizer(folder)
@@ -102,14 +84,9 @@ def test_another_folder_can_be_set(make_encoder, folder: str, tmp_path: Path) ->
     after = vectorizer.set_params(model=str(tmp_path / "other")).transform(TEXTS)
     assert np.array_equal(after, other.encode(TEXTS))
     assert not np.allclose(before, after)
-
-
-def test_a_pickled_vectorizer_needs_its_folder_no_more(folder: str) -> None:
-    vectorizer = SentenceVectorizer(folder)
-    expected = vectorizer.transform(TEXTS)
-    state = pickle.dumps(vectorizer)
-    Path(folder).rename(folder + "-gone")
-    assert np.array_equal(pickle.loads(state).transform(TEXTS), expected)
+    state = pickle.dumps(vectorizer)  # which needs the folder no more
+    (tmp_path / "other").rename(tmp_path / "gone")
+    assert np.array_equal(pickle.loads(state).transform(TEXTS), after)
 
 
 def test_a_pipeline_is_searched_over_the_options_of_encode(folder: str) -> None:
@@ -136,7 +113,7 @@ def test_a_column_of_texts_is_joined_with_other_columns(sentence_encoder: Senten
         assert joined.shape == (len(TEXTS), vectors.shape[1] + 1)
 
 
-# --- GenpoolClassifier ---------------------------------------------------------------------------
+# --- GenpoolClassifier
 
 
 def test_a_classifier_learns_what_the_text_classifier_does(
@@ -194,17 +171,6 @@ def test_rows_that_cannot_be_learned_are_told(
         small(sentence_encoder).fit(texts, labels)
 
 
-def test_a_clone_has_the_parameters_and_no_model(fitted: GenpoolClassifier) -> None:
-    copy = clone(fitted)
-    assert not hasattr(copy, "model_")
-    with pytest.raises(NotFittedError):
-        copy.predict(["a dog"])
-    assert (copy.epochs, copy.learning_rate, copy.random_state) == (30, 0.02, 0)
-    assert copy.fit(TEXTS, LABELS).predict_proba(TEXTS) == pytest.approx(
-        fitted.predict_proba(TEXTS), abs=1e-6
-    )
-
-
 def test_the_random_state_decides_the_weights(make_encoder) -> None:
     def probabilities(random_state: object) -> np.ndarray:
         model = small(make_encoder(), random_state=random_state, epochs=1)
@@ -234,3 +200,73 @@ def test_it_is_cross_validated_and_searched(folder: str) -> None:
     assert cross_val_score(small(folder), TEXTS, LABELS, cv=2).tolist() == [1.0, 1.0]
     search = GridSearchCV(small(folder), {"epochs": [1, 30]}, cv=2, n_jobs=1)
     assert search.fit(TEXTS, LABELS).best_params_ == {"epochs": 30}
+
+
+# --- The estimator checks of scikit-learn, which leave out estimators of texts because they pass
+# arrays of numbers: here a row of numbers is read as a text.
+
+ENCODER = str(Path(__file__).parent.parent / "golden" / "v1-encoder")
+
+
+def numbers_as_texts(X: Any) -> list[str]:  # noqa: N803
+    """The texts of an array of numbers, a row each; anything else as it is."""
+    if getattr(X, "dtype", None) is None or X.dtype.kind not in "fiub" or X.ndim != 2:
+        return read_texts(X)
+    return [" ".join(f"{value:.2f}" for value in row) for row in np.asarray(X)]
+
+
+@pytest.fixture
+def texts_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integration, "read_texts", numbers_as_texts)
+
+
+class _TakesNumbers:
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.two_d_array = True
+        return tags
+
+
+class NumberVectorizer(_TakesNumbers, SentenceVectorizer):
+    """A vectorizer of texts that are numbers."""
+
+
+class NumberClassifier(_TakesNumbers, GenpoolClassifier):
+    """A classifier of texts that are numbers."""
+
+
+NO_COLUMNS = "a text has no number of features"
+NO_NUMBERS = "the values of an array of numbers are not checked: texts have none"
+NO_SPARSE = "a sparse matrix of texts does not exist; the message is that of any other input"
+#: the checks that do not hold for texts, with the reason
+FOR_BOTH = {
+    "check_n_features_in_after_fitting": NO_COLUMNS,
+    "check_n_features_in": NO_COLUMNS,
+    "check_fit2d_predict1d": "one dimension is what texts have",
+    "check_complex_data": NO_NUMBERS,
+    "check_dtype_object": NO_NUMBERS,
+    "check_estimators_nan_inf": NO_NUMBERS,
+    "check_estimator_sparse_tag": NO_SPARSE,
+    "check_estimator_sparse_array": NO_SPARSE,
+    "check_estimator_sparse_matrix": NO_SPARSE,
+}
+FOR_VECTORIZER = {
+    "check_estimators_empty_data_messages": "no texts have no vectors, an array (0, output_dim)",
+    "check_transformer_data_not_an_array": "a list of texts is expected where no array is",
+}
+FOR_CLASSIFIER = {
+    "check_estimators_empty_data_messages": "rows without features are texts without words",
+    "check_classifier_data_not_an_array": "a list of texts is expected where no array is",
+    "check_classifiers_train": "wants points in a plane told apart by their numbers",
+}
+
+
+@parametrize_with_checks(
+    [NumberVectorizer(ENCODER), NumberClassifier(ENCODER, epochs=1)],
+    expected_failed_checks=lambda estimator: (
+        FOR_BOTH | (FOR_VECTORIZER if isinstance(estimator, NumberVectorizer) else FOR_CLASSIFIER)
+    ),
+)
+@pytest.mark.usefixtures("texts_of_numbers")
+def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)

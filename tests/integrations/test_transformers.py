@@ -1,7 +1,5 @@
 """Poolings on models of transformers: the same states, trained end to end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ from tests.integrations.tiny_bert import (
     WIDTH,
     heads_by_loops,
     lively_pooling,
-    minilm_folder,
     tiny_transformer,
 )
 
@@ -102,20 +99,6 @@ def test_transformer_and_pooling_are_trained_end_to_end(folder: Path) -> None:
     assert any(name.startswith("transformer.encoder.layer.0") for name in changed)
 
 
-def test_minilm_is_trained_with_generalized_pooling_on_top() -> None:
-    torch.manual_seed(0)
-    folder = minilm_folder()
-    model = Classifier(folder, labels=2, heads=1).eval()
-    inputs = encode(folder, ["A man sleeps.", "What a waste of time.", "The dog rests."])
-    with torch.no_grad():  # it starts as MiniLM's own mean pooling
-        output, mask = model.transformer(**inputs), inputs["attention_mask"]
-        mean = pool(output, mask, MeanPooling(384)).vector
-        torch.testing.assert_close(pool(output, mask, model.pooling).vector, mean)
-    losses = train(model, inputs, torch.tensor([0, 1, 0]), 4)
-    assert losses[-1] < losses[0]
-    assert float(model.pooling.w2.detach().abs().max()) > 0
-
-
 def test_only_poolings_and_named_modules_have_the_larger_rate(folder: Path) -> None:
     model = Classifier(folder, labels=2)
     groups = parameter_groups(model, 2e-5, 1e-3, weight_decay=0.1, also=["output"])
@@ -127,17 +110,13 @@ def test_only_poolings_and_named_modules_have_the_larger_rate(folder: Path) -> N
         assert rates[id(weight)] == (1e-3 if is_new else 2e-5), name
         assert decays[id(weight)] == (0.1 if weight.dim() > 1 else 0.0), name
     assert torch.optim.AdamW(groups)
-
-
-def test_frozen_parameters_are_in_no_group(folder: Path) -> None:
-    model = Classifier(folder, labels=2)
-    model.transformer.requires_grad_(False)
+    model.transformer.requires_grad_(False)  # frozen parameters are in no group
     groups = parameter_groups(model)
     assert sum(len(group["params"]) for group in groups) == 4 + 2
     assert {group["lr"] for group in groups} == {1e-3, 2e-5}
 
 
-def test_what_has_no_token_states_and_poolings_that_do_not_fit_are_refused(folder: Path) -> None:
+def test_what_has_no_token_states_no_pooling_or_another_width_is_refused(folder: Path) -> None:
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
     inputs = encode(folder, SENTENCES)
     with pytest.raises(InputError, match=r"has no last_hidden_state \(it has logits\)"):
@@ -150,11 +129,6 @@ def test_what_has_no_token_states_and_poolings_that_do_not_fit_are_refused(folde
             pool(states, mask, pooling)
     with pytest.raises(InputError, match="input_dim=8"):
         pool(states, mask, MeanPooling(8))
-
-
-def test_groups_of_a_model_without_a_pooling_or_of_an_unknown_module_are_refused(
-    folder: Path,
-) -> None:
     with pytest.raises(InputError, match="contains no pooling"):
         parameter_groups(nn.Linear(2, 2))
     with pytest.raises(InputError, match=r"no module 'classifier'; it has: transformer, pooling"):

@@ -1,7 +1,5 @@
 """A tiny Transformer with random weights, and the real MiniLM where it is installed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,18 +1,22 @@
-"""A sentence's vector is its own: no batch, no order, no padding and no type changes it."""
+"""A sentence's vector is its own: no batch, order, padding, type or packed form changes it."""
 
 import numpy as np
 import pytest
 import torch
 
+from genpool.pooling import GeneralizedPooling
 from genpool.pooling.base import masked_max, masked_mean, masked_softmax
 from tests.helpers.gradients import gradient
 
 from .cases import (
     ATTENTIVE,
-    CASES,
     GATE_WIDTH,
+    Case,
+    difference,
+    every_case,
     every_mask,
     mask_of,
+    padded_and_packed,
     pool,
     pool_rows,
     random_gates,
@@ -22,12 +26,6 @@ from .cases import (
 )
 
 DIM = 32
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
-padded_and_packed = pytest.mark.parametrize("form", [pool, pool_rows])
-
-
-def difference(one, other):
-    return (one - other).abs().max().item()
 
 
 @every_case
@@ -55,9 +53,11 @@ def test_padding_order_layout_and_type_of_the_mask_do_not_matter(case):
 def test_sentence_with_no_token_gives_zeros_and_adds_nothing_to_the_gradients(case):
     def gradients(states, gates, mask):
         pooling = case.make(4)
-        states = states.clone().requires_grad_()
+        states, gates = states.clone().requires_grad_(), gates.clone().requires_grad_()
         pooled = pool(pooling, states, mask, gates)
         pooled.vector.square().sum().backward()
+        if pooling.needs_gates:
+            assert not gradient(gates)[~mask].any() and gradient(gates)[0].any()
         return pooled, states.grad, [parameter.grad for parameter in pooling.parameters()]
 
     mask = mask_of([3, 0, 1], 3)
@@ -73,15 +73,6 @@ def test_sentence_with_no_token_gives_zeros_and_adds_nothing_to_the_gradients(ca
     for one, other in zip(of_parameters, parameters_without, strict=True):
         assert other.isfinite().all()
         torch.testing.assert_close(one, other)
-
-
-def test_sentence_with_no_token_gives_the_gates_no_gradient():
-    pooling = next(case for case in CASES if case.name == "gated").make(4)
-    mask = mask_of([3, 0, 1], 3)
-    gates = with_garbage(random_gates(3, 3), mask).requires_grad_()
-    pooling(random_states(3, 3, 4), mask, gates).vector.square().sum().backward()
-    assert not gradient(gates)[~mask].any()
-    assert gradient(gates)[0].any()
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 3)], ids=str)
@@ -148,6 +139,76 @@ def test_half_precision_is_near_double_precision_and_has_gradients(form, case, m
     exact = form(pooling.double(), states.double(), mask, gates.double()).vector
     # Eight bits of mantissa, through two products and a softmax of logits up to about 4.
     assert difference(rough.double(), exact) <= 0.05
+
+
+# --- Packed rows ----------------------------------------------------------------------------------
+
+
+def generalized(heads, dtype=torch.float64, dim=4):
+    return Case("generalized", {"heads": heads, "hidden_dim": 3}, heads).make(dim, dtype)
+
+
+@every_case
+def test_rows_give_the_vectors_and_gradients_of_the_padded_tensor_for_every_mask(case):
+    mask, outcomes = every_mask(6), []
+    for way in (pool_rows, pool):
+        pooling = case.make(4, torch.float64)
+        states = with_garbage(random_states(*mask.shape, 4, dtype=torch.float64), mask)
+        gates = with_garbage(random_gates(*mask.shape, dtype=torch.float64), mask)
+        states.requires_grad_(), gates.requires_grad_()
+        before = states.detach().clone()
+        pooled = way(pooling, states, mask, gates)
+        torch.testing.assert_close(states.detach(), before, rtol=0, atol=0, equal_nan=True)
+        leaves = [states, *pooling.parameters(), *([gates] if pooling.needs_gates else [])]
+        with torch.no_grad():  # another form: all heads together
+            without = way(pooling, states, mask, gates).vector
+        torch.testing.assert_close(without, pooled.vector.detach(), rtol=0, atol=1e-12)
+        gradients = torch.autograd.grad(pooled.vector.square().sum(), leaves)
+        outcomes.append([pooled.vector, pooled.heads, *gradients])
+    torch.testing.assert_close(outcomes[0], outcomes[1], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["throughout", "by autocast"])
+def test_long_sentence_in_bfloat16_is_pooled_to_its_end(mixed):
+    # With w2 = 0 it is the mean: 300 zeros and 900 ones. A running sum of bfloat16 stops at 256.
+    pooling = GeneralizedPooling(2, heads=1)
+    with torch.no_grad():
+        pooling.w2.zero_()
+    states = (torch.arange(1200) >= 300).float().view(1, 1200, 1).expand(1, 1200, 2)
+    if not mixed:
+        pooling, states = pooling.bfloat16(), states.bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
+        packed = pool_rows(pooling, states, torch.ones(1, 1200, dtype=torch.bool))
+    assert packed.vector[0].tolist() == pytest.approx([0.75, 0.75], abs=0.01)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 30.0, 100.0, 1e6])
+@pytest.mark.parametrize("sign", ["mixed", "positive", "negative"])
+def test_huge_logits_choose_and_do_not_overflow(factor, sign):
+    """Where all logits are far below zero, nothing may vanish either."""
+    pooling, mask = generalized(2, torch.float32), mask_of([5, 3], 5)
+    with torch.no_grad():
+        pooling.b1.add_(1.0)
+        if sign != "mixed":
+            pooling.w2.abs_().mul_(1.0 if sign == "positive" else -1.0)
+        pooling.w2.mul_(factor)
+    states = random_states(2, 5, 4).requires_grad_()
+    packed = pool_rows(pooling, states, mask)
+    assert difference(packed.vector, pooling(states, mask).vector) <= 1e-6
+    packed.vector.sum().backward()
+    assert gradient(states).isfinite().all()
+
+
+def test_a_second_backward_pass_and_a_frozen_pooling_give_the_same_gradients():
+    pooling, mask = generalized(2), mask_of([5, 3], 5)
+    states = random_states(2, 5, 4, dtype=torch.float64).requires_grad_()
+    loss = pool_rows(pooling, states, mask).vector.square().sum()
+    leaves = [states, *pooling.parameters()]
+    first = torch.autograd.grad(loss, leaves, retain_graph=True)
+    assert all(map(torch.equal, first, torch.autograd.grad(loss, leaves)))
+    pooling.requires_grad_(False)
+    frozen = pool_rows(pooling, states, mask).vector.square().sum()
+    torch.testing.assert_close(torch.autograd.grad(frozen, states)[0], first[0])
 
 
 # --- The reductions -------------------------------------------------------------------------------

@@ -10,9 +10,7 @@ from torch import Tensor
 from genpool.pooling import POOLINGS, GeneralizedPooling, Pooling
 from genpool.pooling.base import sum_of_others
 
-from .cases import CASES, every_mask, pool, random_gates, random_states, with_garbage
-
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
+from .cases import every_case, every_mask, pool, random_gates, random_states, with_garbage
 
 
 def heads_without(

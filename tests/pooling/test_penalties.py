@@ -1,14 +1,11 @@
 """The penalties: against the equations, by hand, and whether they are active at the start."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
 
 from genpool.pooling import GeneralizedPooling
 from genpool.pooling.penalties import (
-    Penalty,
     attention_penalty,
     embedding_penalty,
     parameter_penalty,
@@ -23,6 +20,7 @@ SETTINGS = [(0.3, 0.01), (20.0, 2.0)]
 settings = pytest.mark.parametrize(("threshold", "weight"), SETTINGS)
 several_heads = pytest.mark.parametrize("heads", [1, 5])
 either_average = pytest.mark.parametrize("average", ["sentence", "batch"])
+BATCH_PENALTIES = {"attention": attention_penalty, "embedding": embedding_penalty}
 AVERAGES = {"sentence": reference.sentence_penalty, "batch": reference.batch_penalty}
 
 
@@ -32,21 +30,22 @@ def pooled_batch(heads, name="generalized", lengths=(6, 2, 4, 0), dtype=torch.fl
     return pooling(with_garbage(random_states(*mask.shape, 4, dtype=dtype), mask), mask)
 
 
-def share_below(distances, threshold):
+def check(penalty, expected, distances, threshold=None):
+    """The term, the distances, and the share of them below the threshold, if there is one."""
     distances = np.asarray(distances)
-    return (distances < threshold).mean() if distances.size else 0
+    assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(to_numpy(penalty.distances), distances, 0, 1e-12)
+    below = 1.0 if threshold is None else (distances < threshold).sum() / max(distances.size, 1)
+    assert penalty.active.item() == pytest.approx(below, abs=1e-6)
 
 
 @settings
 @several_heads
 def test_parameter_penalty_follows_its_equation(heads, threshold, weight):
     w1 = 0.6 * random_states(heads, 3, 4, dtype=torch.float64)
-    penalty = parameter_penalty(w1, threshold, weight)
     expected = reference.parameter_penalty(to_numpy(w1), threshold, weight)
     distances = reference.distances(to_numpy(w1))
-    assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
-    np.testing.assert_allclose(to_numpy(penalty.distances), distances, 0, 1e-12)
-    assert penalty.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
+    check(parameter_penalty(w1, threshold, weight), expected, distances, threshold)
 
 
 @either_average
@@ -55,31 +54,21 @@ def test_parameter_penalty_follows_its_equation(heads, threshold, weight):
 @pytest.mark.parametrize("of", ["attention", "embedding"])
 def test_batch_penalties_follow_their_equations(of, heads, threshold, weight, average):
     pooled = pooled_batch(heads)
-    penalty: Callable[..., Penalty]
-    if of == "attention":
-        penalty, batch = attention_penalty, pooled.weights
-    else:
-        penalty, batch = embedding_penalty, pooled.heads
-    result = penalty(batch, threshold, weight, average)
-    expected = AVERAGES[average](to_numpy(batch), threshold, weight)
+    penalty, batch = BATCH_PENALTIES[of], pooled.weights if of == "attention" else pooled.heads
     distances = np.array([reference.distances(sentence) for sentence in to_numpy(batch)])
     if average == "batch":
         distances = distances.mean(axis=0)
-    assert result.term.item() == pytest.approx(expected, abs=1e-12)
-    np.testing.assert_allclose(to_numpy(result.distances), distances, 0, 1e-12)
-    assert result.active.item() == pytest.approx(share_below(distances, threshold), abs=1e-6)
+    expected = AVERAGES[average](to_numpy(batch), threshold, weight)
+    check(penalty(batch, threshold, weight, average), expected, distances, threshold)
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.25])
 @several_heads
 def test_penalty_of_lin_follows_its_equation(heads, weight):
     weights = pooled_batch(heads, "scalar").weights
-    penalty = scalar_attention_penalty(weights, weight)
     expected = reference.scalar_attention_penalty(to_numpy(weights).squeeze(-1), weight)
     distances = [reference.distances(sentence) for sentence in to_numpy(weights)]
-    assert penalty.term.item() == pytest.approx(expected, abs=1e-12)
-    np.testing.assert_allclose(to_numpy(penalty.distances), distances, 0, 1e-12)
-    assert penalty.active.item() == 1
+    check(scalar_attention_penalty(weights, weight), expected, distances)
 
 
 def test_penalty_of_lin_worked_by_hand():
@@ -137,30 +126,21 @@ def test_the_other_penalties_are_active_at_the_start(dim, hidden, penalty, avera
     assert gradient(pooling.w2).any()
 
 
-def spread(*shape):
-    """Numbers whose head pairs lie on both sides of the thresholds that the gradients use."""
-    return random_states(*shape, dtype=torch.float64, seed=3).requires_grad_()
-
-
 @pytest.mark.parametrize(
     ("penalty", "shape", "options"),
     [
         (parameter_penalty, (4, 2, 3), {}),
         *((attention_penalty, (3, 4, 5, 2), {"average": name}) for name in AVERAGES),
         *((embedding_penalty, (3, 4, 5), {"average": name}) for name in AVERAGES),
+        (scalar_attention_penalty, (2, 3, 4, 1), {}),
     ],
 )
-def test_gradients_of_the_hinges(penalty, shape, options):
-    values = spread(*shape)
-    threshold = penalty(values, **options).distances.mean().item()
-    assert 0 < penalty(values, threshold, **options).active.item() < 1
-    assert torch.autograd.gradcheck(lambda x: penalty(x, threshold, 0.5, **options).term, values)
-
-
-def test_gradients_of_the_penalty_of_lin():
-    assert torch.autograd.gradcheck(
-        lambda weights: scalar_attention_penalty(weights, 0.5).term, spread(2, 3, 4, 1)
-    )
+def test_gradients(penalty, shape, options):
+    values = random_states(*shape, dtype=torch.float64, seed=3).requires_grad_()
+    if penalty is not scalar_attention_penalty:  # distances on both sides of the threshold
+        options = {**options, "threshold": penalty(values, **options).distances.mean().item()}
+        assert 0 < penalty(values, **options).active.item() < 1
+    assert torch.autograd.gradcheck(lambda x: penalty(x, weight=0.5, **options).term, values)
 
 
 def test_near_heads_keep_the_digits_of_their_distance():

@@ -18,9 +18,8 @@ from genpool.pooling.penalties import (
 )
 from genpool.tensors.packing import Packing
 
-from .cases import CASES, mask_of, pool, random_gates, random_states
+from .cases import CASES, every_case, mask_of, pool, random_gates, random_states
 
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
 COMPUTE = {
     "parameter": lambda pooling, pooled: parameter_penalty(pooling.head_parameters(), 1e6),
     "attention": lambda pooling, pooled: attention_penalty(pooled.weights, 1e6),

@@ -1,6 +1,7 @@
 """Generalized pooling contains the mean, scalar attention and the maximum, and can start there."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import stats
 
 from genpool.errors import InputError
 from genpool.pooling import (
+    POOLINGS,
     GeneralizedPooling,
     MaxPooling,
     MeanPooling,
@@ -19,7 +21,7 @@ from genpool.tensors.modules import on_meta_device
 from tests.helpers.gradients import gradient
 
 from . import reference
-from .cases import Case, mask_of, random_states, real, to_numpy, with_garbage
+from .cases import ATTENTIVE, Case, mask_of, random_states, real, to_numpy, with_garbage
 
 DIM, HIDDEN = 4, 3
 one_head_and_several = pytest.mark.parametrize("heads", [1, 3])
@@ -113,7 +115,7 @@ def test_signed_identities_stay_within_the_bound_of_the_maximum(scales):
         assert (below[:, head] <= bound.unsqueeze(1)).all()
 
 
-# --- How generalized pooling starts --------------------------------------------------------------
+# --- How the parameters start --------------------------------------------------------------------
 
 
 def test_parameters_have_the_frozen_names_and_shapes():
@@ -123,17 +125,6 @@ def test_parameters_have_the_frozen_names_and_shapes():
     assert set(shapes) == {name for name, _ in pooling.named_parameters()}
     for dim, hidden in ((600, 300), (7, 3), (1, 1)):  # five heads, half as wide as the states
         assert GeneralizedPooling(dim).w1.shape == (5, hidden, dim)
-
-
-def test_starts_as_the_released_program_does():
-    torch.manual_seed(0)
-    pooling = GeneralizedPooling(300, heads=2)
-    for weight in (pooling.w1, pooling.w2):
-        # 90,000 values: the mean strays by 0.01 / 300, the deviation by 0.01 / 424.
-        assert abs(weight.mean().item()) < 5 * 0.01 / 300
-        assert weight.std().item() == pytest.approx(0.01, abs=5 * 0.01 / 424)
-    assert not pooling.b1.any()
-    assert not pooling.b2.any()
 
 
 LENGTHS = [5, 2, 1]
@@ -209,26 +200,46 @@ def test_an_unknown_start_is_reported():
         GeneralizedPooling(4, start="maks")  # type: ignore[arg-type]
 
 
-# --- How scalar attention starts -----------------------------------------------------------------
+BOUNDS = [(6 / fans) ** 0.5 for fans in (60 + 50, 50 + 50)]  # of Xavier, for W1 and W2
 
 
-def values(pooling: GeneralizedPooling | ScalarAttentionPooling) -> list[torch.Tensor]:
-    return [pooling.w1.detach().flatten(), pooling.w2.detach().flatten()]
-
-
-def test_a_given_deviation_starts_both_matrices_as_that_gaussian():
+@pytest.mark.parametrize(
+    ("make", "name", "first", "second"),
+    [
+        (lambda: GeneralizedPooling(300, heads=2), "norm", (0, 0.01), (0, 0.01)),
+        (lambda: scalar_attention(initial_std=0.03), "norm", (0, 0.03), (0, 0.03)),
+        (lambda: scalar_attention(), "uniform", *((-bound, 2 * bound) for bound in BOUNDS)),
+    ],
+    ids=["released program", "given deviation", "Xavier"],
+)
+def test_weights_start_as_a_sample_of_their_distribution(make, name, first, second):
     torch.manual_seed(0)
-    for weights in values(ScalarAttentionPooling(60, heads=50, hidden_dim=50, initial_std=0.03)):
-        assert stats.kstest(weights.double().numpy(), "norm", (0, 0.03)).pvalue > 0.01
+    pooling = make()
+    for weight, parameters in ((pooling.w1, first), (pooling.w2, second)):
+        values = weight.detach().flatten().double().numpy()
+        assert stats.kstest(values, name, parameters).pvalue > 0.01
+        if name == "norm":  # five standard errors, where the largest sample has 90,000 values
+            error = 5 * parameters[1] / values.size**0.5
+            assert abs(values.mean()) < error and abs(values.std() - parameters[1]) < error
+    assert not any(getattr(pooling, bias).any() for bias in ("b1", "b2") if hasattr(pooling, bias))
 
 
-def test_without_a_deviation_the_start_is_xavier_uniform():
-    torch.manual_seed(0)
-    w1, w2 = values(ScalarAttentionPooling(60, heads=50, hidden_dim=50))
-    for weights, fans in ((w1, 60 + 50), (w2, 50 + 50)):
-        bound = (6 / fans) ** 0.5
-        uniform = stats.kstest(weights.double().numpy(), "uniform", (-bound, 2 * bound))
-        assert uniform.pvalue > 0.01
+def scalar_attention(**options):
+    return ScalarAttentionPooling(60, heads=50, hidden_dim=50, **options)
+
+
+@pytest.mark.parametrize("case", ATTENTIVE, ids=str)
+def test_a_reset_starts_again(case):
+    pooling: Any = POOLINGS[case.name](4, **case.options)
+    states = []
+    for _ in range(2):
+        with torch.no_grad():
+            for parameter in pooling.parameters():
+                parameter.fill_(7)
+        torch.manual_seed(0)
+        pooling.reset_parameters()
+        states.append([parameter.clone() for parameter in pooling.parameters()])
+    assert all(map(torch.equal, *states)) and not any((one == 7).any() for one in states[0])
 
 
 @pytest.mark.parametrize("std", [-0.1, float("nan"), True, "0.1"], ids=repr)

@@ -10,7 +10,7 @@ import pytest
 from genpool import SentenceEncoder
 from tests.helpers.small_models import MakeEncoder
 
-from .texts import make_texts
+Rows = tuple[list[str], list[str]]
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,23 @@ def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def make_texts(count: int, random: np.random.Generator) -> Rows:
+    """Different texts; the label says whether the man or the dog does something."""
+    others = ["the", "a", "sleeps", "rests", "runs", "red", "not", "two", ".", ","]
+    rows: dict[str, str] = {}
+    while len(rows) < count:
+        who = ("man", "dog")[len(rows) % 2]
+        words = [str(word) for word in random.choice(others, size=random.integers(3, 8))]
+        words.insert(int(random.integers(len(words) + 1)), who)
+        rows.setdefault(" ".join(words), f"the {who}")
+    return list(rows), list(rows.values())
+
+
 @pytest.fixture(scope="session")
-def rows() -> tuple[list[str], list[str]]:
-    """Sixty texts; the label says whether the man or the dog does something."""
+def rows() -> Rows:
     return make_texts(60, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="session")
+def test_rows() -> Rows:
+    return make_texts(40, np.random.default_rng(7))

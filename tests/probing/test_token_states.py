@@ -66,14 +66,12 @@ def test_states_of_a_transformer_are_its_hidden_states(
 def test_word_pieces_have_their_place_in_the_text_and_special_tokens_none(
     bert_folder: Path,
 ) -> None:
-    tokens = open_token_encoder(f"transformer:{bert_folder}").tokens("The dogs run.")
+    opened = open_token_encoder(f"transformer:{bert_folder}")
+    tokens = opened.tokens("The dogs run.")
     assert [token.text for token in tokens][:4] == ["[CLS]", "the", "dog", "##s"]
     assert (tokens[0].start, tokens[0].end) == (-1, -1)
     assert "The dogs run."[tokens[2].start : tokens[2].end] == "dog"
-
-
-def test_long_texts_are_cut_to_what_the_transformer_reads(bert_folder: Path) -> None:
-    opened = open_token_encoder(f"transformer:{bert_folder}")
+    # Long texts are cut to what the transformer reads.
     assert [len(rows) for rows in opened.states(["dog " * 100, "dog"])] == [40, 3]
     assert len(opened.tokens("dog " * 100)) == 40
     short = TransformerTokenEncoder(bert_folder, max_tokens=5)
@@ -128,8 +126,8 @@ def test_the_fingerprint_depends_on_weights_layers_and_length(
 
 
 def test_values_beyond_half_precision_are_cut_to_its_limits() -> None:
-    stored = as_stored(np.array([1e30, -1e30, 0.5], dtype=np.float32))
-    assert stored.tolist() == [MAX_STATE, -MAX_STATE, 0.5]
+    states, mask = torch.tensor([[[[1e30]], [[-1e30]], [[0.5]]]]), torch.ones(1, 3)
+    assert as_stored(states, mask)[0].flatten().tolist() == [MAX_STATE, -MAX_STATE, 0.5]
 
 
 def test_layers_that_do_not_exist_are_refused() -> None:
@@ -170,12 +168,6 @@ def test_a_pickle_is_not_opened(bert_folder: Path, tmp_path: Path) -> None:
 TEXTS = ["the dog runs", "", "a man sleeps , a dog rests .", "red", "the dog runs"]
 
 
-def small_states() -> TokenStates:
-    """Three texts of 2, 0 and 3 tokens, one layer, two dimensions: 0.0, 0.1, 1.0, 1.1, ..."""
-    rows = np.array([[[token, token + 0.5]] for token in range(5)], dtype=np.float16)
-    return TokenStates(rows, np.array([[0, 2], [2, 0], [2, 3]]))
-
-
 def test_states_are_in_the_order_of_the_texts_and_equal_texts_encoded_once(
     encoder: SentenceEncoder,
 ) -> None:
@@ -188,23 +180,21 @@ def test_states_are_in_the_order_of_the_texts_and_equal_texts_encoded_once(
     assert states.places[0, 0] == states.places[4, 0] and len(states.rows) == 3 + 0 + 8 + 1
 
 
-def test_a_batch_unpacked_is_the_padded_states() -> None:
-    states = small_states()
+def test_a_batch_unpacked_is_the_padded_states_and_selected_texts_share_them() -> None:
+    # Three texts of 2, 0 and 3 tokens, one layer, two dimensions.
+    rows = np.array([[[token, token + 0.5]] for token in range(5)], dtype=np.float16)
+    states = TokenStates(rows, np.array([[0, 2], [2, 0], [2, 3]]))
     assert sorted(np.concatenate(list(states.batches(2))).tolist()) == [0, 1, 2]
-    rows, packing = states.batch(np.array([2, 1, 0]))
-    padded = packing.unpack(rows.squeeze(1))  # (3, 3, 2)
+    batch, packing = states.batch(np.array([2, 1, 0]))
+    padded = packing.unpack(batch.squeeze(1))  # (3, 3, 2)
     assert padded[0].tolist() == [[2, 2.5], [3, 3.5], [4, 4.5]]
     assert padded[1].tolist() == [[0, 0], [0, 0], [0, 0]]
     assert padded[2].tolist() == [[0, 0.5], [1, 1.5], [0, 0]]
     assert packing.mask().sum(dim=1).tolist() == [3, 0, 2]
-
-
-def test_selected_texts_share_their_states() -> None:
-    states = small_states()
     selected = states[np.array([2])]
     assert selected.rows is states.rows
-    rows, _ = selected.batch(np.array([0]))
-    assert rows[:, 0, 0].tolist() == [2, 3, 4]
+    batch, _ = selected.batch(np.array([0]))
+    assert batch[:, 0, 0].tolist() == [2, 3, 4]
 
 
 def test_token_dropout_leaves_tokens_out_but_never_all_of_them() -> None:

@@ -15,12 +15,8 @@ from genpool.reproduction.plan import Plan
 ROWS = 200
 
 
-def empty_ledger(folder: Path) -> Ledger:
-    return Ledger(folder / "cells.jsonl")
-
-
 def empty_plan(folder: Path, scale: str) -> Plan:
-    return Plan(SCALES[scale], empty_ledger(folder))
+    return Plan(SCALES[scale], Ledger(folder / "cells.jsonl"))
 
 
 def done(cell: Cell, dev: float = 0.5, correct: int = 100, **fields: Any) -> Record:

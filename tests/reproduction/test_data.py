@@ -12,14 +12,6 @@ from genpool.reproduction import data_sets
 from genpool.reproduction.data_sets import mixed_nli, tokenized_texts
 from genpool.text import WordTokenizer
 
-HEADER = "label\tpremise\thypothesis\n"
-
-
-def _write(path: Path, rows: list[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = HEADER + "".join(f"neutral\t{row}\tyes\n" for row in rows)
-    path.write_bytes(lzma.compress(text.encode()))
-
 
 def _premises(folder: Path, split: str) -> list[str]:
     return [example.first for example in TableReader(folder).read(split)]
@@ -36,7 +28,10 @@ def test_rows_of_multinli_are_divided_and_quotes_stay(
         ("mnli/dev_matched", [row.replace('" word', '"word') for row in matched]),
         ("mnli/dev_mismatched", ['"quoted"', "it's"]),
     ):
-        _write(tmp_path / f"{name}.tsv.xz", rows)
+        lines = "".join(f"neutral\t{row}\tyes\n" for row in rows)
+        path = tmp_path / f"{name}.tsv.xz"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(lzma.compress(f"label\tpremise\thypothesis\n{lines}".encode()))
     mixed_nli(tmp_path, tmp_path / "mixed")
     train = _premises(tmp_path / "mixed", "train")
     parts = [train[1:], *(_premises(tmp_path / "mixed", split) for split in ("dev", "in"))]

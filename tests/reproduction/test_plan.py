@@ -25,7 +25,7 @@ from genpool.reproduction.plan import Plan
 from genpool.reproduction.reproduction import reproduce
 from genpool.training import RunSettings, read_settings
 
-from .records import done, empty_ledger, empty_plan, failed
+from .records import done, empty_plan, failed
 
 # --- Definitions: every table and figure can be run, at every scale -------------------------------
 
@@ -218,7 +218,7 @@ def test_rows_come_back_as_they_were(count: int) -> None:
 
 @pytest.mark.parametrize("kept", [1, 40, -2])
 def test_a_line_cut_short_is_forgotten_and_written_over(tmp_path: Path, kept: int) -> None:
-    ledger = empty_ledger(tmp_path)
+    ledger = Ledger(tmp_path / "cells.jsonl")
     ledger.add(done(ONE))
     whole = ledger.path.read_bytes()
     ledger.add(done(OTHER))

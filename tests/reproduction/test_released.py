@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from genpool import PairClassifier
-from genpool.config import to_dict
 from genpool.evaluation import read_predictions
 from genpool.recipes import recipe_text
 from genpool.text.vocabulary import BEGIN, END, UNKNOWN
@@ -36,42 +35,31 @@ WORDS = ("A", "man", "Man", "dog", "sleeps", "runs", ".", "old")
 LONG = (97, 98, 99)
 
 
-def pair(label: str, first: list[str], second: list[str], number: int) -> dict[str, str]:
-    """A line of the official file."""
-    parses = [f"( {' '.join(words)} )" for words in (first, second)]
-    sentences = [" ".join(words) for words in (first, second)]
-    return {
-        "gold_label": label,
-        "pairID": f"{number}.jpg#0",
-        **{f"sentence{side}": text for side, text in enumerate(sentences, 1)},
-        **{f"sentence{side}_binary_parse": text for side, text in enumerate(parses, 1)},
-    }
-
-
-def pairs(count: int, seed: int) -> list[dict[str, str]]:
-    chance = random.Random(seed)
-
-    def words() -> list[str]:
-        return [chance.choice(WORDS) for _ in range(chance.randint(1, 12))]
-
-    return [pair(LABELS[number % 3], words(), words(), number) for number in range(count)]
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of official SNLI files."""
-    folder = tmp_path_factory.mktemp("snli_1.0")
-    short = ["dog", "."]
-    long = [
-        pair("neutral", *sides, 900 + number)
-        for number, count in enumerate(LONG)
-        for sides in ((short, ["old"] * count), (["old"] * count, short))
-    ]
-    splits = {"train": [*long, *pairs(110, 0), pair("-", short, short, 99)], "dev": pairs(12, 1)}
-    splits["test"] = [*long, *pairs(6, 2)]
+    folder, chance, short = tmp_path_factory.mktemp("snli_1.0"), random.Random(0), "dog ."
+
+    def pairs(count: int) -> list[tuple[str, str]]:
+        lengths = [(chance.randint(1, 12), chance.randint(1, 12)) for _ in range(count)]
+        return [(text(first), text(second)) for first, second in lengths]
+
+    def text(words: int) -> str:
+        return " ".join(chance.choices(WORDS, k=words))
+
+    texts = [" ".join(["old"] * count) for count in LONG]
+    long = [pair for text in texts for pair in ((short, text), (text, short))]
+    splits = {"train": [*long, *pairs(110)], "dev": pairs(12), "test": [*long, *pairs(6)]}
     for name, rows in splits.items():
-        path = folder / f"snli_1.0_{name}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        labels = [LABELS[number % 3] for number in range(len(rows))]
+        if name == "train":
+            labels, rows = [*labels, "-"], [*rows, (short, short)]
+        with (folder / f"snli_1.0_{name}.jsonl").open("w") as file:
+            for number, (label, sides) in enumerate(zip(labels, rows, strict=True)):
+                row = {"gold_label": label, "pairID": f"{number}.jpg#0"}
+                for side, sentence in enumerate(sides, 1):
+                    row[f"sentence{side}"] = sentence
+                    row[f"sentence{side}_binary_parse"] = f"( {sentence} )"
+                file.write(json.dumps(row) + "\n")
     return folder
 
 
@@ -94,15 +82,14 @@ def prepared(settings: RunSettings, data: Path) -> Prepared:
     return prepare(settings, data)
 
 
-def test_pairs_of_100_tokens_are_dropped_with_begin_and_end_counted(prepared: Prepared) -> None:
+def test_sentences_have_ends_and_pairs_of_100_tokens_are_dropped(
+    prepared: Prepared,
+) -> None:
     # Two pairs for each length: of 97, 98 and 99 words only those of 97 stay.
     assert prepared.notes["long training rows"].startswith("4 left out (100 tokens or more")
     assert len(prepared.train) == 2 + 110
     assert prepared.train.lengths.max() == 97 + 2
     assert prepared.tests["test"].lengths.max() == 99 + 2  # nothing is dropped at evaluation
-
-
-def test_every_sentence_has_its_ends(prepared: Prepared) -> None:
     ids = prepared.train.batch([3, 4], prepared.table).ids
     for row in ids:
         words = row[row != 0].tolist()
@@ -126,38 +113,23 @@ def test_words_are_looked_up_as_they_are_written(prepared: Prepared) -> None:
 
 
 #: what each does is tested with its part
-SWITCHES = {
-    "data.drop_length": 100,
-    "data.drop_counts_ends": True,
-    "text.sentence_ends": True,
-    "text.lower_case_fallback": False,
-    "vectors.lower_case_fallback": False,
-    "embedding.character_initialization": "gaussian",
-    "embedding.character_padding": "right",
-    "embedding.dropout": 0.5,
-    "embedding.dropout_scaling": "test",
-    "encoder.shortcut": "both",
-    "classifier.initialization": "gaussian",
-    "classifier.dropout": 0.5,
-    "classifier.dropout_scaling": "test",
-    "penalty.name": "parameter",
-    "penalty.weight": 1e-2,
-    "penalty.threshold": 1.0,
-    "penalty.average": "batch",
-    "training.buffer_batches": 20,
-    "training.sort_by": "second",
-    "training.shuffle": "batches",
-    "training.schedule": "restore-halve",
-}
+SWITCHES = """
+data.drop_length=100 data.drop_counts_ends=true text.sentence_ends=true
+text.lower_case_fallback=false vectors.lower_case_fallback=false
+embedding.character_initialization=gaussian embedding.character_padding=right
+embedding.dropout=0.5 embedding.dropout_scaling=test encoder.shortcut=both
+classifier.initialization=gaussian classifier.dropout=0.5 classifier.dropout_scaling=test
+penalty.name=parameter penalty.weight=0.01 penalty.threshold=1.0 penalty.average=batch
+training.buffer_batches=20 training.sort_by=second training.shuffle=batches
+training.schedule=restore-halve
+"""
 
 
 def test_every_switch_of_the_released_program_is_set_and_saved_with_a_model(
-    settings: RunSettings, data: Path, tmp_path: Path
+    settings: RunSettings, vectors: Path, data: Path, tmp_path: Path
 ) -> None:
-    sections = to_dict(settings)
-    for name, value in SWITCHES.items():
-        section, key = name.split(".")
-        assert sections[section][key] == value, name
+    switches = [f"vectors.path={vectors}", *SWITCHES.split()]
+    assert read_settings(recipe_text("snli-released"), [*SMALL, *switches]) == settings
     train(settings, data, tmp_path / "run", show_progress=False)
     assert metrics(tmp_path / "run")[-1]["penalty_active"] == 1
     model = PairClassifier.from_pretrained(tmp_path / "run" / "best")

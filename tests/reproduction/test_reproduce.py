@@ -108,13 +108,12 @@ def test_stopped_and_killed_it_ends_with_the_same_table(everything: Path, tmp_pa
     assert process.returncode == 130, said
     assert "stopped; the same command continues" in said and "Traceback" not in said
     for seconds in (2.0, 5.0):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        quiet = subprocess.DEVNULL
+        killed = subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True)
         time.sleep(seconds)
         before = keys(out)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
         assert keys(out)[: len(before)] == before
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr

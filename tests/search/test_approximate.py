@@ -104,18 +104,14 @@ def test_large_indexes_get_lists_when_they_are_written(
         build_lists(write_index(tmp_path / "d", np.zeros((0, DIM), np.float32)))
 
 
-def test_without_faiss_an_index_with_lists_is_searched_exactly(
+def test_without_faiss_the_search_is_exact_and_an_open_index_goes_on_with_its_own_lists(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = random_vectors(DIM, seed=5)
-    expected = SearchIndex.open(folder).search(query, exact=True)
+    index, query = SearchIndex.open(folder), random_vectors(DIM, seed=5)
+    before, expected = index.search(query), index.search(query, exact=True)
     monkeypatch.setattr(faiss, "has_faiss", lambda: False)
     assert SearchIndex.open(folder).search(query) == expected
-
-
-def test_an_open_index_goes_on_with_its_own_lists(folder: Path) -> None:
-    index, query = SearchIndex.open(folder), random_vectors(DIM, seed=5)
-    before = index.search(query)
+    monkeypatch.undo()
     write_index(folder, clusters(3))
     assert index.search(query) == before
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,119 +154,99 @@ def test_vectors_that_are_not_finite_are_not_written(tmp_path: Path, bad: float)
 # --- damaged and foreign folders -----------------------------------------------------------------
 
 
-def card_with(**changes: object) -> str:
-    card = {
-        "format": "genpool-index",
-        "format_version": 1,
-        "rows": 9,
-        "dim": 4,
-        "normalized": False,
-        "model": {"fingerprint": "x", "path": None, "title": None},
-        "columns": [],
-        "id": None,
-        "lists": 0,
-    }
-    return json.dumps({**card, **changes})
+Change = Callable[[bytes], bytes]  # of the content of a file
 
 
-DAMAGE = [
-    ("index.json", b"{", "is not JSON"),
-    ("index.json", b"[" * 100_000, "is not JSON"),
-    ("index.json", b"[1]", "contains list; expected named entries"),
-    ("index.json", card_with(format="faiss"), "its format is 'faiss'"),
-    ("index.json", card_with(format_version=2), "format version 2; this genpool reads 1\\."),
-    ("index.json", card_with(format_version=True), "format version True"),
-    ("index.json", card_with(rows=-1), "-1 rows of dimension 4 are impossible"),
-    ("index.json", card_with(dim=0), "9 rows of dimension 0 are impossible"),
-    ("index.json", card_with(rows=True), "'rows' is True; expected int"),
-    ("index.json", card_with(normalized=1), "'normalized' is 1; expected bool"),
-    ("index.json", card_with(lists=10), "10 lists of 9 rows are impossible"),
-    ("index.json", card_with(columns=["a", "a"]), "expected different names"),
-    ("index.json", card_with(id="key"), "the column of ids, 'key', is not in 'columns'"),
-    ("index.json", card_with(model=None), "'model' is None; expected dict"),
-    ("index.json", card_with(model={}), "'fingerprint' is None; expected str"),
-    (
-        "index.json",
-        card_with(model={"fingerprint": "x", "path": 3}),
-        "'path' is 3; expected str or null",
-    ),
-    ("index.json", card_with(rows=10), r"float32 of shape \(9, 4\); index.json says float32 of"),
-    ("index.json", card_with(rows=10**30), "index.json says"),
-    ("index.json", card_with(dim=5), r"says float32 of \(9, 5\)"),
+def card(**changes: object) -> Change:
+    return lambda content: json.dumps({**json.loads(content), **changes}).encode()
+
+
+def npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+CARDS: list[tuple[bytes | Change, str]] = [
+    (b"{", "is not JSON"),
+    (b"[" * 100_000, "is not JSON"),
+    (b"[1]", "contains list; expected named entries"),
+    (card(format="faiss"), "its format is 'faiss'"),
+    (card(format_version=2), "format version 2; this genpool reads 1\\."),
+    (card(format_version=True), "format version True"),
+    (card(rows=-1), "-1 rows of dimension 4 are impossible"),
+    (card(dim=0), "9 rows of dimension 0 are impossible"),
+    (card(rows=True), "'rows' is True; expected int"),
+    (card(normalized=1), "'normalized' is 1; expected bool"),
+    (card(lists=10), "10 lists of 9 rows are impossible"),
+    (card(columns=["a", "a"]), "expected different names"),
+    (card(id="key"), "the column of ids, 'key', is not in 'columns'"),
+    (card(model=None), "'model' is None; expected dict"),
+    (card(model={}), "'fingerprint' is None; expected str"),
+    (card(model={"fingerprint": "x", "path": 3}), "'path' is 3; expected str or null"),
+    (card(rows=10), r"float32 of shape \(9, 4\); index.json says float32 of"),
+    (card(rows=10**30), "index.json says"),
+    (card(dim=5), r"says float32 of \(9, 5\)"),
+]
+NOT_VECTORS = [
+    b"",
+    b"\x80\x04\x95 a pickle",
+    b"\x93NUMPY\x01\x00\x76\x00{'descr': (((",
+    b"\x93NUMPY\x01\x00\x04\x00'''\n",
+]
+OTHER_ARRAYS = [
+    random_vectors(9, 4).astype(np.float64),
+    np.asfortranarray(random_vectors(9, 4)),
+    random_vectors(36),
+    np.array([["text"] * 4] * 9, dtype=object),  # a pickle
+]
+OTHER_ENDS: list[Change] = [lambda content: content[:-1], lambda content: content + b"x"]
+DAMAGE: list[tuple[str, bytes | Change | None, str]] = [
+    *(("index.json", content, message) for content, message in CARDS),
     ("vectors.npy", None, "is incomplete: vectors.npy missing"),
-    ("vectors.npy", b"", "is not an .npy file"),
-    ("vectors.npy", b"\x80\x04\x95 a pickle", "is not an .npy file"),
-    ("vectors.npy", b"\x93NUMPY\x01\x00\x76\x00{'descr': (((", "is not an .npy file"),
-    ("vectors.npy", b"\x93NUMPY\x01\x00\x04\x00'''\n", "is not an .npy file"),
+    *(("vectors.npy", content, "is not an .npy file") for content in NOT_VECTORS),
+    *(
+        ("vectors.npy", npy(array), r"vectors\.npy contains .* says float32 of \(9, 4\)")
+        for array in OTHER_ARRAYS
+    ),
+    *(("vectors.npy", end, r"vectors\.npy has 27[13] bytes; expected 272") for end in OTHER_ENDS),
+    *(("offsets.npy", end, r"offsets\.npy has 20[79] bytes; expected 208") for end in OTHER_ENDS),
     ("sentences.utf8", None, "is incomplete: sentences.utf8 missing"),
     ("sentences.utf8", b"", "sentences.utf8 has 0 bytes; offsets.npy says 45"),
     ("sentences.utf8", b"x" * 46, "has 46 bytes; offsets.npy says 45"),
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "message"), DAMAGE, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("name", "change", "message"), DAMAGE, ids=lambda value: str(value)[:30])
 def test_damage_is_reported_in_words(
-    tmp_path: Path, name: str, content: bytes | str | None, message: str
+    tmp_path: Path, name: str, change: bytes | Change | None, message: str
 ) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(9, 4))
-    (folder / name).unlink()
-    if content is not None:
-        data = content.encode() if isinstance(content, str) else content
-        (folder / name).write_bytes(data)
+    file = write_index(tmp_path / "index", random_vectors(9, 4)) / name
+    if change is None:
+        file.unlink()
+    else:
+        file.write_bytes(change(file.read_bytes()) if callable(change) else change)
     with pytest.raises(FolderError, match=message):
-        SearchIndex.open(folder)
-
-
-@pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy"])
-def test_a_truncated_file_is_reported(tmp_path: Path, name: str) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(9, 4))
-    data = (folder / name).read_bytes()
-    for other in (data[:-1], data + b"x"):
-        (folder / name).write_bytes(other)
-        with pytest.raises(FolderError, match=f"{name} has {len(other)} bytes; expected"):
-            SearchIndex.open(folder)
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        random_vectors(9, 4).astype(np.float64),
-        np.asfortranarray(random_vectors(9, 4)),
-        random_vectors(36),
-        np.array([["text"] * 4] * 9, dtype=object),
-    ],
-    ids=["doubles", "by columns", "flat", "a pickle"],
-)
-def test_another_array_in_place_of_the_vectors_is_refused(
-    tmp_path: Path, array: np.ndarray
-) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(9, 4))
-    np.save(folder / "vectors.npy", array)
-    with pytest.raises(FolderError, match=r"vectors\.npy contains .* says float32 of \(9, 4\)"):
-        SearchIndex.open(folder)
+        SearchIndex.open(tmp_path / "index")
 
 
 @pytest.mark.parametrize(
     ("place", "value"), [(3, 10**6), (3, -5), (4, 2)], ids=["beyond", "negative", "backwards"]
 )
-def test_wrong_offsets_are_reported_with_their_row(tmp_path: Path, place: int, value: int) -> None:
+def test_wrong_offsets_and_text_are_reported_with_their_row(
+    tmp_path: Path, place: int, value: int
+) -> None:
     folder = write_index(tmp_path / "index", random_vectors(9, 4))
     offsets = np.load(folder / "offsets.npy")
     offsets[place] = value
     np.save(folder / "offsets.npy", offsets)
-    index = SearchIndex.open(folder)
-    assert index.sentence(0) == "row 0"
-    with pytest.raises(FolderError, match="the sentence of row 3 cannot be read: it goes from"):
-        index.sentence(3)
-
-
-def test_bytes_that_are_not_text_are_reported_with_their_row(tmp_path: Path) -> None:
-    folder = write_index(tmp_path / "index", random_vectors(9, 4))
     (folder / "sentences.utf8").write_bytes(b"row 0" + b"\xff" * 40)
     index = SearchIndex.open(folder)
     assert index.sentence(0) == "row 0"
     with pytest.raises(FolderError, match="sentence of row 1 cannot be read: 'utf-8' codec"):
         index.sentence(1)
+    with pytest.raises(FolderError, match="the sentence of row 3 cannot be read: it goes from"):
+        index.sentence(3)
 
 
 def test_what_is_no_index_is_refused_in_words(

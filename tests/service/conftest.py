@@ -1,8 +1,11 @@
 """A service of tiny models: an encoder with a pair classifier on top, and an index."""
 
-from __future__ import annotations
-
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from genpool.search import ModelReference, SearchIndex
 from genpool.service import ServedModel, ServiceSettings, create_app
 from tests.helpers.small_indexes import write_index
 
+POSTS = ["/v1/embeddings", "/similarity", "/classify", "/search", "/explain"]
 INDEXED = ["a dog runs .", "the man sleeps", "two red dogs"]
 #: small enough to be reached by a test
 LIMITS = ServiceSettings(
@@ -27,6 +31,27 @@ LIMITS = ServiceSettings(
     batch_sentences=8,
     window_seconds=0.01,
 )
+
+
+@contextmanager
+def running_service(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Runs `genpool serve`; yields the process and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "genpool", "serve", "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        matched = re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+) \(Ctrl-C stops\)\n", line)
+        assert matched, line
+        yield process, matched[1]
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Requests that arrive together are processed together, and none waits for ever."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator
@@ -59,6 +57,9 @@ def test_requests_that_arrive_together_are_one_batch(work: Doubling) -> None:
     results = work.submit(*([n, n + 10] for n in range(5)), observe=sizes.append)
     assert results == [[2 * n, 2 * n + 20] for n in range(5)]
     assert work.batches == [[0, 10, 1, 11, 2, 12, 3, 13, 4, 14]] and sizes == [10]
+    batcher = work.batcher(window_seconds=0.001)
+    for number in range(3):  # of one event loop after the other
+        assert asyncio.run(batcher.submit([number])) == [2 * number]
 
 
 def test_what_arrives_while_a_batch_runs_is_the_next_batch(work: Doubling) -> None:
@@ -78,30 +79,17 @@ def test_what_arrives_while_a_batch_runs_is_the_next_batch(work: Doubling) -> No
     assert work.batches == [[1], [2, 3, 4]]
 
 
-def test_a_full_batch_does_not_wait_for_the_window(work: Doubling) -> None:
-    work.submit([1], [2], batch_items=2, window_seconds=3600)  # an hour later otherwise
+def test_batches_the_queue_and_errors_have_limits(work: Doubling) -> None:
+    work.submit([1], [2], batch_items=2, window_seconds=3600)  # an hour later if it waited
     assert work.batches == [[1, 2]]
-
-
-def test_batches_are_not_larger_than_they_may_be(work: Doubling) -> None:
     work.submit(*([n] * 3 for n in range(3)), [9] * 7, batch_items=4)
-    assert [len(batch) for batch in work.batches] == [3, 3, 3, 7]  # one request is never divided
-
-
-def test_beyond_the_queue_requests_are_refused(work: Doubling) -> None:
+    assert [len(batch) for batch in work.batches[1:]] == [3, 3, 3, 7]  # one request is not divided
     first, second, *others = work.submit(*([n, n] for n in range(4)), max_queued=5)
     assert [first, second] == [[0, 0], [2, 2]]
     assert [type(other) for other in others] == [ServiceError, ServiceError]
-
-
-def test_a_request_larger_than_the_queue_is_accepted_when_nothing_waits(work: Doubling) -> None:
-    assert work.submit([1, 2, 3], max_queued=2) == [[2, 4, 6]]
-
-
-def test_an_error_reaches_only_the_request_that_caused_it(work: Doubling) -> None:
-    first, error, last = work.submit([1], [-1], [2])
-    assert (first, last) == ([2], [4])
-    assert isinstance(error, ValueError)
+    assert work.submit([1, 2, 3], max_queued=2) == [[2, 4, 6]]  # nothing else was waiting
+    first, error, last = work.submit([1], [-1], [2])  # it reaches only the request that caused it
+    assert (first, last) == ([2], [4]) and isinstance(error, ValueError)
 
 
 def test_who_has_left_costs_no_work(work: Doubling) -> None:
@@ -134,9 +122,3 @@ def test_a_cancelled_request_costs_no_work(work: Doubling) -> None:
 
     asyncio.run(run())
     assert work.batches == [[2]]
-
-
-def test_one_batcher_serves_one_event_loop_after_the_other(work: Doubling) -> None:
-    batcher = work.batcher(window_seconds=0.001)
-    for number in range(3):
-        assert asyncio.run(batcher.submit([number])) == [2 * number]

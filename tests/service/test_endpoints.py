@@ -1,6 +1,4 @@
-"""Labels, explanations, search, and what a service says of itself."""
-
-from __future__ import annotations
+"""The endpoints: vectors, cosines, labels, explanations, search, and the model itself."""
 
 import base64
 from typing import Any
@@ -8,14 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from genpool import PairClassifier, SentenceEncoder, TextClassifier
 from genpool.errors import FolderError, InputError
 from genpool.service import ServedModel, ServiceSettings, create_app
 from genpool.tensors.modules import torch_threads
+from tests.helpers.services import listening
+from tests.helpers.small_indexes import unit
 
 FIRST, SECOND = "The red dog runs.", "A man sleeps"
+TEXTS = ["a dog runs .", "the man sleeps", ""]
 
 
 def client_of(model: ServedModel) -> TestClient:
@@ -23,7 +25,69 @@ def client_of(model: ServedModel) -> TestClient:
     return TestClient(create_app(model))
 
 
-# --- classify ------------------------------------------------------------------------------------
+# --- vectors, in OpenAI's shape, and cosines
+
+
+def vectors_of(body: dict) -> np.ndarray:
+    return np.array([row["embedding"] for row in body["data"]])
+
+
+def test_vectors_are_those_of_the_model_with_length_one(
+    client: TestClient, served: ServedModel
+) -> None:
+    answer = client.post("/v1/embeddings", json={"input": TEXTS})
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["object"] == "list" and body["model"] == "tiny"
+    assert [row["index"] for row in body["data"]] == [0, 1, 2]
+    assert {row["object"] for row in body["data"]} == {"embedding"}
+    assert body["usage"] == {"prompt_tokens": 7, "total_tokens": 7}
+    expected, vectors = served.encoder.encode(TEXTS), vectors_of(body)
+    assert np.abs(vectors - unit(expected)).max() <= 1e-6 and not vectors[2].any()
+    one = client.post("/v1/embeddings", json={"input": TEXTS[0], "model": "tiny"}).json()
+    assert np.abs(vectors_of(one) - unit(expected[:1])).max() <= 1e-6
+    short = client.post("/v1/embeddings", json={"input": TEXTS, "dimensions": 3}).json()
+    assert np.abs(vectors_of(short) - unit(expected[:, :3])).max() <= 1e-6
+    asked = {"input": TEXTS, "encoding_format": "base64"}
+    for row, vector in zip(
+        client.post("/v1/embeddings", json=asked).json()["data"], vectors, strict=True
+    ):
+        values = np.frombuffer(base64.b64decode(row["embedding"]), "<f4")
+        assert values == pytest.approx(vector, abs=1e-7)
+    answer = client.post("/v1/embeddings", json={"input": "a dog", "model": "text-embedding-3"})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (404, "model_not_found", "model")
+    assert "'tiny'" in error["message"]
+
+
+def test_the_client_of_openai_works(app: FastAPI, served: ServedModel) -> None:
+    openai = pytest.importorskip("openai")
+    with (
+        listening(app) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,
+    ):
+        for options in ({}, {"dimensions": 4}, {"encoding_format": "float"}):
+            answer = client.embeddings.create(model="tiny", input=TEXTS, **options)
+            vectors = np.array([row.embedding for row in answer.data])
+            expected = unit(served.encoder.encode(TEXTS)[:, : options.get("dimensions")])
+            assert np.abs(vectors - expected).max() <= 1e-6
+            assert answer.usage.prompt_tokens == 7
+        assert [model.id for model in client.models.list().data] == ["tiny"]
+
+
+def test_cosines_of_two_groups(client: TestClient, served: ServedModel) -> None:
+    body = client.post("/similarity", json={"first": TEXTS, "second": TEXTS[1]}).json()
+    expected = served.encoder.similarity(TEXTS, TEXTS[1]).numpy()
+    assert np.abs(np.array(body["similarities"]) - expected).max() <= 1e-6
+    body = client.post("/similarity", json={"first": TEXTS[0], "second": TEXTS}).json()
+    assert np.shape(body["similarities"]) == (1, 3) and body["model"] == "tiny"
+    answer = client.post("/similarity", json={"first": ["a"] * 4, "second": ["b"] * 4})
+    assert answer.status_code == 422
+    assert "4 x 4 texts have more than 12 cosines" in answer.json()["error"]["message"]
+    assert client.post("/similarity", json={"first": ["a"] * 4, "second": ["b"] * 3}).is_success
+
+
+# --- classify
 
 
 def test_pairs_get_labels_and_probabilities(client: TestClient, served: ServedModel) -> None:
@@ -81,12 +145,17 @@ def test_a_service_without_classifier_or_index_says_so(sentence_encoder: Sentenc
     assert client.post("/explain", json={"input": [FIRST, SECOND]}).json()["prediction"] is None
 
 
-# --- explain -------------------------------------------------------------------------------------
+# --- explain
 
 
 def test_one_text_is_explained(client: TestClient, served: ServedModel) -> None:
     body = client.post("/explain", json={"input": FIRST}).json()
-    [sentence] = body["sentences"]
+    assert body["sentences"][0].pop("dimension_weights") is None
+    assert body["pair"] is None and body["prediction"] is None
+    asked = {"input": FIRST, "dimension_weights": True}
+    [sentence] = client.post("/explain", json=asked).json()["sentences"]
+    coded = sentence.pop("dimension_weights")
+    assert body["sentences"] == [sentence]
     expected = served.encoder.explain(FIRST)
     assert sentence["sentence"] == FIRST and not sentence["truncated"]
     assert [(token["text"], token["start"], token["end"]) for token in sentence["tokens"]] == [
@@ -99,18 +168,10 @@ def test_one_text_is_explained(client: TestClient, served: ServedModel) -> None:
         ("head_overlap", expected.head_overlap),
     ]:
         assert np.abs(np.array(sentence[name]) - values).max() <= 1e-5, name
-    assert sentence["dimension_weights"] is None
-    assert body["pair"] is None and body["prediction"] is None
-
-
-def test_weights_of_every_dimension_fit_into_bytes(client: TestClient, served: ServedModel) -> None:
-    asked = {"input": FIRST, "dimension_weights": True}
-    [sentence] = client.post("/explain", json=asked).json()["sentences"]
-    coded = sentence["dimension_weights"]
     values = np.frombuffer(base64.b64decode(coded["data"]), np.uint8).reshape(coded["shape"])
-    expected = served.encoder.explain(FIRST).weights
-    assert values.shape == expected.shape and values.max() == 255
-    assert np.abs(values / 255 * coded["scale"] - expected).max() <= coded["scale"] / 255 / 2 + 1e-6
+    assert values.shape == expected.weights.shape and values.max() == 255
+    errors = np.abs(values / 255 * coded["scale"] - expected.weights)
+    assert errors.max() <= coded["scale"] / 255 / 2 + 1e-6
 
 
 def test_two_texts_are_compared_and_labelled(client: TestClient, served: ServedModel) -> None:
@@ -131,6 +192,11 @@ def test_two_texts_are_compared_and_labelled(client: TestClient, served: ServedM
         assert influence == pytest.approx(prediction.influence[side], abs=1e-5)
         tokens = body["sentences"][side]["tokens"]
         assert body["prediction"]["tokens"][side] == tokens
+    asked = {"input": ["", FIRST], "dimension_weights": True}  # the first has no words
+    body = client.post("/explain", json=asked).json()
+    first = body["sentences"][0]
+    assert first["tokens"] == [] and first["vector_influence"] == []
+    assert first["dimension_weights"]["data"] == "" and body["pair"]["similarity"] == 0
 
 
 def test_a_classifier_with_an_encoder_of_its_own_explains_its_own_tokens(
@@ -144,19 +210,11 @@ def test_a_classifier_with_an_encoder_of_its_own_explains_its_own_tokens(
     assert [len(side["tokens"]) for side in body["sentences"]] == [5, 3]
 
 
-def test_a_text_without_words_has_an_explanation_without_values(client: TestClient) -> None:
-    asked = {"input": ["", FIRST], "dimension_weights": True}
-    body = client.post("/explain", json=asked).json()
-    first = body["sentences"][0]
-    assert first["tokens"] == [] and first["vector_influence"] == []
-    assert first["dimension_weights"]["data"] == "" and body["pair"]["similarity"] == 0
-
-
-# --- search --------------------------------------------------------------------------------------
+# --- search
 
 
 def test_the_closest_sentences_of_the_index_are_returned(
-    client: TestClient, served: ServedModel
+    client: TestClient, served: ServedModel, make_encoder
 ) -> None:
     queries = ["a dog runs .", "the man rests"]
     body = client.post("/search", json={"query": queries, "top": 2}).json()
@@ -170,19 +228,13 @@ def test_the_closest_sentences_of_the_index_are_returned(
         scores = [hit["score"] for hit in result["hits"]]
         assert scores == pytest.approx([hit.score for hit in hits], abs=1e-6)
     assert body["results"][0]["hits"][0]["sentence"] == queries[0]
-
-
-def test_a_query_without_words_has_no_hits(client: TestClient) -> None:
     body = client.post("/search", json={"query": ["", "a dog"]}).json()
-    assert [len(result["hits"]) for result in body["results"]] == [0, 3]
-
-
-def test_an_index_of_another_model_is_refused(served: ServedModel, make_encoder) -> None:
+    assert [len(result["hits"]) for result in body["results"]] == [0, 3]  # without words none
     with pytest.raises(InputError, match="made with another model"):
         ServedModel(make_encoder(seed=5), None, served.index)
 
 
-# --- the model -----------------------------------------------------------------------------------
+# --- the model
 
 
 def test_the_model_describes_itself(client: TestClient, served: ServedModel) -> None:
@@ -214,14 +266,6 @@ def test_models_are_loaded_from_folders_or_are_the_embedded_ones(
     assert model.name == "genpool-embedded" and isinstance(model.classifier, PairClassifier)
 
 
-def test_vectors_are_the_same_alone_and_with_others(served: ServedModel) -> None:
-    texts = ["a dog runs .", "", "the red man sleeps , not two dogs ."]
-    together = [encoded.vector for encoded in served.encode(texts)]
-    alone = [served.encode([text])[0].vector for text in texts]
-    assert np.abs(np.array(together) - np.array(alone)).max() <= 1e-6
-    assert [encoded.tokens for encoded in served.encode(texts)] == [4, 0, 9]
-
-
 @pytest.mark.parametrize(
     "texts",
     [
@@ -238,9 +282,10 @@ def test_any_number_of_threads_returns_the_same_vectors(
     expected = served.encoder.encode(texts)
     for threads in (1, 2):
         with torch_threads(threads):
-            vectors = np.array([encoded.vector for encoded in served.encode(texts)])
+            vectors, counts = zip(*served.encode(texts), strict=True)
             assert torch.get_num_threads() == threads
-        assert np.abs(vectors - expected).max() <= 1e-6
+        assert np.abs(np.array(vectors) - expected).max() <= 1e-6
+        assert list(counts) == [len(text.split()) for text in texts]
 
 
 def test_impossible_settings_are_reported_together() -> None:

@@ -1,18 +1,10 @@
 """A service as its own process: starting, stopping, and clients that hang up."""
 
-from __future__ import annotations
-
 import json
 import os
-import re
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import httpx2
 import pytest
@@ -20,36 +12,16 @@ import pytest
 from genpool.errors import InputError
 from genpool.service import ServedModel, ServiceSettings, create_app, serve
 from tests.helpers.commands import Command
-from tests.helpers.services import listening
+from tests.helpers.services import listening, post_together
+from tests.service.conftest import running_service
 
 BODY = {"input": ["a dog runs"] * 4}
-
-
-@contextmanager
-def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Runs `genpool serve`; yields the process and its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "genpool", "serve", "--port", "0", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        matched = re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+) \(Ctrl-C stops\)\n", line)
-        assert matched, line
-        yield process, matched[1]
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM")
 def test_the_command_serves_and_answers_before_it_stops(pair_classifier, tmp_path: Path) -> None:
     pair_classifier.save_pretrained(tmp_path / "model")
-    with running(str(tmp_path / "model"), "--api-key", "key") as (process, address):
+    with running_service(str(tmp_path / "model"), "--api-key", "key") as (process, address):
         assert httpx2.get(f"{address}/v1/models").status_code == 401
         headers = {"Authorization": "Bearer key"}
         [card] = httpx2.get(f"{address}/v1/models", headers=headers).json()["data"]
@@ -97,28 +69,20 @@ def test_a_client_that_hangs_up_costs_nothing(served: ServedModel) -> None:
 
 
 def test_many_clients_at_once_get_right_answers(served: ServedModel) -> None:
-    words = [
+    texts = [
         f"{first} {second}" for first in ("a", "the", "two") for second in ("dog", "man", "red")
     ]
-    answers: dict[str, list[float]] = {}
-    with listening(create_app(served)) as address:
-
-        def ask(word: str) -> None:
-            body = {"input": word}
-            answer = httpx2.post(f"{address}/v1/embeddings", json=body, timeout=None)
-            answers[word] = answer.json()["data"][0]["embedding"]
-
-        threads = [Thread(target=ask, args=(word,)) for word in words]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    for word in words:
-        expected = served.encoder.encode(word, normalize_embeddings=True)
-        assert answers[word] == pytest.approx(expected, abs=1e-6)
+    bodies = [{"input": text} for text in texts]
+    for text, answer in zip(
+        texts, post_together(create_app(served), "/v1/embeddings", bodies), strict=True
+    ):
+        expected = served.encoder.encode(text, normalize_embeddings=True)
+        assert answer.json()["data"][0]["embedding"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_an_address_that_cannot_be_used_is_refused(served: ServedModel) -> None:
+def test_what_cannot_be_served_is_refused_and_a_service_for_everybody_without_a_key_warns(
+    served: ServedModel, genpool: Command, tmp_path: Path
+) -> None:
     app = create_app(served)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -127,17 +91,8 @@ def test_an_address_that_cannot_be_used_is_refused(served: ServedModel) -> None:
     for host in ("192.0.2.1", "no such host"):
         with pytest.raises(InputError, match=r"cannot listen at .* expected an address of this"):
             serve(app, host=host)
-
-
-def test_mistakes_are_answered_in_words(genpool: Command, tmp_path: Path) -> None:
-    said = genpool("serve", tmp_path / "nothing")
-    assert said.code == 2 and said.err.startswith("error: ") and "nothing" in said.err
-    said = genpool("serve", "--index", tmp_path / "nothing")
-    assert said.code == 2 and said.err.startswith("error: ")
-
-
-def test_a_service_for_everybody_without_a_key_warns(genpool: Command, tmp_path: Path) -> None:
-    said = genpool("serve", tmp_path / "nothing", "--host", "0.0.0.0")
-    assert "everybody who can reach 0.0.0.0" in said.err
-    said = genpool("serve", tmp_path / "nothing", "--host", "0.0.0.0", "--api-key", "k")
-    assert "who can reach" not in said.err
+    nothing = tmp_path / "nothing"
+    genpool("serve", "--index", nothing).refused("error: ", "nothing")
+    genpool("serve", nothing, "--host", "0.0.0.0").refused("everybody who can reach 0.0.0.0")
+    said = genpool("serve", nothing, "--host", "0.0.0.0", "--api-key", "k").refused("nothing")
+    assert said.err.startswith("error: ") and "who can reach" not in said.err

@@ -1,7 +1,5 @@
 """The key, the headers, the metrics, and the description of the service."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Iterator
@@ -14,16 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from genpool.service import ServedModel, ServiceSettings, create_app, http
 from tests.helpers.services import post_together
+from tests.service.conftest import POSTS
 
-PROTECTED = [
-    ("POST", "/v1/embeddings"),
-    ("POST", "/similarity"),
-    ("POST", "/classify"),
-    ("POST", "/search"),
-    ("POST", "/explain"),
-    ("GET", "/v1/models"),
-    ("GET", "/metrics"),
-]
+PROTECTED = [*(("POST", path) for path in POSTS), ("GET", "/v1/models"), ("GET", "/metrics")]
 
 
 @pytest.fixture
@@ -35,7 +26,7 @@ def locked(served: ServedModel) -> Iterator[TestClient]:
 WRONG_KEYS = ["Bearer wrong", "Bearer right-key2", "right-key", "Basic right-key", "Bearer é"]
 
 
-def test_without_the_key_nothing_is_answered(locked: TestClient) -> None:
+def test_the_key_is_required(locked: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     attempts: list[Any] = [(*endpoint, {}) for endpoint in PROTECTED]
     attempts += [(*PROTECTED[0], {b"Authorization": key.encode("latin-1")}) for key in WRONG_KEYS]
     for method, path, headers in attempts:
@@ -44,11 +35,12 @@ def test_without_the_key_nothing_is_answered(locked: TestClient) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
         assert answer.json()["error"]["code"] == "unauthorized"
         assert "right-key" not in answer.text
-
-
-def test_keys_are_compared_in_constant_time(
-    locked: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    right = {"Authorization": "Bearer right-key"}
+    assert locked.get("/v1/models", headers=right).is_success
+    assert locked.post("/explain", json={"input": "a dog"}, headers=right).is_success
+    assert locked.get("/healthz").json() == {"status": "ok"}
+    assert locked.get("/").is_success and locked.get("/static/main.js").is_success
+    # Keys are compared in constant time.
     compared: list[tuple[bytes, bytes]] = []
 
     def recorded(sent: bytes, expected: bytes) -> bool:
@@ -57,32 +49,19 @@ def test_keys_are_compared_in_constant_time(
 
     assert vars(http)["compare_digest"] is hmac.compare_digest
     monkeypatch.setattr(http, "compare_digest", recorded)
-    answer = locked.get("/v1/models", headers={"Authorization": "Bearer right-key"})
-    assert answer.status_code == 401  # nothing else decides
+    assert locked.get("/v1/models", headers=right).status_code == 401  # nothing else decides
     assert compared == [(b"Bearer right-key", b"Bearer right-key")]
 
 
-def test_with_the_key_everything_is_answered_and_the_page_needs_none(locked: TestClient) -> None:
-    headers = {"Authorization": "Bearer right-key"}
-    assert locked.get("/v1/models", headers=headers).is_success
-    assert locked.post("/explain", json={"input": "a dog"}, headers=headers).is_success
-    assert locked.get("/healthz").json() == {"status": "ok"}
-    assert locked.get("/").is_success
-    assert locked.get("/static/main.js").is_success
-
-
-@pytest.mark.parametrize("path", ["/", "/static/main.js", "/healthz", "/nothing"])
-def test_every_answer_forbids_what_is_not_from_here(client: TestClient, path: str) -> None:
-    headers = client.get(path).headers
-    policy = headers["content-security-policy"]
-    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
-    assert "unsafe" not in policy and "http" not in policy and "*" not in policy
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
-    assert "server" not in headers
-
-
-def test_the_page_refers_to_nothing_outside(client: TestClient) -> None:
+def test_every_answer_forbids_what_is_not_from_here(client: TestClient) -> None:
+    for path in ("/", "/static/main.js", "/healthz", "/nothing"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy and "http" not in policy and "*" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "server" not in headers
     page = client.get("/").text
     references = re.findall(r'(?:src|href)="([^"#]+)"', page)
     # Swagger and ReDoc would load scripts from other hosts.

@@ -30,6 +30,9 @@ def test_no_other_scale_of_a_fine_grid_is_much_better() -> None:
     packed, scales = quantize_rows_int4(rows)
     assert packed.shape == (20, 17) and packed.dtype is torch.uint8
     errors = (dequantize_rows_int4(packed, scales, 33) - rows).square().sum(dim=1)
+    factors = torch.where(torch.arange(20) % 2 == 0, 2.0**-13, 1.0).unsqueeze(1)  # about 1e-4
+    small, small_scales = quantize_rows_int4(rows * factors)  # rows have scales of their own
+    assert torch.equal(small, packed) and torch.equal(small_scales, scales * factors)
     for row, error in zip(rows.numpy(), errors.tolist(), strict=True):
         grid = [
             ((np.clip(np.round(row / step), -7, 7) * step - row) ** 2).sum()

@@ -34,13 +34,9 @@ def pipeline(rules: str = "penn", **options) -> TextPipeline:
     )
 
 
-def test_nothing_is_truncated_unless_asked_for() -> None:
-    text = pipeline("whitespace")
-    assert len(text.words("man " * 20_000)) == 20_000
-    assert (text.cut.sentences, text.cut.tokens) == (0, 0)
-
-
 def test_a_long_sentence_is_truncated_to_its_first_tokens_and_counted() -> None:
+    assert len((text := pipeline("whitespace")).words("man " * 20_000)) == 20_000
+    assert not text.cut
     text = pipeline(max_length=2)
     assert text.tokens("A man sleeps.") == [Token("A", 0, 1), Token("man", 2, 5)]
     assert text.words("A man") == ["A", "man"]
@@ -95,12 +91,8 @@ def test_a_word_counts_by_its_first_characters_and_the_longer_ones_are_counted()
     batch = text.batch(words)
     # a, b, and one entry each for the word of exactly 256 characters and for the longer ones
     assert sorted(batch.character_counts.tolist()) == [1, 1, 256, 256]
-
-
-def test_a_long_word_of_the_vocabulary_keeps_its_id() -> None:
-    text = short_pipeline(words=(f"{LONG}known",))
-    batch = text.batch([[f"{LONG}known", f"{LONG}other"]])
-    assert batch.ids.tolist() == [[4, 1]]
+    batch = short_pipeline(words=(f"{LONG}known",)).batch([[f"{LONG}known", f"{LONG}other"]])
+    assert batch.ids.tolist() == [[4, 1]]  # a long word of the vocabulary keeps its id
 
 
 def test_a_word_of_a_megabyte_takes_no_memory_to_speak_of() -> None:
@@ -125,6 +117,9 @@ def test_a_line_is_cut_before_it_is_split_and_the_rest_is_counted() -> None:
     assert text.cut == TruncationReport(3, 3 * removed[0], 3 * removed[1])
     expected = f"truncated by {3 * removed[0]:,} tokens and {3 * removed[1]:,} characters in total"
     assert expected in str(text.cut)
+    text = short_pipeline(max_length=2)  # spaces without end
+    assert text.words("a" + " " * 1000 + "b") == ["a"]
+    assert text.cut == TruncationReport(1, 0, 1002 - 2 * CHARACTERS_PER_TOKEN)
 
 
 @pytest.mark.parametrize("tokenized", [True, False])
@@ -132,12 +127,6 @@ def test_the_first_tokens_of_a_long_line_are_those_of_the_whole_line(tokenized: 
     line = "It 's No. 5 at http://a.b/c?d, isn't it? " * 50
     whole = short_pipeline().words(line, tokenized)
     assert short_pipeline(max_length=40).words(line, tokenized) == whole[:40]
-
-
-def test_spaces_without_end_are_cut_too() -> None:
-    text = short_pipeline(max_length=2)
-    assert text.words("a" + " " * 1000 + "b") == ["a"]
-    assert text.cut == TruncationReport(1, 0, 1002 - 2 * CHARACTERS_PER_TOKEN)
 
 
 def test_groups_have_a_bounded_number_of_texts_and_characters() -> None:
@@ -148,9 +137,6 @@ def test_groups_have_a_bounded_number_of_texts_and_characters() -> None:
     ]
     assert list(text_groups([], 3)) == []
     assert list(text_groups(["", ""])) == [["", ""]]
-
-
-def test_many_characters_are_split_in_groups_into_the_same_words() -> None:
     texts = ["a b " * 1000, "b", "a " * GROUP_CHARACTERS, "", "b a"]
     text = short_pipeline(max_length=4)
     assert text.words_batch(texts) == [text.words(one) for one in texts]
@@ -179,12 +165,8 @@ properties = settings(max_examples=100, deadline=None, database=None)
 Sentences = list[list[str]]
 
 
-def word_table() -> WordTable:
-    return WordTable(WORDS, CHARACTERS)
-
-
 def batched(texts: Sentences, sentence_ends: bool = False) -> Batch:
-    words = word_table()
+    words = WordTable(WORDS, CHARACTERS)
     return words.batch([words.row(sentence, sentence_ends) for sentence in texts])
 
 
@@ -200,7 +182,7 @@ def characters_of(batch: Batch) -> list[list[int]]:
 @example([[], []], False)
 @example([], True)
 @example([], False)
-def test_lengths_and_mask_are_those_of_the_sentences(texts: Sentences, ends: bool) -> None:
+def test_a_batch_is_its_sentences_with_every_word_once(texts: Sentences, ends: bool) -> None:
     batch = batched(texts, ends)
     lengths = [len(sentence) + 2 * ends for sentence in texts]
     longest = max(lengths, default=0)
@@ -209,14 +191,6 @@ def test_lengths_and_mask_are_those_of_the_sentences(texts: Sentences, ends: boo
     assert (batch.index[~batch.mask] == 0).all()
     assert batch.mask.shape == batch.index.shape == batch.ids.shape == (len(texts), longest)
     assert batch.mask.tolist() == [[t < length for t in range(longest)] for length in lengths]
-
-
-@properties
-@given(sentences, st.booleans())
-def test_ids_and_characters_are_those_of_the_words_in_their_order(
-    texts: Sentences, ends: bool
-) -> None:
-    batch = batched(texts, ends)
     characters = characters_of(batch)
     for row, sentence in enumerate(texts):
         ids = [WORDS.id(word) for word in sentence]
@@ -226,12 +200,6 @@ def test_ids_and_characters_are_those_of_the_words_in_their_order(
         assert batch.ids[row].tolist() == ids + [PAD] * (batch.mask.shape[1] - len(ids))
         words = batch.index[row][batch.mask[row]].tolist()
         assert [characters[word] for word in words] == spelled
-
-
-@properties
-@given(sentences, st.booleans())
-def test_every_distinct_word_is_listed_once(texts: Sentences, ends: bool) -> None:
-    batch = batched(texts, ends)
     distinct = {word for sentence in texts for word in sentence}
     expected = len(distinct) + (2 if ends and texts else 0)
     assert len(batch.word_ids) == len(batch.character_counts) == expected
@@ -242,7 +210,7 @@ def test_every_distinct_word_is_listed_once(texts: Sentences, ends: bool) -> Non
 @properties
 @given(sentences, sentences)
 def test_a_table_that_has_seen_more_gives_the_same_batch(before: Sentences, texts: Sentences):
-    shared = word_table()
+    shared = WordTable(WORDS, CHARACTERS)
     for sentence in before:
         shared.row(sentence, sentence_ends=True)
     batch = shared.batch([shared.row(sentence, sentence_ends=False) for sentence in texts])

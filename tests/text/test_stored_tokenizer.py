@@ -30,11 +30,8 @@ def split_with(**changes: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("rules", ["penn", "parts", "whitespace"])
-def test_what_genpool_writes_is_read(rules: str) -> None:
+def test_what_genpool_writes_is_read_also_with_what_a_later_library_adds(rules: str) -> None:
     assert read_tokenizer(content(rules)) == (WORDS, rules)
-
-
-def test_what_a_later_library_may_add_is_ignored() -> None:
     stored = read_tokenizer(content(pre_tokenizer=split_with(added_by_the_library=3)))
     assert stored.rules == "whitespace"
 

@@ -32,7 +32,7 @@ def test_lists_arrays_and_columns_are_read_alike(make: Any) -> None:
 
 
 def test_a_column_with_another_index_is_read_by_position() -> None:
-    texts = pd.Series(TEXTS, index=[7, 3, 5])
+    texts = pd.Series(["", "Two.", " "], index=[7, 3, 5])  # an empty text is a text
     assert labels_of(pd.Series(LABELS, index=[1, 1, 1]), texts) == LABELS
 
 
@@ -71,6 +71,7 @@ def test_labels_are_text_as_in_a_table(labels: Any, expected: list[str]) -> None
         (TEXTS, [[1], [2], [3]], "are of the type list"),
         (np.zeros((3, 4)), LABELS, r"have the shape \(3, 4\)"),
         (3, LABELS, "int"),
+        ([None] * 8, ["a"] * 8, r"8 missing values \(rows 0, 1, 2, 3, 4, \.\.\.\)"),
     ],
 )
 def test_what_cannot_be_used_is_named(texts: Any, labels: Any, problem: str) -> None:
@@ -84,15 +85,6 @@ def test_a_data_frame_is_refused_with_the_way_to_name_a_column(library: Any) -> 
     with pytest.raises(InputError, match=r"data frame with the columns 'body', 'stars'.*frame\["):
         labels_of(LABELS, frame)
     assert labels_of(frame["stars"], frame["body"]) == LABELS
-
-
-def test_many_missing_rows_are_counted_and_the_first_named() -> None:
-    with pytest.raises(InputError, match=r"8 missing values \(rows 0, 1, 2, 3, 4, \.\.\.\)"):
-        labels_of(["a"] * 8, [None] * 8)
-
-
-def test_an_empty_text_is_a_text() -> None:
-    assert labels_of(LABELS, ["", "Two.", " "]) == LABELS
 
 
 def test_scores_are_finite_numbers() -> None:

@@ -35,29 +35,27 @@ def vectors(**rows: list[float]) -> WordVectors:
     return WordVectors(indices, np.array(list(rows.values()), dtype=np.float32))
 
 
-def check_file(loaded: WordVectors) -> None:
-    assert list(loaded.rows) == ["the", "dog", "Dog"]
-    assert list(loaded.rows.values()) == [0, 1, 2]
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (FILE, "plain.txt"),
+        (lzma.compress(FILE.encode()), "vectors.txt.xz"),
+        (FILE.replace("\n", "\r\n"), "windows.txt"),
+        (FILE.replace("\n", " \n"), "spaces.txt"),
+        (FILE.rstrip("\n"), "no_last_line_end.txt"),
+        ("\ufeff" + FILE, "byte_order_mark.txt"),
+        ("3 3\n" + FILE, "header.txt"),
+        ("\ufeff3 3\r\n" + FILE, "everything.txt"),
+    ],
+)
+def test_small_differences_of_the_format_do_not_matter(
+    write, content: str | bytes, name: str
+) -> None:
+    loaded = read_vectors(str(write(content, name)))
+    assert loaded.rows == {"the": 0, "dog": 1, "Dog": 2}
     expected = np.array([[0.5, -1, 0.002], [1, 2, 3], [4, 5, 6]], dtype=np.float32)
     np.testing.assert_array_equal(loaded.matrix, expected)
     assert loaded.matrix.dtype == np.float32 and loaded.dim == 3
-
-
-def test_a_file_is_read_plain_and_compressed(write) -> None:
-    check_file(read_vectors(str(write(FILE))))
-    check_file(read_vectors(write(lzma.compress(FILE.encode()), "vectors.txt.xz")))
-
-
-def test_small_differences_of_the_format_do_not_matter(write) -> None:
-    for content in [
-        FILE.replace("\n", "\r\n"),
-        FILE.replace("\n", " \n"),
-        FILE.rstrip("\n"),
-        "\ufeff" + FILE,
-        "3 3\n" + FILE,
-        "\ufeff3 3\r\n" + FILE,
-    ]:
-        check_file(read_vectors(write(content)))
 
 
 def test_a_word_may_contain_spaces(write) -> None:
@@ -186,9 +184,6 @@ def test_coverage_of_a_hand_worked_case() -> None:
     assert str(coverage) == (
         "vectors for 2 of 4 words (50.0 %; 1 as written, 1 in lower case) and 80.0 % of 10 tokens"
     )
-
-
-def test_tokens_are_covered_as_the_vocabulary_reads_them() -> None:
     # "zebra" is too rare for an entry; "Dog" too, and is read as "dog", which has a vector.
     counts = {"dog": 5, "Dog": 1, "zebra": 1}
     vocabulary = Vocabulary.build(counts, minimum_count=2)
@@ -210,15 +205,12 @@ def test_words_without_a_vector_are_gaussian_with_deviation_one_hundredth() -> N
     assert within == pytest.approx([0.6827, 0.9545], abs=0.01)
 
 
-def test_padding_is_zero_and_special_entries_take_no_vector_of_the_file() -> None:
+def test_padding_is_zero_special_entries_take_no_vector_and_a_seed_repeats() -> None:
     loaded = WordVectors({"<unk>": 0, "<s>": 1, "</s>": 2}, np.full((3, 2), 9, np.float32))
     table, coverage = vector_table(Vocabulary.build({"dog": 1}), loaded, {})
     assert not table[PAD].any() and coverage.words == 1
     for entry in (UNKNOWN, BEGIN, END):
         assert 0 < np.abs(table[entry]).max() < 0.1
-
-
-def test_the_same_seed_gives_the_same_table_and_another_does_not() -> None:
     vocabulary, loaded = Vocabulary.build({"zebra": 1}), vectors(dog=[1, 2, 3])
     first, second, other = (vector_table(vocabulary, loaded, {}, seed=s)[0] for s in (1, 1, 2))
     assert np.array_equal(first, second) and not np.array_equal(first[4], other[4])

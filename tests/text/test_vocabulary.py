@@ -37,11 +37,15 @@ def test_extra_words_follow_in_their_order_and_only_once() -> None:
     assert kept == [3, 2, 1, 0]
 
 
-def test_all_quotes_have_the_id_of_one() -> None:
+def test_all_quotes_have_the_id_of_one_and_are_spelled_alike() -> None:
     vocabulary = Vocabulary.build({'"': 2, "hi": 1, "'": 1})
     assert {vocabulary.id(quote) for quote in DOUBLE_QUOTES} == {vocabulary.ids['"']}
     assert {vocabulary.id(quote) for quote in SINGLE_QUOTES} == {vocabulary.ids["'"]}
     assert vocabulary.id('"') != vocabulary.id("'")
+    characters = Characters("\"'s")
+    assert {tuple(characters.ids_of(quote)) for quote in DOUBLE_QUOTES} == {(4,)}
+    assert {tuple(characters.ids_of(quote)) for quote in SINGLE_QUOTES} == {(5,)}
+    assert characters.ids_of("\u2019s") == characters.ids_of("'s") == [5, 6]
 
 
 def test_a_word_that_is_not_there_is_looked_up_in_lower_case() -> None:
@@ -49,9 +53,7 @@ def test_a_word_that_is_not_there_is_looked_up_in_lower_case() -> None:
     assert vocabulary.id("BROWN") == vocabulary.id("Brown") == vocabulary.ids["brown"]
     # The fall-back goes one way: "paris" is not "Paris".
     assert vocabulary.id("paris") == UNKNOWN
-
-
-def test_without_the_fallback_a_word_is_looked_up_exactly_as_written() -> None:
+    # Without it, a word is looked up exactly as written.
     vocabulary = Vocabulary.build({"brown": 1, "Paris": 1, "'s": 1}, lower_case_fallback=False)
     assert vocabulary.id("BROWN") == vocabulary.id("Brown") == UNKNOWN
     assert vocabulary.id("brown") == vocabulary.ids["brown"]
@@ -67,34 +69,27 @@ def test_text_cannot_reach_or_move_the_special_entries() -> None:
         assert vocabulary.id(word) == UNKNOWN
 
 
-def test_a_vocabulary_without_the_special_entries_is_refused() -> None:
-    with pytest.raises(InputError, match="starts with") as caught:
-        Vocabulary(["a", "b", "c", "d", "e"])
-    assert "<pad>" in str(caught.value) and "'a', 'b', 'c', 'd'" in str(caught.value)
-
-
 IDS = {"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "dog": 4, "cat": 5}
-
-
-def test_a_vocabulary_can_be_made_from_stored_ids_in_any_order() -> None:
-    vocabulary = Vocabulary.from_ids(dict(reversed(IDS.items())))
-    assert vocabulary.ids == IDS and vocabulary.words[4:] == ("dog", "cat")
 
 
 @pytest.mark.parametrize(
     ("cat", "problem"),
     [
-        (6, "'cat' has the id 6; expected 5: each of the 6 words has one of 0 to 5"),
-        (4, "'cat' has the id 4; expected 5"),
-        (-1, "'cat' has the id -1; expected 0"),
+        (6, "no word has the id 5; 'cat' has 6. Expected the ids 0 to 5, one for each of the 6"),
+        (4, "no word has the id 5; 'dog' has 4, 'cat' has 4"),
+        (-1, "no word has the id 5; 'cat' has -1"),
     ],
 )
-def test_ids_with_a_gap_or_a_repetition_are_refused(cat: int, problem: str) -> None:
+def test_stored_ids_of_any_order_are_read_without_gap_or_repetition(cat: int, problem: str) -> None:
+    vocabulary = Vocabulary.from_ids(dict(reversed(IDS.items())))
+    assert vocabulary.ids == IDS and vocabulary.words[4:] == ("dog", "cat")
     with pytest.raises(InputError, match=problem):
         Vocabulary.from_ids({**IDS, "cat": cat})
 
 
-def test_a_word_or_character_that_occurs_twice_is_refused_by_name() -> None:
+def test_what_is_no_vocabulary_and_no_characters_is_refused() -> None:
+    with pytest.raises(InputError, match=r"starts with .*<pad>.* starts with .'a', 'b', 'c', 'd'"):
+        Vocabulary(["a", "b", "c", "d", "e"])
     with pytest.raises(InputError, match="'dog' occurs more than once"):
         Vocabulary([*SPECIAL_WORDS, "dog", "cat", "dog"])
     with pytest.raises(InputError, match="'b' occurs more than once"):
@@ -105,19 +100,9 @@ def test_characters_are_ordered_by_frequency_then_by_code_point() -> None:
     characters = Characters.build(["banana", "cab"])
     assert characters.characters == "abnc"
     assert len(characters) == 4 + 4 and len(Characters.build([])) == 4
-
-
-def test_character_ids_follow_the_four_reserved_ones() -> None:
-    characters = Characters("abc")
-    assert characters.ids_of("cab") == [6, 4, 5]
+    # Their ids follow the four reserved ones.
+    assert Characters("abc").ids_of("cab") == [6, 4, 5]
     assert Characters("aA").ids_of("Axa\u00e9") == [5, UNKNOWN, 4, UNKNOWN]  # case is kept
-
-
-def test_all_quotes_are_spelled_alike() -> None:
-    characters = Characters("\"'s")
-    assert {tuple(characters.ids_of(quote)) for quote in DOUBLE_QUOTES} == {(4,)}
-    assert {tuple(characters.ids_of(quote)) for quote in SINGLE_QUOTES} == {(5,)}
-    assert characters.ids_of("\u2019s") == characters.ids_of("'s") == [5, 6]
 
 
 def test_text_cannot_spell_the_sentence_ends() -> None:
@@ -142,9 +127,6 @@ def test_every_ngram_occurs_once_and_a_short_word_has_one_at_least() -> None:
     assert ngrams.ids_of("Naïve") == ngrams.ids_of("naive") == ngrams.ids_of(wide)
     long = "x1" * MAX_NGRAM_CHARACTERS
     assert ngrams.ids_of(long) == ngrams.ids_of(long + "y")
-
-
-def test_sizes_below_one_are_refused() -> None:
     for buckets, sizes in [(0, (3,)), (5, ()), (5, (0,))]:
         with pytest.raises(InputError, match="1 or more"):
             CharacterNgrams(buckets, sizes)

@@ -21,7 +21,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def no_pictures() -> Iterator[None]:
     with without_pictures():
         yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,13 +55,13 @@ def terms(penalties: list[Penalty]) -> list[float]:
     return [float(penalty.term) for penalty in penalties]
 
 
-def test_no_penalty_and_a_penalty_of_weight_zero_add_nothing(pair_classifier) -> None:
+def test_no_penalty_and_a_penalty_of_weight_zero_add_nothing(pair_classifier):
     assert head_penalties(PenaltySettings(), pair_classifier.encoder, pooled(), 2) == []
     assert not PenaltySettings().is_enabled
     assert not PenaltySettings("parameter", weight=0.0).is_enabled
 
 
-def test_the_parameter_penalty_is_one_term_on_the_first_matrices(pair_classifier) -> None:
+def test_the_parameter_penalty_is_one_term_on_the_first_matrices(pair_classifier):
     w1 = pair_classifier.encoder.pooling.w1.detach().numpy()
     settings = PenaltySettings("parameter", weight=0.5, threshold=30.0)
     (penalty,) = head_penalties(settings, pair_classifier.encoder, pooled(), 2)
@@ -71,7 +70,7 @@ def test_the_parameter_penalty_is_one_term_on_the_first_matrices(pair_classifier
     assert pair_classifier.encoder.pooling.w1.grad.abs().max() > 0
 
 
-def test_the_terms_of_the_two_sides_of_pairs_are_added(pair_classifier) -> None:
+def test_the_terms_of_the_two_sides_of_pairs_are_added(pair_classifier):
     output = pooled(sentences=4)
     heads = output.heads.numpy()
     settings = PenaltySettings("embedding", weight=0.1, threshold=2.0)
@@ -84,9 +83,7 @@ def test_the_terms_of_the_two_sides_of_pairs_are_added(pair_classifier) -> None:
 
 
 @pytest.mark.parametrize("average", ["sentence", "batch"])
-def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(
-    text_classifier, average
-) -> None:
+def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(text_classifier, average):
     output = pooled(sentences=3, width=6)
     assert output.weights is not None
     weights = output.weights.numpy()
@@ -102,16 +99,13 @@ def test_the_attention_penalty_is_a_hinge_per_sentence_or_of_the_batch(
     )
 
 
-def test_lin_and_others_penalty_is_chosen_by_the_name_scalar(text_classifier) -> None:
+def test_lin_and_others_penalty_is_chosen_by_the_name_scalar(text_classifier):
     output = pooled(sentences=2)
-    total = 0.0
     assert output.weights is not None
-    for row in output.weights[..., 0].numpy():
-        total += ((row @ row.T - np.eye(2)) ** 2).sum() / 2
-    settings = PenaltySettings("scalar", weight=0.3)
-    assert terms(head_penalties(settings, text_classifier.encoder, output, 1)) == pytest.approx(
-        [0.3 * total], rel=1e-5
-    )
+    rows = output.weights[..., 0].numpy()
+    total = sum(((row @ row.T - np.eye(2)) ** 2).sum() / 2 for row in rows)
+    penalties = head_penalties(PenaltySettings("scalar", 0.3), text_classifier.encoder, output, 1)
+    assert terms(penalties) == pytest.approx([0.3 * total], rel=1e-5)
 
 
 def penalty(term: float, distances: list[float], active: float) -> Penalty:
@@ -122,9 +116,11 @@ def add(sums: dict[str, float], *penalties: Penalty, share: float = 1.0) -> floa
     return add_penalties(sums, [LossTerm(one.term, True, one) for one in penalties], share)
 
 
-def test_the_metrics_of_a_penalty_are_means_over_the_steps() -> None:
+def test_the_metrics_of_a_penalty_are_means_over_the_steps():
     sums = dict.fromkeys(SUMS, 0.0)
     assert penalty_metrics(sums, 0, math.inf) == {}
+    single = add(sums.copy(), penalty(0.0, [], 0.0))  # one head has no distances
+    assert "penalty_distance_min" not in penalty_metrics(sums, 1, single)
     closest = add(sums, penalty(1.0, [2.0, 4.0], 0.5), penalty(2.0, [6.0, 8.0], 1.0))
     closest = min(closest, add(sums, penalty(3.0, [1.0, 3.0], 0.25)))
     assert penalty_metrics(sums, 2, closest) == pytest.approx(
@@ -137,7 +133,7 @@ def test_the_metrics_of_a_penalty_are_means_over_the_steps() -> None:
     )
 
 
-def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
+def test_shares_of_processes_add_up_to_what_one_process_sees():
     whole, parts = dict.fromkeys(SUMS, 0.0), dict.fromkeys(SUMS, 0.0)
     closest = add(whole, penalty((1.0 + 2 * 4.0) / 3, [1.0, 4.0, 4.0], 2 / 3))
     smallest = [add(parts, penalty(1.0, [1.0], 0.0), share=1 / 3)]
@@ -146,15 +142,7 @@ def test_shares_of_processes_add_up_to_what_one_process_sees() -> None:
     assert min(smallest) == closest
 
 
-def test_one_head_has_no_distances_and_no_smallest_one() -> None:
-    sums = dict.fromkeys(SUMS, 0.0)
-    closest = add(sums, penalty(0.0, [], 0.0))
-    assert "penalty_distance_min" not in penalty_metrics(sums, 1, closest)
-
-
-def test_a_penalty_that_is_inactive_for_an_epoch_is_reported(
-    tables: Path, tmp_path: Path, no_pictures, monkeypatch, capsys
-) -> None:
+def test_a_penalty_that_is_inactive_for_an_epoch_is_reported(tables, tmp_path, monkeypatch, capsys):
     def prepare_apart(*arguments: Any) -> Prepared:
         """Heads as far apart as those of the paper's sizes are from the start."""
         prepared = prepare(*arguments)
@@ -227,7 +215,7 @@ def pooled_values(model: PairClassifier, batch: Batch) -> dict[str, np.ndarray]:
     }
 
 
-def test_distances_and_active_hinges_by_loops(three_heads: PairClassifier) -> None:
+def test_distances_and_active_hinges_by_loops(three_heads):
     batch = three_heads.text.batch(SENTENCES)
     values = pooled_values(three_heads, batch)
     for name, measured in values.items():
@@ -241,7 +229,7 @@ def test_distances_and_active_hinges_by_loops(three_heads: PairClassifier) -> No
     close(heads_report(three_heads.encoder, batch, threshold).embeddings, expected)
 
 
-def test_a_hinge_of_the_batch_mean_counts_each_side_of_pairs(three_heads: PairClassifier) -> None:
+def test_a_hinge_of_the_batch_mean_counts_each_side_of_pairs(three_heads):
     batch = three_heads.text.batch(SENTENCES)
     heads = pooled_values(three_heads, batch)["embeddings"]
     means = []
@@ -256,26 +244,17 @@ def test_a_hinge_of_the_batch_mean_counts_each_side_of_pairs(three_heads: PairCl
     assert report.embeddings.smallest == pytest.approx(plain.embeddings.smallest)
 
 
-def test_heads_that_share_their_parameters_have_no_distance_of_them(
-    make_encoder: MakeEncoder,
-) -> None:
-    encoder = make_encoder("scalar")
+def test_shared_parameters_have_no_distance_and_one_head_or_no_sentence_is_refused(make_encoder):
+    encoder, single = make_encoder("scalar"), make_encoder("max")
     report = heads_report(encoder, encoder.text.batch(SENTENCES))
-    assert report.parameters is None
-    assert report.attention is not None
+    assert report.parameters is None and report.attention is not None
     values = ("distance_mean", "distance_min", "active")
     names = {f"heads_{kind}_{value}" for kind in ("attention", "embedding") for value in values}
     assert report.metrics().keys() == names
-
-
-def test_one_head_and_an_empty_batch_are_refused_in_words(
-    make_encoder: MakeEncoder, three_heads: PairClassifier
-) -> None:
-    single = make_encoder("max")
     with pytest.raises(InputError, match="1 head; expected two or more"):
         heads_report(single, single.text.batch(SENTENCES))
     with pytest.raises(InputError, match="no sentence"):
-        heads_report(three_heads, three_heads.text.batch([]))
+        heads_report(encoder, encoder.text.batch([]))
 
 
 # --- The share of the gradient -------------------------------------------------------------------
@@ -288,9 +267,7 @@ def entropy_gradients(model: PairClassifier, batch: Batch, labels: Tensor) -> di
     return {name: value.double().numpy() for name, value in zip(named, gradients, strict=True)}
 
 
-def test_the_gradient_of_the_parameter_penalty_by_its_derivative(
-    three_heads: PairClassifier,
-) -> None:
+def test_the_gradient_of_the_parameter_penalty_by_its_derivative(three_heads):
     batch, labels = three_heads.text.batch(SENTENCES), torch.tensor([2, 0])
     w1 = three_heads.encoder.pooling.get_parameter("w1").detach().double().numpy()
     distances = {(i, j): ((w1[i] - w1[j]) ** 2).sum() for i, j in combinations(range(3), 2)}
@@ -311,10 +288,10 @@ def test_the_gradient_of_the_parameter_penalty_by_its_derivative(
 
 
 @pytest.mark.parametrize("name", ["attention", "embedding"])
-def test_the_gradient_share_by_finite_differences(three_heads: PairClassifier, name: str) -> None:
+def test_the_gradient_share_by_finite_differences(three_heads, name):
     model = three_heads.double().eval()
     batch, labels = model.text.batch(SENTENCES), torch.tensor([2, 0])
-    penalty = HeadPenalty(PenaltySettings(name, weight=0.5, threshold=1e3))  # type: ignore[arg-type]
+    penalty = HeadPenalty(PenaltySettings(name, weight=0.5, threshold=1e3))
 
     def losses() -> np.ndarray:
         with torch.no_grad():
@@ -341,9 +318,7 @@ def test_the_gradient_share_by_finite_differences(three_heads: PairClassifier, n
     )
 
 
-def test_an_inactive_penalty_has_no_share_and_without_one_there_is_none(
-    three_heads: PairClassifier,
-) -> None:
+def test_an_inactive_penalty_has_no_share_and_without_one_there_is_none(three_heads):
     batch, labels = three_heads.text.batch(SENTENCES), torch.tensor([2, 0])
     inactive = HeadPenalty(PenaltySettings("parameter", threshold=1e-6))
     assert penalty_gradient_share(three_heads, batch, labels, [inactive]) == 0
@@ -354,9 +329,7 @@ def test_an_inactive_penalty_has_no_share_and_without_one_there_is_none(
 # --- In every run --------------------------------------------------------------------------------
 
 
-def test_the_metrics_of_a_run_are_those_of_its_model_on_a_seeded_sample(
-    tables: Path, finished: Path
-) -> None:
+def test_the_metrics_of_a_run_are_those_of_its_model_on_a_seeded_sample(tables, finished):
     prepared = prepare(settings(), tables)
     model = TextClassifier.from_pretrained(finished / "last")
     rows = sample_rows(prepared.dev, seed=0)
@@ -367,17 +340,13 @@ def test_the_metrics_of_a_run_are_those_of_its_model_on_a_seeded_sample(
     assert {name: last[name] for name in expected} == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_model_with_one_head_is_not_measured(
-    tables: Path, tmp_path: Path, no_pictures: None
-) -> None:
+def test_a_model_with_one_head_is_not_measured(tables, tmp_path):
     run(tables, tmp_path / "run", "pooling.name=max", "training.epochs=1")
     assert not [name for name in metrics(tmp_path / "run")[0] if name.startswith("heads_")]
     assert "## Heads" not in (tmp_path / "run" / "report.md").read_text()
 
 
-def test_measuring_does_not_change_what_is_trained(
-    tables: Path, finished: Path, tmp_path: Path, no_pictures: None, monkeypatch: Any
-) -> None:
+def test_measuring_does_not_change_what_is_trained(tables, finished, tmp_path, monkeypatch):
     monkeypatch.setattr("genpool.training.heads.run_metrics", lambda *arguments: {})
     run(tables, tmp_path / "run")
     for model in ("best", "last"):
@@ -385,7 +354,7 @@ def test_measuring_does_not_change_what_is_trained(
         assert (tmp_path / "run" / path).read_bytes() == (finished / path).read_bytes()
 
 
-def test_the_sample_is_seeded_and_small_where_texts_are_long(tables: Path) -> None:
+def test_the_sample_is_seeded_and_small_where_texts_are_long(tables):
     train = prepare(settings(), tables).train
     rows = sample_rows(train, 3)
     assert rows == sample_rows(train, 3) and rows != sample_rows(train, 4)

@@ -21,23 +21,18 @@ from genpool.training.loop import Run
 from genpool.training.preparation import prepare
 from genpool.training.run_folder import save_checkpoint
 from genpool.training.state import trained_weights
-from tests.helpers.training_runs import metrics, outcome, run, settings, weights, write_table
-
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
+from tests.helpers.training_runs import Killed, metrics, outcome, run, settings, stopping, weights
 
 # --- What decides the weights --------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_weights_bit_for_bit(
-    tables: Path, finished: Path, tmp_path: Path
-) -> None:
+def test_the_same_seed_gives_the_same_weights_bit_for_bit(tables, finished, tmp_path):
     torch.manual_seed(99)  # whatever the program did before
     run(tables, tmp_path / "again")
     assert outcome(tmp_path / "again") == outcome(finished)
 
 
-def test_the_model_learns(tables: Path, tmp_path: Path) -> None:
+def test_the_model_learns(tables, tmp_path):
     results = run(tables, tmp_path / "run", "training.epochs=12", "training.seed=6")
     assert results["dev"]["accuracy"] >= 0.9
     assert results["test"]["accuracy"] >= 0.9
@@ -73,9 +68,7 @@ def by_hand(data: Path, overrides: tuple[str, ...], clip: float) -> dict[str, np
     return {name: weight.detach().numpy() for name, weight in model.named_parameters()}
 
 
-def test_a_step_is_adam_on_the_clipped_gradient_of_the_mean_loss(
-    tables: Path, tmp_path: Path
-) -> None:
+def test_a_step_is_adam_on_the_clipped_gradient_of_the_mean_loss(tables, tmp_path):
     overrides = (
         "training.epochs=3",
         "training.batch_size=48",
@@ -135,9 +128,7 @@ def saved(out: Path, model: str) -> dict[str, torch.Tensor]:
     return load_file(out / model / storage.WEIGHTS)
 
 
-def test_restore_halve_goes_back_to_the_best_weights_and_keeps_the_moments(
-    tables: Path, tmp_path: Path, scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restore_halve_goes_back_to_the_best_weights(tables, tmp_path, scripted, monkeypatch):
     used: list[float] = []
     step = torch.optim.AdamW.step
 
@@ -166,9 +157,7 @@ def test_restore_halve_goes_back_to_the_best_weights_and_keeps_the_moments(
     assert same(seen[3], saved(tmp_path / "run", "last"))
 
 
-def test_a_constant_schedule_never_restores_and_stops_by_patience(
-    tables: Path, tmp_path: Path, scripted: Any
-) -> None:
+def test_a_constant_schedule_never_restores_and_stops_by_patience(tables, tmp_path, scripted):
     scripted.accuracies = [0.5, 0.4, 0.4, 0.9]
     overrides = ("training.schedule=constant", "training.patience=2", "training.epochs=9")
     run(tables, tmp_path / "run", *overrides)
@@ -179,33 +168,25 @@ def test_a_constant_schedule_never_restores_and_stops_by_patience(
     assert same(scripted.seen[2], saved(tmp_path / "run", "last"))
 
 
-def test_it_can_be_evaluated_between_the_ends_of_epochs(tables: Path, tmp_path: Path) -> None:
+def test_it_can_be_evaluated_between_the_ends_of_epochs(tables, tmp_path):
     run(tables, tmp_path / "run", "training.evaluate_every=4", "training.epochs=2")
     evaluated = [(line["step"], line["epoch"]) for line in metrics(tmp_path / "run")]
     assert evaluated == [(4, 0), (6, 1), (10, 1), (12, 2)]
 
 
-# --- The word table ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("frozen", [True, False])
-def test_a_frozen_word_table_is_the_same_at_the_end_and_another_is_not(
-    tables: Path, tmp_path: Path, frozen: bool
-) -> None:
+@pytest.mark.parametrize("frozen", ["true", "false"])
+def test_a_frozen_word_table_is_the_same_at_the_end_and_another_is_not(tables, tmp_path, frozen):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word}{' 0.5 2.0' * 6}\n" for word in ("film", "joy")))
-    overrides = (f"embedding.frozen={str(frozen).lower()}", f"vectors.path={vectors}")
+    overrides = (f"embedding.frozen={frozen}", f"vectors.path={vectors}")
     before = prepare(settings(*overrides), tables).model.encoder.embedding.words
     run(tables, tmp_path / "run", *overrides)
-    name = "encoder.embedding.words"
     for model in ("best", "last"):
-        assert torch.equal(saved(tmp_path / "run", model)[name], before) is frozen
+        after = saved(tmp_path / "run", model)["encoder.embedding.words"]
+        assert torch.equal(after, before) is (frozen == "true")
 
 
-# --- Idle positions ------------------------------------------------------------------------------
-
-
-def test_padding_is_reported_where_it_is_computed(tables: Path, tmp_path: Path) -> None:
+def test_padding_is_reported_where_it_is_computed(tables, tmp_path):
     """48 rows of one batch: the padding can be counted by hand."""
     overrides = ("training.batch_size=48", "training.epochs=1", "penalty.name=attention")
     run(tables, tmp_path / "run", *overrides)
@@ -218,27 +199,22 @@ def test_padding_is_reported_where_it_is_computed(tables: Path, tmp_path: Path) 
 # --- What stops it -------------------------------------------------------------------------------
 
 
-def poison(monkeypatch: pytest.MonkeyPatch, at: int) -> list[list[int]]:
-    """From step `at` on a weight is NaN; gives the batches of all steps."""
+def test_a_loss_that_is_not_finite_names_its_batch_and_keeps_the_model(
+    tables, tmp_path, monkeypatch
+):
+    run(tables, tmp_path / "one", "training.epochs=1")
     batches: list[list[int]] = []
     step = Run.step
 
     def poisoned(run: Run, examples: Any) -> None:
+        """From step 8 on a weight is NaN."""
         batches.append(examples.tolist())
-        if len(batches) == at:
+        if len(batches) == 8:
             with torch.no_grad():
                 next(iter(run.model.mlp.parameters()))[0] = float("nan")
         step(run, examples)
 
     monkeypatch.setattr(Run, "step", poisoned)
-    return batches
-
-
-def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model_kept(
-    tables: Path, tmp_path: Path, monkeypatch
-) -> None:
-    run(tables, tmp_path / "one", "training.epochs=1")
-    batches = poison(monkeypatch, at=8)
     with pytest.raises(TrainingError) as error:
         run(tables, tmp_path / "run", "training.epochs=3")
     rows = ", ".join(map(str, batches[-1]))
@@ -252,9 +228,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_batch_named_and_the_best_model
     TextClassifier.from_pretrained(tmp_path / "run" / "best")
 
 
-def test_a_gradient_that_is_not_finite_stops_the_run(
-    tables: Path, tmp_path: Path, monkeypatch
-) -> None:
+def test_a_gradient_that_is_not_finite_stops_the_run(tables, tmp_path, monkeypatch):
     clip = "accelerate.Accelerator.clip_grad_norm_"
     monkeypatch.setattr(clip, lambda *arguments: torch.tensor(float("inf")))
     with pytest.raises(TrainingError, match="the gradient is inf at step 1"):
@@ -264,27 +238,6 @@ def test_a_gradient_that_is_not_finite_stops_the_run(
 # --- Going on ------------------------------------------------------------------------------------
 
 
-class Killed(BaseException):
-    """As good as a kill: nothing in the package catches it."""
-
-
-def killing(
-    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, at: int, error: Any = Killed
-) -> None:
-    """The call of that number never returns."""
-    calls = 0
-    original = getattr(module, name)
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == at:
-            raise error
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(module, name, call)
-
-
 @pytest.mark.parametrize(
     ("module", "name", "at"),
     [(os, "fsync", at) for at in (1, 2, 8, 17, 25)]
@@ -292,47 +245,39 @@ def killing(
     + [(Path, "replace", at) for at in (3, 4)],  # checkpoints
 )
 def test_killed_at_any_write_it_goes_on_to_the_same_end(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch, module: Any, name: str, at: int
-) -> None:
+    tables, finished, tmp_path, monkeypatch, module, name, at
+):
     out = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        # Every evaluation that is the best writes a model, so that there is more to go wrong.
-        patch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", 0.0)
-        killing(patch, module, name, at)
-        with pytest.raises(Killed):
-            run(tables, out)
+    # Every evaluation that is the best writes a model, so that there is more to go wrong.
+    monkeypatch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", 0.0)
+    with stopping(module, name, at), pytest.raises(Killed):
+        run(tables, out)
     assert not (out / "results.json").exists()
     run(tables, out, resume=True)
     assert outcome(out) == outcome(finished)
 
 
 @pytest.mark.parametrize("module", [run_folder, storage])
-def test_a_full_disk_while_a_checkpoint_or_a_model_is_written_loses_nothing(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch, module: Any
-) -> None:
-    out = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", 0.0)
-        full = OSError(errno.ENOSPC, "No space left on device")
-        killing(patch, module, "save_file", 2, full)
-        with pytest.raises(GenpoolError, match=r"could not be written.*No space left"):
-            run(tables, out)
+def test_a_full_disk_while_files_are_written_loses_nothing(
+    tables, finished, tmp_path, monkeypatch, module
+):
+    out, full = tmp_path / "run", OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr("genpool.training.loop.BEST_MODEL_SECONDS", 0.0)
+    expected = pytest.raises(GenpoolError, match=r"could not be written.*No space left")
+    with stopping(module, "save_file", 2, full), expected:
+        run(tables, out)
     TextClassifier.from_pretrained(out / "best")
     run(tables, out, resume=True)
     assert outcome(out) == outcome(finished)
 
 
-def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monkeypatch) -> None:
-    out = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        killing(patch, Run, "step", 4)
-        with pytest.raises(Killed):
-            run(tables, out, "training.save_minutes=0")
-    other = tmp_path / "other"
+def test_a_run_is_not_continued_on_other_data(tables, tmp_path):
+    out, other = tmp_path / "run", tmp_path / "other"
+    with stopping(Run, "step", 4), pytest.raises(Killed):
+        run(tables, out, "training.save_minutes=0")
     other.mkdir()
-    for name in ("train", "dev", "test"):
-        rows = [line.split("\t") for line in (tables / f"{name}.tsv").read_text().splitlines()[1:]]
-        write_table(other / f"{name}.tsv", [(label, text + " indeed") for label, text in rows])
+    for table in tables.iterdir():
+        (other / table.name).write_text(table.read_text().replace("film", "movie"))
     expected = r"not the data that the run was trained on.*run\.json.*--data"
     with pytest.raises(TrainingError, match=expected):
         run(other, out, "training.save_minutes=0", resume=True)
@@ -342,27 +287,21 @@ def test_a_run_is_not_continued_on_other_data(tables: Path, tmp_path: Path, monk
         run(tables, out, "training.save_minutes=0", resume=True)
 
 
-# --- Precision -----------------------------------------------------------------------------------
-
-
-def test_two_precisions_in_one_process_are_refused_in_words(tables: Path, tmp_path: Path) -> None:
+def test_two_precisions_in_one_process_are_refused_in_words(tables, tmp_path):
     run(tables, tmp_path / "first", "training.epochs=1")
     with pytest.raises(TrainingError, match=r"training.precision is 'bfloat16'.*start a new one"):
         run(tables, tmp_path / "second", "training.epochs=1", "training.precision=bfloat16")
     assert not (tmp_path / "second").exists()
 
 
-def test_ctrl_c_while_data_is_read_leaves_nothing_and_while_scoring_can_be_continued(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        killing(patch, fitting, "prepare", 1, KeyboardInterrupt)
-        with pytest.raises(Stopped, match="nothing was written"):
-            run(tables, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-    with monkeypatch.context() as patch:
-        killing(patch, Run, "finish", 1, KeyboardInterrupt)
-        with pytest.raises(Interrupted, match=r"stopped after step \d+; continue with .* --resume"):
-            run(tables, tmp_path / "run")
-    run(tables, tmp_path / "run", resume=True)
-    assert outcome(tmp_path / "run") == outcome(finished)
+def test_ctrl_c_while_reading_leaves_nothing_and_while_scoring_a_run(tables, finished, tmp_path):
+    out = tmp_path / "run"
+    reading = stopping(fitting, "prepare", 1, KeyboardInterrupt)
+    with reading, pytest.raises(Stopped, match="nothing was written"):
+        run(tables, out)
+    assert not out.exists()
+    expected = r"stopped after step \d+; continue with .* --resume"
+    with stopping(Run, "finish", 1, KeyboardInterrupt), pytest.raises(Interrupted, match=expected):
+        run(tables, out)
+    run(tables, out, resume=True)
+    assert outcome(out) == outcome(finished)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +23,6 @@ from genpool.training.objective import (
     supervised_contrastive,
 )
 from tests.helpers.training_runs import metrics, run, weights
-
-pytestmark = pytest.mark.usefixtures("no_pictures")
 
 
 def split_of(labels: list[int], scores: list[float] | None = None) -> Split:
@@ -48,18 +45,18 @@ def split_of(labels: list[int], scores: list[float] | None = None) -> Split:
         ([-2.0, 1.0], ("-2", "-1", "0", "1")),
     ],
 )
-def test_the_points_cover_the_range(scores: list[float], labels: tuple[str, ...]) -> None:
+def test_the_points_cover_the_range(scores, labels):
     objective = ScoreObjective.from_scores(np.array(scores))
     assert [float(label) for label in objective.labels] == pytest.approx([float(x) for x in labels])
     assert [float(label) for label in objective.labels] == objective.points.tolist()
 
 
-def test_equal_scores_cannot_be_learned() -> None:
+def test_equal_scores_cannot_be_learned():
     with pytest.raises(DataError, match="all training rows have the score 2"):
         ScoreObjective.from_scores(np.array([2.0, 2.0]))
 
 
-def test_a_target_is_a_distribution_whose_mean_is_the_score() -> None:
+def test_a_target_is_a_distribution_whose_mean_is_the_score():
     objective = ScoreObjective([1, 2, 3, 4, 5])
     scores = np.array([1.0, 1.25, 3.0, 4.9, 5.0, 7.0])
     targets = objective.distribution(scores)
@@ -75,7 +72,7 @@ def test_a_target_is_a_distribution_whose_mean_is_the_score() -> None:
     np.testing.assert_allclose(targets[:5] @ objective.points, scores[:5], atol=1e-6)
 
 
-def test_the_targets_of_labels_are_their_ids_and_those_of_scores_distributions() -> None:
+def test_the_targets_of_labels_are_their_ids_and_those_of_scores_distributions():
     split = split_of([], [])
     split.names, split.scores = ["a", "c", None], np.array([1.0, 3.0, 2.75])
     LabelObjective("abc").set_targets(split)
@@ -85,7 +82,7 @@ def test_the_targets_of_labels_are_their_ids_and_those_of_scores_distributions()
     np.testing.assert_array_equal(split.targets, [[1, 0, 0], [0, 0, 1], [0, 0.25, 0.75]])
 
 
-def test_the_correlations_of_dev_are_those_of_scipy() -> None:
+def test_the_correlations_of_dev_are_those_of_scipy():
     chance = np.random.default_rng(0)
     probabilities = chance.dirichlet(np.ones(4), 30).astype(np.float32)
     gold = chance.uniform(0, 3, 30)
@@ -94,21 +91,18 @@ def test_the_correlations_of_dev_are_those_of_scipy() -> None:
     expected = probabilities @ np.arange(4)
     assert metrics["dev_pearson"] == pytest.approx(stats.pearsonr(gold, expected)[0], abs=1e-5)
     assert metrics["dev_spearman"] == pytest.approx(stats.spearmanr(gold, expected)[0], abs=1e-5)
-
-
-def test_a_model_that_predicts_one_score_has_no_correlation() -> None:
-    same = np.full((3, 2), 0.5, dtype=np.float32)
+    same = np.full((3, 2), 0.5, dtype=np.float32)  # one score for all: no correlation
     report = ScoreObjective([0, 1]).report(split_of([0, 0, 0], [0.1, 0.5, 0.9]), same)
     assert (report.pearson, report.spearman) == (0.0, 0.0)
 
 
-def test_the_accuracy_of_dev_is_the_share_of_rows_that_are_right() -> None:
+def test_the_accuracy_of_dev_is_the_share_of_rows_that_are_right():
     dev = split_of([0, 1, 0, 1, 1])
     probabilities = np.eye(2, dtype=np.float32)[[0, 1, 1, 1, 0]]  # rows 2 and 4 are wrong
     assert LabelObjective("ab").dev_metrics(dev, probabilities) == {"dev_accuracy": 0.6}
 
 
-def test_the_standard_errors_are_those_of_a_simulation() -> None:
+def test_the_standard_errors_are_those_of_a_simulation():
     chance = np.random.default_rng(0)
     accuracies = chance.binomial(50, 0.8, 20_000) / 50
     assert LabelObjective([]).standard_error(0.8, 50) == pytest.approx(accuracies.std(), rel=0.03)
@@ -132,11 +126,7 @@ class LogitNorm:
         self.weight, self.per_example, self.calls = weight, per_example, 0
 
     def __call__(
-        self,
-        model: Classifier,
-        output: Classified,
-        losses: torch.Tensor,
-        targets: torch.Tensor,
+        self, model: Classifier, output: Classified, losses: torch.Tensor, targets: torch.Tensor
     ) -> list[LossTerm]:
         self.calls += 1
         value = self.weight * output.logits.square().sum(dim=1).mean()
@@ -147,7 +137,7 @@ def share(count: int, rows: int = 3, processes: int = 1, batch: int | None = Non
     return BatchShare(np.arange(rows), count, batch or rows, processes)
 
 
-def test_the_loss_is_the_mean_cross_entropy_and_all_terms(text_classifier: Any) -> None:
+def test_the_loss_is_the_mean_cross_entropy_and_all_terms(text_classifier):
     output = text_classifier(text_classifier.text.batch(SENTENCES))
     logits = output.logits.detach().double().numpy()
     labels = torch.tensor([0, 2, 1])
@@ -163,9 +153,7 @@ def test_the_loss_is_the_mean_cross_entropy_and_all_terms(text_classifier: Any) 
 
 
 @pytest.mark.parametrize("per_example", [True, False])
-def test_shares_of_two_processes_average_to_the_loss_of_one(
-    text_classifier: Any, per_example: bool
-) -> None:
+def test_shares_of_two_processes_average_to_the_loss_of_one(text_classifier, per_example):
     labels = torch.tensor([0, 2, 1])
     extra = [LogitNorm(0.5, per_example)]
 
@@ -183,9 +171,7 @@ def test_shares_of_two_processes_average_to_the_loss_of_one(
     assert sum(parts) / 2 == pytest.approx(whole, rel=1e-5)
 
 
-def test_a_run_takes_extra_losses_beside_its_penalty(
-    tables: Path, tmp_path: Path, no_pictures: None
-) -> None:
+def test_a_run_takes_extra_losses_beside_its_penalty(tables, tmp_path):
     penalty = ("penalty.name=embedding", "training.epochs=1")
     run(tables, tmp_path / "without", *penalty)
     none, some = LogitNorm(0.0), LogitNorm(5.0)
@@ -212,9 +198,7 @@ def samplers(out: Path) -> dict[str, torch.Tensor]:
     return {name: value for name, value in tensors.items() if "_selector." in name}
 
 
-def test_an_encoder_that_learns_from_a_reward_is_trained_in_two_phases(
-    tables: Path, tmp_path: Path, no_pictures: None
-) -> None:
+def test_an_encoder_that_learns_from_a_reward_is_trained_in_two_phases(tables, tmp_path):
     for epochs in (1, 2):
         run(tables, tmp_path / str(epochs), *RESAN, f"training.epochs={epochs}")
     first, second = samplers(tmp_path / "1"), samplers(tmp_path / "2")
@@ -227,9 +211,7 @@ def test_an_encoder_that_learns_from_a_reward_is_trained_in_two_phases(
     assert all(not torch.equal(second[name], value) for name, value in first.items())
 
 
-def test_the_loss_of_an_encoder_is_its_own_term_of_the_examples_log_likelihoods(
-    text_classifier: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_loss_of_an_encoder_is_a_term_of_the_log_likelihoods(text_classifier, monkeypatch):
     output = text_classifier(text_classifier.text.batch(SENTENCES))
     labels = torch.tensor([0, 2, 1])
     received = []
@@ -265,13 +247,13 @@ def by_loops(vectors: np.ndarray, labels: list[int], temperature: float) -> floa
 
 @pytest.mark.parametrize("labels", [[0, 1, 0, 1, 2, 0], [0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5]])
 @pytest.mark.parametrize("temperature", [0.05, 0.1, 1.0])
-def test_it_is_the_equation(labels: list[int], temperature: float) -> None:
+def test_it_is_the_equation(labels, temperature):
     vectors = np.random.default_rng(0).normal(size=(6, 4))
     loss = supervised_contrastive(torch.from_numpy(vectors), torch.tensor(labels), temperature)
     assert float(loss) == pytest.approx(by_loops(vectors, labels, temperature), rel=1e-4, abs=1e-6)
 
 
-def test_its_gradient_is_that_of_the_equation() -> None:
+def test_its_gradient_is_that_of_the_equation():
     vectors = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
     labels = torch.tensor([0, 1, 0, 1, 2])
     supervised_contrastive(vectors, labels, 0.5).backward()
@@ -290,9 +272,7 @@ def test_its_gradient_is_that_of_the_equation() -> None:
 @pytest.mark.parametrize(
     ("vectors", "labels"), [(torch.ones(1, 3), [0]), (torch.zeros(3, 4), [0, 0, 1])]
 )
-def test_a_batch_without_pairs_and_rows_without_a_vector_have_finite_gradients(
-    vectors: torch.Tensor, labels: list[int]
-) -> None:
+def test_a_batch_without_pairs_and_rows_without_a_vector_have_finite_gradients(vectors, labels):
     vectors = vectors.clone().requires_grad_()
     loss = supervised_contrastive(vectors, torch.tensor(labels), 0.1)
     loss.backward()
@@ -301,9 +281,7 @@ def test_a_batch_without_pairs_and_rows_without_a_vector_have_finite_gradients(
     assert len(labels) > 1 or (float(loss.detach()) == 0 and not vectors.grad.any())
 
 
-def test_a_run_with_it_learns_something_else_and_reports_the_cross_entropy_alone(
-    tables: Path, finished: Path, tmp_path: Path
-) -> None:
+def test_a_run_with_it_differs_and_reports_the_cross_entropy_alone(tables, finished, tmp_path):
     run(tables, tmp_path / "run", "training.contrastive_weight=1.0")
     with_it, without = metrics(tmp_path / "run"), metrics(finished)
     assert with_it[0]["train_loss"] != without[0]["train_loss"]

@@ -16,9 +16,7 @@ from genpool.encoder import ENCODERS
 from genpool.errors import ConfigError
 from genpool.pooling import POOLINGS
 from genpool.training import read_settings, train
-from tests.helpers.training_runs import reviews
-
-pytestmark = pytest.mark.usefixtures("no_pictures")
+from tests.helpers.training_runs import RECIPE, reviews
 
 MODULE = """
 import genpool.data, genpool.encoder, genpool.pooling
@@ -48,26 +46,9 @@ class BarsReader(genpool.data.LinesReader):
     def example(self, values, split):
         return genpool.data.Example(*str(values["line"]).split("|"))
 """
-RECIPE = """
-plugins = ["own_parts"]
-[reader]
-name = "bars"
-[data]
-dev_share = 0.2
-[embedding]
-word_dim = 6
-frozen = false
-characters = false
-[encoder]
-name = "linear"
-output_dim = 4
-[pooling]
-name = "first"
-[classifier]
-hidden_dim = 4
-[training]
-epochs = 1
-"""
+PLUGINS = 'plugins = ["own_parts"]\n'
+PARTS = ("reader.name=bars", "encoder.name=linear", "pooling.name=first", "training.epochs=1")
+OVERRIDES = (*PARTS, "data.dev_share=0.2")
 
 
 @pytest.fixture
@@ -82,10 +63,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         registry.plugins.pop(name, None)
 
 
-def test_parts_of_a_plugin_are_trained_saved_and_loaded(module: None, tmp_path: Path) -> None:
+def test_parts_of_a_plugin_are_trained_saved_and_loaded(module, tmp_path):
     data = tmp_path / "rows.txt"
     data.write_text("".join(f"{label}|{text}\n" for label, text in reviews(30, 0)))
-    settings = read_settings(RECIPE)
+    settings = read_settings(PLUGINS + RECIPE, OVERRIDES)
     assert settings.plugins == ("own_parts",)
     train(settings, data, tmp_path / "run", show_progress=False)
     config = (tmp_path / "run" / "config.toml").read_text()
@@ -97,18 +78,18 @@ def test_parts_of_a_plugin_are_trained_saved_and_loaded(module: None, tmp_path: 
     np.testing.assert_allclose(same[0], same[1], atol=1e-6)
 
 
-def test_plugins_of_the_command_are_added_to_those_of_the_recipe(module: None) -> None:
-    without = RECIPE.replace('plugins = ["own_parts"]\n', "")
+def test_plugins_of_the_command_are_added_to_those_of_the_recipe(module):
     with pytest.raises(ConfigError, match="unknown pooling 'first'"):
-        read_settings(without)
-    assert read_settings(without, plugins=["own_parts"]) == read_settings(RECIPE)
-    assert read_settings(RECIPE, plugins=["own_parts", "json"]).plugins == ("own_parts", "json")
+        read_settings(RECIPE, OVERRIDES)
+    named = read_settings(PLUGINS + RECIPE, OVERRIDES)
+    assert read_settings(RECIPE, OVERRIDES, plugins=["own_parts"]) == named
+    assert read_settings(PLUGINS, plugins=["own_parts", "json"]).plugins == ("own_parts", "json")
 
 
-def test_a_plugin_that_cannot_be_used_is_an_error_before_any_work(module: None) -> None:
+def test_a_plugin_that_cannot_be_used_is_an_error_before_any_work(module):
     with pytest.raises(ConfigError, match="the plugin 'missing' cannot be imported"):
         read_settings(RECIPE, plugins=["missing"])
     with pytest.raises(ConfigError, match=r"unknown encoder 'lineal'.*own_parts is imported and"):
-        read_settings(RECIPE, ["encoder.name=lineal"])
+        read_settings(PLUGINS, ["encoder.name=lineal"])
     with pytest.raises(ConfigError, match="plugins is 3; expected a list"):
         read_settings("plugins = 3")

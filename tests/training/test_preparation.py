@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +14,7 @@ from genpool import PairClassifier, TextClassifier
 from genpool.errors import ConfigError, DataError
 from genpool.reproduction.rules import RulesReader
 from genpool.training.preparation import Prepared, data_notes, prepare
-from genpool.training.settings import (
-    read_settings,
-)
+from genpool.training.settings import read_settings
 from tests.helpers.training_runs import RECIPE, reviews, settings, write_table
 
 
@@ -39,7 +38,7 @@ def labels_of(prepared: Prepared, split: str = "train") -> Counter[str]:
 # --- Which rows ----------------------------------------------------------------------------------
 
 
-def test_train_dev_and_all_other_tables_are_found(tables: Path) -> None:
+def test_train_dev_and_all_other_tables_are_found(tables):
     prepared = prepare(settings(), tables)
     assert len(prepared.train) == 48
     assert len(prepared.dev) == 20
@@ -49,7 +48,7 @@ def test_train_dev_and_all_other_tables_are_found(tables: Path) -> None:
     assert labels_of(prepared) == Counter(good=24, bad=24)
 
 
-def test_pairs_make_a_pair_classifier() -> None:
+def test_pairs_make_a_pair_classifier():
     rules = read_settings(RECIPE, ["reader.name=rules", "reader.sizes=[12, 6, 3]"])
     prepared = prepare(rules, None)
     assert isinstance(prepared.model, PairClassifier)
@@ -61,9 +60,7 @@ def test_pairs_make_a_pair_classifier() -> None:
     ]
 
 
-def test_a_dev_share_is_taken_out_of_train_and_keeps_the_labels_in_proportion(
-    tmp_path: Path,
-) -> None:
+def test_a_dev_share_is_taken_out_of_train_and_keeps_the_labels_in_proportion(tmp_path):
     rows = [("good", f"word{number}") for number in range(60)]
     rows += [("bad", f"other{number}") for number in range(20)]
     data = write_table(tmp_path / "all.tsv", rows)
@@ -76,9 +73,12 @@ def test_a_dev_share_is_taken_out_of_train_and_keeps_the_labels_in_proportion(
     assert again.dev.ids == prepared.dev.ids
     other = prepare(settings("data.dev_share=0.25", "training.seed=1"), data)
     assert other.dev.ids != prepared.dev.ids
+    several = folder_of(tmp_path / "several", train=rows, dev=rows[:9], test=rows[:9])
+    chosen = prepare(settings("data.dev_share=0.25", "data.test=['test']"), several)
+    assert len(chosen.dev) == 20 and chosen.tests.keys() == {"test"}
 
 
-def test_training_rows_are_drawn_by_seed(tables: Path) -> None:
+def test_training_rows_are_drawn_by_seed(tables):
     chosen = prepare(settings("data.train_rows=10"), tables)
     assert len(chosen.train) == 10
     assert len(chosen.dev) == 20
@@ -89,7 +89,7 @@ def test_training_rows_are_drawn_by_seed(tables: Path) -> None:
     assert "training rows" not in prepare(settings("data.train_rows=99"), tables).notes
 
 
-def test_begin_and_end_can_count_towards_the_length_that_is_dropped(tmp_path: Path) -> None:
+def test_begin_and_end_can_count_towards_the_length_that_is_dropped(tmp_path):
     rows = [("good", "a b c"), ("bad", "a b c d"), ("good", "a"), ("bad", "a b c d e")]
     data = folder_of(tmp_path / "data", train=rows, dev=rows)
     ends = ("text.sentence_ends=true", "data.drop_length=6")
@@ -103,19 +103,16 @@ def test_begin_and_end_can_count_towards_the_length_that_is_dropped(tmp_path: Pa
     assert prepared.train.lengths.ravel().tolist() == [5, 6, 3, 7]
 
 
-def test_bad_rows_that_are_skipped_are_counted(tmp_path: Path) -> None:
+def test_bad_rows_that_are_skipped_are_counted(tmp_path):
     rows = [("good", "a"), ("bad", ""), ("bad", "b"), ("", "c"), ("good", " ")]
     data = folder_of(tmp_path / "data", train=rows, dev=[("good", "a"), ("bad", "b")])
-    assert "train.tsv, line 3" in refused(data)
     prepared = prepare(settings("reader.bad_rows=skip"), data)
     assert len(prepared.train) == 2
     assert prepared.notes["rows left out"] == "2 empty side, 1 no label"
 
 
 @pytest.mark.parametrize("tokenized", [True, False])
-def test_a_maximum_length_cuts_tokenised_text_too_and_is_counted(
-    tmp_path: Path, tokenized: bool
-) -> None:
+def test_a_maximum_length_cuts_tokenised_text_too_and_is_counted(tmp_path, tokenized):
     rows = [("good", "a b c"), ("bad", "a b c d e")]
     data = folder_of(tmp_path / "data", train=rows, dev=rows)
     limited = settings("text.max_length=3", f"reader.tokenized={str(tokenized).lower()}")
@@ -127,7 +124,7 @@ def test_a_maximum_length_cuts_tokenised_text_too_and_is_counted(
 # --- Words and vectors ---------------------------------------------------------------------------
 
 
-def test_the_vocabulary_is_that_of_the_training_rows_alone(tmp_path: Path) -> None:
+def test_the_vocabulary_is_that_of_the_training_rows_alone(tmp_path):
     data = folder_of(
         tmp_path / "data",
         train=[("good", "joy joy film"), ("bad", "waste")],
@@ -144,9 +141,7 @@ def vector_file(path: Path, width: int = 12, **vectors: float) -> Path:
     return path
 
 
-def test_words_of_the_vector_file_get_their_vectors_and_the_rest_small_ones(
-    tables: Path, tmp_path: Path
-) -> None:
+def test_words_of_the_vector_file_get_their_vectors_and_the_rest_small_ones(tables, tmp_path):
     vectors = vector_file(tmp_path / "vectors.txt", film=2.0, plot=3.0, unseen=4.0)
     prepared = prepare(settings(f"vectors.path={vectors}"), tables)
     vocabulary = prepared.model.text.vocabulary
@@ -164,7 +159,7 @@ def test_words_of_the_vector_file_get_their_vectors_and_the_rest_small_ones(
 
 
 @pytest.mark.parametrize("fallback", [True, False])
-def test_vectors_can_be_looked_up_exactly_as_written(tmp_path: Path, fallback: bool) -> None:
+def test_vectors_can_be_looked_up_exactly_as_written(tmp_path, fallback):
     rows = [("good", "Film plot"), ("bad", "FILM")]
     data = folder_of(tmp_path / "data", train=rows, dev=rows)
     vectors = vector_file(tmp_path / "vectors.txt", film=2.0, plot=3.0)
@@ -179,9 +174,7 @@ def test_vectors_can_be_looked_up_exactly_as_written(tmp_path: Path, fallback: b
 # --- Refused, with the remedy --------------------------------------------------------------------
 
 
-def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
-    tables: Path, tmp_path: Path
-) -> None:
+def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(tables, tmp_path):
     assert "needs the place of the data: --data" in refused(None)
     frozen = "embedding.frozen=true"
     for problem in (refused(tables, frozen), refused(tmp_path / "none", frozen)):  # nothing is read
@@ -194,18 +187,14 @@ def test_a_frozen_word_table_without_vectors_is_refused_with_the_two_ways_out(
         prepare(settings(frozen), RulesReader())
 
 
-def test_splits_with_another_number_of_sentences_are_refused(tmp_path: Path) -> None:
+def test_splits_with_another_number_of_sentences_are_refused(tmp_path):
     data = folder_of(tmp_path / "data", train=reviews(8, 0))
-    rows = [("good", "a", "b"), ("bad", "c", "d")]
-    write_table(data / "dev.tsv", rows, ("label", "premise", "hypothesis"))
-    problem = refused(data)
-    assert "'dev' has 2 sentences per row, the training set 1" in problem
-    assert "--first NAME --second NAME" in problem
+    write_table(data / "dev.tsv", [("good", "a", "b")] * 2, ("label", "premise", "hypothesis"))
+    expected = r"'dev' has 2 sentences per row, the training set 1.*--first NAME --second NAME"
+    assert re.search(expected, refused(data))
 
 
-def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
-    tables: Path, tmp_path: Path
-) -> None:
+def test_a_vector_file_of_another_width_is_refused_with_the_remedy(tables, tmp_path):
     vectors = vector_file(tmp_path / "vectors.txt", width=4, film=2.0)
     problem = refused(tables, f"vectors.path={vectors}")
     assert "the vectors have 4 dimensions, but embedding.word_dim is 12" in problem
@@ -213,7 +202,7 @@ def test_a_vector_file_of_another_width_is_refused_with_the_remedy(
     prepare(settings(f"vectors.path={vectors}", "embedding.word_dim=4"), tables)
 
 
-def test_scores_are_read_from_their_column_and_may_be_missing_in_test_alone(tmp_path: Path) -> None:
+def test_scores_are_read_from_their_column_and_may_be_missing_in_test_alone(tmp_path):
     rows = [("1", "a b"), ("3", "c"), ("2.4", "d")]
     data = folder_of(tmp_path / "data")
     for name, table in {"train": rows, "dev": rows, "test": [*rows, ("", "e")]}.items():
@@ -249,11 +238,15 @@ TRAIN, DEV = reviews(8, 0), reviews(4, 1)
         ({"train": [("good", "a")] * 3, "dev": DEV}, "", "all training rows have the label 'good'"),
         ({"train": TRAIN, "dev": DEV}, "data.test=['tset']", "no split named 'tset'; found train"),
         ({"train": TRAIN, "dev": DEV}, "data.dev=val", "no split named 'val'"),
+        (
+            {"train": TRAIN, "dev": DEV, "test": DEV},
+            "data.dev_share=0.25",
+            r"data.dev_share is 0.25, and .* a split named 'dev': choose one.*data.test=\['test'\]",
+        ),
+        ({"train": TRAIN, "dev": DEV, "test": DEV}, "data.dev=test", "is 'test', and the data has"),
     ],
 )
-def test_data_that_cannot_be_trained_on_is_refused(
-    tmp_path: Path, data: dict[str, list[tuple[str, str]]], overrides: str, problem: str
-) -> None:
+def test_data_that_cannot_be_trained_on_is_refused(tmp_path, data, overrides, problem):
     with pytest.raises(DataError, match=problem):
         prepare(settings(*overrides.split()), folder_of(tmp_path / "data", **data))
 
@@ -261,7 +254,7 @@ def test_data_that_cannot_be_trained_on_is_refused(
 # --- Fingerprints --------------------------------------------------------------------------------
 
 
-def test_the_fingerprint_changes_with_words_labels_and_rows(tmp_path: Path) -> None:
+def test_the_fingerprint_changes_with_words_labels_and_rows(tmp_path):
     def fingerprint(train: list[tuple[str, str]], dev: list[tuple[str, str]] = DEV) -> int:
         return prepare(settings(), folder_of(tmp_path / "data", train=train, dev=dev)).fingerprint()
 
@@ -289,7 +282,7 @@ def notes_of(
     return data_notes(prepared.train, prepared.model.labels, from_scratch=False)
 
 
-def test_equal_texts_with_different_labels_are_counted(tmp_path: Path) -> None:
+def test_equal_texts_with_different_labels_are_counted(tmp_path):
     # Not the texts of one label, nor the same words in another order.
     labelled = {"one film": "aba", "two films": "aa", "film one": "b", "three": "ba"}
     rows = [(label, text) for text, labels in labelled.items() for label in labels]

@@ -17,7 +17,6 @@ from genpool.training.loop import step_loss
 from genpool.training.preparation import prepare
 from tests.helpers.training_runs import SMALL_RULES, metrics, sets, start
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
 #: two processes on this machine, on no fixed port
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone")
 #: 27 rows in batches of 13: the last batch of an epoch has one row, and one process has none of it
@@ -65,13 +64,14 @@ def require_close(first: Path, second: Path, model: str = "last") -> None:
         assert np.abs(actual[name] - value).max() <= 1e-5, name
 
 
-def test_two_processes_give_the_weights_of_one(runs: tuple[Path, Path]) -> None:
+def test_two_processes_give_the_weights_and_metrics_of_one(runs):
     for model in ("best", "last"):
-        require_close(*runs, model)
+        require_close(runs[0], runs[1], model)
     # Training moved the weights much further.
     settings = read_settings((runs[0] / "config.toml").read_text())
     before, after = prepare(settings, None).model.state_dict(), weights(runs[1])
     assert max(np.abs(after[name] - value.numpy()).max() for name, value in before.items()) > 1e-2
+    require_close_metrics(*runs)
 
 
 def require_close_metrics(first: Path, second: Path) -> None:
@@ -87,14 +87,8 @@ def require_close_metrics(first: Path, second: Path) -> None:
             assert line[exact] == expected[exact]
 
 
-def test_two_processes_write_the_metrics_of_one(runs: tuple[Path, Path]) -> None:
-    require_close_metrics(*runs)
-
-
 @pytest.mark.parametrize("joined", [True, False])
-def test_a_process_of_several_ends_without_finalizing_the_interpreter(
-    tmp_path: Path, joined: bool
-) -> None:
+def test_a_process_of_several_ends_without_finalizing_the_interpreter(tmp_path, joined):
     """Finalizing could abort it: threads of gloo outlive the process group."""
     join = f"'gloo', init_method='file://{tmp_path}/store', rank=0, world_size=1"
     program = f"""
@@ -111,16 +105,12 @@ end_process_group()
 
 
 # --- Accumulate -----------------------------------------------------------------------------------
-
-
 #: 13 rows a step in 4 parts of 3 or 4; the last batch of an epoch has a single row
 PARTS = "training.accumulate=4"
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_a_batch_in_parts_gives_the_weights_and_metrics_of_the_batch(
-    tmp_path: Path, penalty: str
-) -> None:
+def test_a_batch_in_parts_gives_the_weights_and_metrics_of_the_batch(tmp_path, penalty):
     more = (f"penalty.name={penalty}", "penalty.threshold=3")
     whole, parts = run(tmp_path / "whole", *more), run(tmp_path / "parts", PARTS, *more)
     require_close(whole, parts)
@@ -128,11 +118,11 @@ def test_a_batch_in_parts_gives_the_weights_and_metrics_of_the_batch(
 
 
 @pytest.mark.slow
-def test_two_processes_with_parts_give_the_weights_of_one(tmp_path: Path) -> None:
+def test_two_processes_with_parts_give_the_weights_of_one(tmp_path):
     require_close(*run_both(tmp_path, parts=(PARTS,)))
 
 
-def test_every_part_is_computed_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_part_is_computed_by_itself(tmp_path, monkeypatch):
     sizes: list[int] = []
 
     def watched(model: Any, output: Any, *more: Any) -> Any:

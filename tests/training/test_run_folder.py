@@ -16,10 +16,7 @@ from genpool.errors import DataError, TrainingError
 from genpool.training.loop import Run
 from genpool.training.preparation import prepare
 from genpool.training.run_folder import RunFolder
-from tests.helpers.training_runs import SMALL_RULES, outcome, run, sets, settings, start
-
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
+from tests.helpers.training_runs import SMALL_RULES, outcome, run, sets, settings, start, stopping
 
 ABOUT = {"versions": {}, "processes": 1, "device": "cpu", "threads": 1}
 
@@ -40,25 +37,19 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
-    tables: Path, tmp_path: Path
-) -> None:
+def test_what_is_no_run_is_refused_and_left_alone(tables, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(TrainingError, match=r"something that is not a run.*--out"):
-        run(tables, tmp_path)
+    for out, problem in (
+        (tmp_path, r"something that is not a run.*--out"),
+        (tmp_path / "thesis.txt", r"is a file. Give a folder: --out"),
+        (tmp_path / "thesis.txt" / "inside", "cannot be used"),
+    ):
+        with pytest.raises(TrainingError, match=problem):
+            run(tables, out)
     assert contents(tmp_path) == {"thesis.txt": b"years of work"}
 
 
-def test_a_file_in_place_of_the_folder_is_refused(tables: Path, tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("a file")
-    with pytest.raises(TrainingError, match=r"is a file. Give a folder: --out"):
-        run(tables, tmp_path / "run")
-    with pytest.raises(TrainingError, match="cannot be used"):
-        run(tables, tmp_path / "run" / "inside")
-    assert (tmp_path / "run").read_text() == "a file"
-
-
-def test_another_run_is_refused_with_what_differs(tables: Path, tmp_path: Path) -> None:
+def test_another_run_is_refused_with_what_differs(tables, tmp_path):
     folder = begun(tmp_path / "run")
     before = contents(folder.path)
     expected = r"another run.*config\.toml.*\(training\.epochs is 2 there, 3 here\).*--out"
@@ -76,7 +67,7 @@ def test_another_run_is_refused_with_what_differs(tables: Path, tmp_path: Path) 
         run(tables, folder.path)
 
 
-def test_a_finished_run_is_refused_with_the_remedy(tables: Path, finished: Path) -> None:
+def test_a_finished_run_is_refused_with_the_remedy(tables, finished):
     before = contents(finished)
     for resume in (False, True):
         with pytest.raises(TrainingError, match=r"finished; its model is .*best.*--out"):
@@ -84,11 +75,8 @@ def test_a_finished_run_is_refused_with_the_remedy(tables: Path, finished: Path)
     assert contents(finished) == before
 
 
-def test_a_run_that_is_not_finished_wants_to_be_resumed(
-    tables: Path, finished: Path, tmp_path: Path, no_pictures, capsys
-) -> None:
-    out = tmp_path / "run"
-    begun(out)
+def test_a_run_that_is_not_finished_wants_to_be_resumed(tables, finished, tmp_path, capsys):
+    out = begun(tmp_path / "run").path
     with pytest.raises(TrainingError, match=r"not finished. Continue it with --resume"):
         run(tables, out)
     run(tables, out, resume=True)
@@ -96,24 +84,19 @@ def test_a_run_that_is_not_finished_wants_to_be_resumed(
     assert outcome(out) == outcome(finished)
 
 
-def test_a_run_that_cannot_start_leaves_nothing_behind(tables: Path, tmp_path: Path) -> None:
+def test_a_run_that_cannot_start_leaves_nothing_behind(tables, tmp_path):
     for mistake in ("data.dev=nowhere", "vectors.path=nowhere.txt", "reader.first=nowhere"):
         with pytest.raises(DataError, match="nowhere"):
             run(tables, tmp_path / "run", mistake)
         assert not (tmp_path / "run").exists()
 
 
-def test_metrics_of_a_full_disk_are_told_with_the_remedy(tmp_path: Path, monkeypatch) -> None:
-    folder = RunFolder(tmp_path)
+def test_metrics_of_a_full_disk_are_told_with_the_remedy(tmp_path):
+    folder, full = RunFolder(tmp_path), OSError(errno.ENOSPC, "No space left on device")
     folder.log({"step": 1})
-
-    def full(number: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("genpool.training.run_folder.os.fsync", full)
-    with pytest.raises(TrainingError, match=r"metrics\.jsonl cannot be written.*--resume"):
+    expected = pytest.raises(TrainingError, match=r"metrics\.jsonl cannot be written.*--resume")
+    with stopping(os, "fsync", 1, full), expected:
         folder.log({"step": 2})
-    monkeypatch.undo()
 
 
 # --- Run lock -------------------------------------------------------------------------------------
@@ -125,8 +108,8 @@ def hidden(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_second_training_in_one_folder_is_refused_and_the_first_is_not_disturbed(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch: Any, resume: bool
-) -> None:
+    tables, finished, tmp_path, monkeypatch, resume
+):
     out, step, errors = tmp_path / "run", Run.step, []
 
     def second(self: Run, examples: Any) -> None:
@@ -145,9 +128,7 @@ def test_a_second_training_in_one_folder_is_refused_and_the_first_is_not_disturb
     assert hidden(out) == []
 
 
-def test_a_run_that_starts_while_another_reads_its_data_is_refused(
-    tables: Path, finished: Path, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_of_two_that_start_together_one_is_refused(tables, finished, tmp_path, monkeypatch):
     """Both saw an empty folder; the slower one finds it taken, or finished."""
     out, place = tmp_path / "run", "genpool.training.fitting.prepare"
 
@@ -163,7 +144,7 @@ def test_a_run_that_starts_while_another_reads_its_data_is_refused(
 
 
 @pytest.mark.slow
-def test_two_processes_in_one_folder(tmp_path: Path) -> None:
+def test_two_processes_in_one_folder(tmp_path):
     out = tmp_path / "run"
     overrides = (*SMALL_RULES, "reader.sizes=[96, 24, 12]", "training.epochs=200")
     command = ("train", "rules", "--out", out, "--quiet", *sets(overrides))
@@ -195,11 +176,8 @@ def test_an_unknown_holder_is_another_process(tmp_path: Path) -> None:
                 RunFolder(tmp_path).check(settings(), resume=True)
 
 
-def test_temporary_files_of_a_killed_run_are_removed_and_no_others(
-    tables: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
-    begun(out)
+def test_temporary_files_of_a_killed_run_are_removed_and_no_others(tables, tmp_path):
+    out = begun(tmp_path / "run").path
     left = [".results.json.0a1b2c3d-4711-12345678.tmp", ".report.md.4711.tmp"]
     left += [".learning-curve.png.0a1b2c3d-4711-12345678.tmp", "predictions/.dev.tsv.4711.tmp"]
     theirs = [".notes.md.tmp", "thesis.tmp"]

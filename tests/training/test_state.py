@@ -21,7 +21,7 @@ from genpool.training.state import SUMS, RunState, rate_factors
 BEST, HALVE, WORSE = "best", "restore", "worse"
 
 
-def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement() -> None:
+def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement():
     settings = TrainingSettings(schedule="restore-halve", halvings=8)
     schedule = RunState(learning_rate=0.8)
     story = [
@@ -42,30 +42,24 @@ def test_below_the_best_restores_and_halves_and_a_tie_counts_as_an_improvement()
     assert schedule.halvings == 4
 
 
-def test_it_stops_at_the_eighth_halving_whatever_lies_between() -> None:
-    settings = TrainingSettings()  # the defaults are those of the released program
-    schedule = RunState(learning_rate=4e-4)
-    assert schedule.after(0.7, settings) == BEST
-    for halving in range(1, 8):
-        assert schedule.after(0.6, settings) == HALVE, halving
-        assert schedule.after(0.7, settings) == BEST, halving
-        assert not schedule.stopped
-    assert schedule.after(0.6, settings) == HALVE
-    assert schedule.stopped
+def test_it_stops_at_the_eighth_halving_and_patience_counts_evaluations_in_a_row():
+    schedule = RunState(learning_rate=4e-4)  # the defaults are those of the released program
+    story = [(0.7, BEST), *[(0.6, HALVE), (0.7, BEST)] * 7, (0.6, HALVE)]
+    constant = RunState(learning_rate=0.3)
+    patient = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, WORSE)]
+    waiting = TrainingSettings(schedule="constant", patience=2)
+    for state, steps, settings in (
+        (schedule, story, TrainingSettings()),
+        (constant, patient, waiting),
+    ):
+        for accuracy, decision in steps:
+            assert not state.stopped
+            assert state.after(accuracy, settings) == decision
+        assert state.stopped
     assert schedule.learning_rate == pytest.approx(4e-4 / 2**8, rel=1e-12)
 
 
-def test_patience_counts_evaluations_in_a_row() -> None:
-    settings = TrainingSettings(schedule="constant", patience=2)
-    schedule = RunState(learning_rate=0.3)
-    story = [(0.5, BEST), (0.4, WORSE), (0.5, BEST), (0.4, WORSE), (0.3, WORSE)]
-    for accuracy, decision in story:
-        assert not schedule.stopped
-        assert schedule.after(accuracy, settings) == decision
-    assert schedule.stopped
-
-
-def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:
+def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero():
     settings = TrainingSettings(schedule="linear", warmup=0.2)
     rates = [0.8 * factor for factor in rate_factors(10, settings)]
     # Two steps up, then eight equal steps down, of which the last would be at zero.
@@ -73,7 +67,7 @@ def test_the_linear_schedule_rises_to_its_rate_and_falls_to_zero() -> None:
     assert rates == pytest.approx(by_hand, rel=1e-12)
 
 
-def test_the_linear_schedule_prefers_later_weights_within_a_standard_error() -> None:
+def test_the_linear_schedule_prefers_later_weights_within_a_standard_error():
     settings = TrainingSettings(schedule="linear")
     schedule = RunState(learning_rate=0.8)
     story = [(0.90, BEST), (0.85, BEST), (0.79, WORSE), (0.80, BEST), (0.95, BEST), (0.84, WORSE)]
@@ -118,7 +112,7 @@ def bits(tensor: torch.Tensor) -> bytes:
     return tensor.contiguous().view(torch.uint8).numpy().tobytes() if tensor.dim() else b""
 
 
-def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
+def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
     save_checkpoint(tmp_path, 12, {"loss": 0.1 + 0.2, "none": None}, tensors(0))
     state, loaded, warnings = load(tmp_path)
     assert (state, warnings) == ({"loss": 0.1 + 0.2, "none": None}, [])
@@ -129,7 +123,7 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
     assert loaded["adam.0.step"] == 7
 
 
-def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_the_state_of_a_run_comes_back_as_it_was(tmp_path):
     state = RunState(
         learning_rate=1e-3 / 3,
         best=0.7,
@@ -147,7 +141,7 @@ def test_the_state_of_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
     assert RunState(**load(tmp_path)[0]) == state
 
 
-def test_the_newest_is_used_and_only_two_are_kept(tmp_path: Path) -> None:
+def test_the_newest_is_used_and_only_two_are_kept(tmp_path):
     saved(tmp_path, 9, 10, 200, 1000)
     assert steps(tmp_path) == [200, 1000]
     assert load(tmp_path)[0] == {"step": 1000}
@@ -172,9 +166,7 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_a_damaged_checkpoint_is_recognised_and_the_one_before_it_used(
-    tmp_path: Path, how: str
-) -> None:
+def test_a_damaged_checkpoint_is_recognised_and_the_one_before_it_used(tmp_path, how):
     saved(tmp_path, 1, 2)
     damage(tmp_path / "step-000000002.safetensors", how)
     state, loaded, (warning,) = load(tmp_path)
@@ -184,14 +176,14 @@ def test_a_damaged_checkpoint_is_recognised_and_the_one_before_it_used(
     assert warning.endswith("using the previous one")
 
 
-def test_two_damaged_checkpoints_are_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_two_damaged_checkpoints_are_an_error_with_a_remedy(tmp_path):
     for path in saved(tmp_path, 1, 2).iterdir():
         damage(path, "truncated")
     with pytest.raises(TrainingError, match=r"no checkpoint can be used.*0002.*0001.*again"):
         load_checkpoint(tmp_path)
 
 
-def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path: Path, monkeypatch) -> None:
+def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path, monkeypatch):
     assert load_checkpoint(tmp_path) is None
     saved(tmp_path, 1, 2)
 
@@ -207,7 +199,7 @@ def test_a_full_disk_leaves_the_checkpoints_that_were_there(tmp_path: Path, monk
     assert load(saved(tmp_path, 3))[::2] == ({"step": 3}, [])
 
 
-def test_what_a_kill_left_half_written_is_no_checkpoint_and_not_in_the_way(tmp_path: Path) -> None:
+def test_what_a_kill_left_half_written_is_no_checkpoint_and_not_in_the_way(tmp_path):
     saved(tmp_path, 1)
     (tmp_path / ".step-000000002.safetensors.00000000-1-ab.tmp").write_bytes(b"half a file")
     assert load(tmp_path)[::2] == ({"step": 1}, [])

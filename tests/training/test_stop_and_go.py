@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -41,52 +40,36 @@ def never_stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return ended_with
 
 
-def begin(out: Path, *more: str) -> subprocess.Popen[str]:
-    return start("train", "rules", "--out", out, *sets(OVERRIDES), *more)
-
-
 def newest(out: Path) -> int:
     """The step of the newest checkpoint, -1 without one."""
     names = [path.stem for path in (out / "checkpoints").glob("step-*")]
     return max((int(name.removeprefix("step-")) for name in names), default=-1)
 
 
-def wait_until(process: subprocess.Popen[str], happened: Any) -> None:
-    while process.poll() is None and not happened():
-        time.sleep(0.002)
-
-
-def ended(process: subprocess.Popen[str]) -> str:
-    said, _ = process.communicate()
-    return said
-
-
 @pytest.mark.slow
-def test_stopped_at_ten_random_moments_it_ends_with_the_same_weights(
-    tmp_path: Path, never_stopped: dict[str, Any]
-) -> None:
+def test_stopped_at_ten_random_moments_it_ends_with_the_same_weights(tmp_path, never_stopped):
     out = tmp_path / "run"
     chance = random.Random(20180)
     steps = sorted(chance.sample(range(1, LAST_STEP * 2 // 3), 8))
     moments: list[Any] = [lambda step=step: newest(out) >= step for step in steps]
     moments.insert(4, lambda: True)  # while it is starting
     moments.append((out / "last").is_dir)  # while it is finishing
+    command = ("train", "rules", "--out", out, *sets(OVERRIDES))
     for number, moment in enumerate(moments):
-        process = begin(out, *(["--resume"] if number else []))
-        wait_until(process, moment)
+        process = start(*command, *(["--resume"] if number else []))
+        while process.poll() is None and not moment():
+            time.sleep(0.002)
         time.sleep(chance.uniform(0, 0.04))
         polite = number == 0
         process.send_signal(signal.SIGINT if polite else signal.SIGKILL)
-        said = ended(process)
+        said, _ = process.communicate()
         assert process.returncode == (130 if polite else -signal.SIGKILL), said
         if polite:
-            stopped = (
-                f"stopped after step {newest(out)}; continue with the same command and --resume"
-            )
-            assert stopped in said and "Traceback" not in said
+            stopped = f"stopped after step {newest(out)}; continue with the same command and"
+            assert f"{stopped} --resume" in said and "Traceback" not in said
     assert not (out / "results.json").exists()
-    process = begin(out, "--resume")
-    said = ended(process)
+    process = start(*command, "--resume")
+    said, _ = process.communicate()
     assert process.returncode == 0, said
     assert f"continuing after step {LAST_STEP}" in said
     assert outcome(out) == never_stopped

@@ -74,8 +74,9 @@ def probe(
             count = predict_with_probe(use, rows, output, encoder, cache)
             typer.echo(f"{count:,} rows: {output}")
         else:
-            how: dict[str, Any] = {"encoder": encoder, "layers": layers, "cache": cache}
-            typer.echo(probe_table(rows, pooling or ["all"], out, heads=heads, seed=seed, **how))
+            how: dict[str, Any] = {"layers": layers, "heads": heads, "cache": cache, "seed": seed}
+            how["encoder"] = encoder or "embedded"
+            typer.echo(probe_table(rows, pooling or ["all"], out, **how))
     finally:
         options.report_skipped(rows)
     if out is not None:

@@ -106,7 +106,9 @@ def decode_utf8(data: bytes, path: Path | str, number: int) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        problem = f"is not UTF-8 text: {error.reason}; {SAVE_AS_UTF8}"
+        problem = (
+            f"is not UTF-8 text: byte {data[error.start]:#04x}, {error.reason}; {SAVE_AS_UTF8}"
+        )
         raise DataError(problem, path, number) from None
 
 

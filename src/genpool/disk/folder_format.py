@@ -15,6 +15,8 @@ from genpool.errors import FolderError
 
 #: where the JSON file has the checksums of files by name; its own is that of its other entries
 CHECKSUMS = "checksums"
+#: the list of modules in a folder of sentence-transformers, which such a folder is known by
+ST_MODULES = "modules.json"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from genpool.data.sentences import read_sentences
 from genpool.distillation.settings import CorpusSettings
@@ -23,22 +23,22 @@ Group = list[str]
 
 #: the source of a count that is for all sources without one of their own
 OTHERS = "*"
-WORDNET_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 
 _SPACE_BEFORE = re.compile(r" (n't|'(?:s|re|ve|ll|d|m)|[.,!?;:%)\]])(?= |$)", re.IGNORECASE)
 _SPACE_AFTER = re.compile(r"([(\[$]) (?=\S)")
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
+#: FILE:COLUMN,COLUMN:SENTENCES
+_ENTRY = re.compile(r"(.+?):([^:]+)(?::(\d+))?")
 _WORDNET_EXAMPLE = re.compile(r'"([^"]+)"')
 
 
-@dataclass(frozen=True)
-class Corpus:
+class Corpus(NamedTuple):
     """Groups to learn from, and sentences by source that are never learned, but scored."""
 
     groups: list[Group]
-    held_out: dict[str, list[str]] = field(default_factory=dict)
+    held_out: dict[str, list[str]]
 
 
 def read_corpus(settings: CorpusSettings, data: Path, seed: int = 0) -> Corpus:
@@ -80,16 +80,13 @@ class _CorpusReader:
     def rows(self, entry: str) -> tuple[Iterator[tuple[str, ...]], int]:
         """Returns the rows of "FILE:COLUMN,COLUMN:SENTENCES" and the number of sentences to use,
         which may be left out."""
-        table, _, limit = entry.rpartition(":")
-        has_limit = limit.isdigit() and ":" in table
-        name, _, columns = (table if has_limit else entry).rpartition(":")
-        if not name or not columns:
+        if (parts := _ENTRY.fullmatch(entry)) is None:
             raise ConfigError(
                 f"the corpus has {entry!r}; expected FILE:COLUMN or FILE:COLUMN,COLUMN, and "
                 "perhaps :SENTENCES, the number of sentences to use."
             )
-        sides = [read_sentences(self.data / name, column) for column in columns.split(",")]
-        return zip(*sides, strict=True), int(limit) if has_limit else sys.maxsize
+        sides = [read_sentences(self.data / parts[1], column) for column in parts[2].split(",")]
+        return zip(*sides, strict=True), int(parts[3] or sys.maxsize)
 
     def new_sentence(self, text: str) -> str | None:
         """Returns a sentence as it is learned; None if it is too short, too long or not new."""
@@ -125,9 +122,8 @@ class _CorpusReader:
             count = counts.get(source, counts.get(OTHERS, 0))
             start = self.settings.held_out + skip.get(source, skip.get(OTHERS, 0))
             # A text that begins with a brace is a record in JSON, not a sentence.
-            if not count or used[source] >= start + count or text.startswith("{"):
-                continue
-            if (sentence := self.new_sentence(text)) is None:
+            is_read = count and used[source] < start + count and not text.startswith("{")
+            if not is_read or (sentence := self.new_sentence(text)) is None:
                 continue
             if used[source] < self.settings.held_out:
                 held_out.setdefault(source, []).append(sentence)
@@ -139,16 +135,11 @@ class _CorpusReader:
 
 def read_counts(entries: Iterable[str], setting: str) -> dict[str, int]:
     """Returns the counts of "SOURCE=COUNT" entries; ConfigError with every malformed one."""
-    counts, problems = {}, []
-    for entry in entries:
-        source, _, count = entry.rpartition("=")
-        if source and count.isdigit():
-            counts[source] = int(count)
-        else:
-            problems.append(f"{setting} has {entry!r}; expected SOURCE=COUNT, or *=COUNT.")
-    if problems:
-        raise ConfigError(problems)
-    return counts
+    parts = {entry: re.fullmatch(r"(.+)=(\d+)", entry) for entry in entries}
+    if wrong := [entry for entry in parts if not parts[entry]]:
+        problem = f"{setting} has {{!r}}; expected SOURCE=COUNT, or *=COUNT."
+        raise ConfigError(problem.format(entry) for entry in wrong)
+    return {part[1]: int(part[2]) for part in parts.values() if part}
 
 
 def untokenized(text: str) -> str:
@@ -160,11 +151,8 @@ def untokenized(text: str) -> str:
 
 def split_sentences(text: str) -> list[str]:
     """Splits a long text where a full stop is followed by a capital letter or a digit."""
-    return [
-        sentence
-        for paragraph in _LINE_BREAK.split(text)
-        for sentence in _SENTENCE_END.split(paragraph.strip())
-    ]
+    paragraphs = (paragraph.strip() for paragraph in _LINE_BREAK.split(text))
+    return [sentence for paragraph in paragraphs for sentence in _SENTENCE_END.split(paragraph)]
 
 
 def comparison_key(sentence: str) -> str:
@@ -174,8 +162,8 @@ def comparison_key(sentence: str) -> str:
 
 def _wordnet(folder: Path) -> Iterator[Group]:
     """Yields the definition and the example sentences of every meaning in WordNet."""
-    for name in WORDNET_FILES:
-        path = folder / name
+    for kind in ("noun", "verb", "adj", "adv"):
+        path = folder / f"data.{kind}"
         if not path.is_file():
             raise DataError("WordNet's data file is missing; corpus.wordnet names its folder", path)
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -22,7 +22,7 @@ from genpool.disk.atomic import write_text_file
 from genpool.disk.row_cache import HalfRows
 from genpool.distillation import teachers
 from genpool.distillation.corpus import Corpus, read_corpus
-from genpool.distillation.settings import DistillationLoopSettings, DistillationSettings
+from genpool.distillation.settings import DistillationSettings
 from genpool.errors import ConfigError, DataError, TrainingError
 from genpool.jobs.tables import evaluate_similarity
 from genpool.model import SentenceEncoder
@@ -88,12 +88,9 @@ def distil(
         raise DataError("the corpus has a single sentence; expected two or more", data)
     with folder.held(settings, resume, {"data": str(data), "sentences": len(sentences)}):
         place = Path(cache) if cache is not None else folder.path / "teacher"
-        vectors = [
-            teachers.teacher_vectors(
-                name, held_out + sentences, place, settings.teacher, show_progress
-            )
-            for name in settings.teacher.models
-        ]
+        options = held_out + sentences, place, settings.teacher, show_progress
+        models = settings.teacher.models
+        vectors = [teachers.teacher_vectors(name, *options) for name in models]
         targets = teachers.combined_targets(vectors, settings.teacher, len(held_out))
         run = DistillationRun(settings, Path(data), folder, corpus, targets, show_progress)
         if resume:
@@ -148,8 +145,8 @@ class DistillationRun(run_state.ResumableRun[SentenceEncoder, DistillationState]
         # Neighbours are found among single sentences.
         is_grouped = training.neighbours == 1
         self.sizes = [len(group) for group in corpus.groups] if is_grouped else [1] * len(sentences)
-        batches = group_batches(self.sizes, training.batch_size, range(len(self.sizes)))
-        self.total_steps = sum(1 for _ in batches) * training.epochs
+        batches = list(group_batches(self.sizes, training.batch_size, range(len(self.sizes))))
+        self.total_steps = len(batches) * training.epochs
 
     def run_epochs(self) -> None:
         """Steps, evaluates and saves until the epochs are over."""
@@ -172,15 +169,11 @@ class DistillationRun(run_state.ResumableRun[SentenceEncoder, DistillationState]
         """Yields the batches of the current epoch, in an order that seed and epoch decide."""
         training = self.settings.training
         random = np.random.default_rng([training.seed, self.state.epoch])
-        order = (
-            random.permutation(len(self.sizes))
-            if training.neighbours == 1
-            else neighbour_order(
-                (torch.from_numpy(self.targets).float() @ self.axes).numpy(),
-                training.neighbours,
-                random,
-            )
-        )
+        if training.neighbours == 1:
+            order = random.permutation(len(self.sizes))
+        else:
+            targets = torch.from_numpy(self.targets).float() @ self.axes  # (sentences, dim)
+            order = neighbour_order(targets.numpy(), training.neighbours, random)
         return group_batches(self.sizes, training.batch_size, order.tolist())
 
     def step(self, batch: list[int]) -> None:
@@ -199,7 +192,7 @@ class DistillationRun(run_state.ResumableRun[SentenceEncoder, DistillationState]
                 f"{state.epoch + 1}); the run stops. Try a lower rate: "
                 "--set training.learning_rate=..."
             )
-        factor = learning_rate_factor(state.step, self.total_steps, training)
+        factor = learning_rate_factor(state.step, self.total_steps, training.warm_up)
         for group in self.optimizer.param_groups:
             group["lr"] = training.learning_rate * factor
         self.optimizer.zero_grad()
@@ -208,28 +201,21 @@ class DistillationRun(run_state.ResumableRun[SentenceEncoder, DistillationState]
             nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
         self.optimizer.step()
         state.loss += float(loss.detach()) * len(batch)
-        state.batches += 1
         state.sentences += len(batch)
         state.seconds += time.monotonic() - began
-        state.step += 1
+        state.batches, state.step = state.batches + 1, state.step + 1
 
     def evaluate(self) -> None:
         """Ends an epoch: scores the student on dev, logs a line of metrics, keeps the best."""
         state = self.state
         state.epoch += 1
-        line: dict[str, Any] = {
-            "epoch": state.epoch,
-            "step": state.step,
-            "loss": state.loss / state.sentences,
-            "seconds": state.seconds,
-        }
+        line: dict[str, Any] = {"epoch": state.epoch, "step": state.step}
+        line |= {"loss": state.loss / state.sentences, "seconds": state.seconds}
         self.model.eval()
         if self.dev is not None:
             line["dev_spearman"] = evaluate_similarity(self.model, self.dev)[0].spearman
-        scores = teachers.agreement_by_source(
-            self.model.encode, self.held_out, self.held_out_targets
-        )
-        if scores:
+        held_out = self.held_out, self.held_out_targets
+        if scores := teachers.agreement_by_source(self.model.encode, *held_out):
             line["agreement"] = sum(scores.values()) / len(scores)
             line["worst_agreement"] = min(scores.values())
         if not state.best or _score(line) > _score(state.best):
@@ -239,12 +225,12 @@ class DistillationRun(run_state.ResumableRun[SentenceEncoder, DistillationState]
 
     def finish(self) -> dict[str, Any]:
         """Saves the best student with the notes of its card; returns the metrics of its epoch."""
-        best = self.state.best
-        run_state.restore_weights(self.model, self.best)
-        self.model.notes["epochs"] = str(best["epoch"])
+        best, model = self.state.best, self.model.eval()
+        run_state.restore_weights(model, self.best)
+        model.notes["epochs"] = str(best["epoch"])
         if "dev_spearman" in best:
-            self.model.notes["dev Spearman"] = f"{best['dev_spearman']:.4f}"
-        self.model.eval().save_pretrained(self.folder.best)
+            model.notes["dev Spearman"] = f"{best['dev_spearman']:.4f}"
+        model.save_pretrained(self.folder.best)
         write_text_file(self.folder.results, json.dumps(best, indent=2) + "\n")
         shutil.rmtree(self.folder.checkpoints, ignore_errors=True)
         return best
@@ -256,9 +242,8 @@ def _score(line: dict[str, Any]) -> float:
     return float(sum(scores) / len(scores)) if scores else float(line["epoch"])
 
 
-def learning_rate_factor(step: int, steps: int, settings: DistillationLoopSettings) -> float:
+def learning_rate_factor(step: int, steps: int, rising: int) -> float:
     """Returns the factor of the learning rate: it rises linearly, then falls linearly to zero."""
-    rising = settings.warm_up
     return min((step + 1) / rising, (steps - step) / max(1, steps - rising))
 
 
@@ -287,18 +272,14 @@ def neighbour_order(
     """
     vectors = targets[:, :COMPARED_DIMENSIONS]
     centres = random.permutation(len(vectors))[: max(1, len(vectors) // neighbours)]
-    nearest = np.empty(len(vectors), dtype=np.int64)
-    for start in range(0, len(vectors), COMPARED_ROWS):
-        cosines = vectors[start : start + COMPARED_ROWS] @ vectors[centres].T  # (chunk, centres)
-        nearest[start : start + COMPARED_ROWS] = cosines.argmax(axis=1)
+    chunks = np.split(vectors, range(COMPARED_ROWS, len(vectors), COMPARED_ROWS))
+    nearest = np.concatenate([(chunk @ vectors[centres].T).argmax(axis=1) for chunk in chunks])
     shuffled = random.permutation(len(vectors))
     by_centre = shuffled[np.argsort(nearest[shuffled], kind="stable")]  # (sentences,)
     ends = np.flatnonzero(np.diff(nearest[by_centre])) + 1  # where the next centre begins
-    runs = [
-        sentences[start : start + neighbours]
-        for sentences in np.split(by_centre, ends)
-        for start in range(0, len(sentences), neighbours)
-    ]
+    runs: list[NDArray[np.int64]] = []
+    for sentences in np.split(by_centre, ends):
+        runs += np.split(sentences, range(neighbours, len(sentences), neighbours))
     return np.concatenate([runs[at] for at in np.argsort(random.permutation(len(runs)))])
 
 

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from genpool.config import (
-    EmbeddingSettings,
-    ModelSettings,
-    Part,
-    ProjectionSettings,
-    TextSettings,
-)
+from genpool.config import EmbeddingSettings, ModelSettings, Part, ProjectionSettings, TextSettings
 from genpool.errors import ConfigError
 from genpool.saving.saved_model import PARTS
 from genpool.training.recipe_file import read_recipe, read_toml

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from genpool.disk.atomic import atomic_file
+from genpool.disk.folder_format import ST_MODULES
 from genpool.disk.row_cache import HalfRows, RowCache
 from genpool.distillation.settings import TeacherSettings
 from genpool.errors import ConfigError, DataError, require_extra
@@ -28,15 +29,12 @@ from genpool.tensors.arrays import unit_rows
 
 #: sentences that are encoded and written together
 CHUNK_SENTENCES = 4096
-#: a file of every sentence-transformers folder
-ST_MODULES = "modules.json"
 #: files of an ONNX folder
 TOKENIZER, GRAPH = "tokenizer.json", "onnx/model.onnx"
 #: sentences of similar length that an ONNX graph encodes together
 BATCH_SENTENCES = 48
 #: random pairs of sentences from which the spread of a teacher's cosines is computed
 SPREAD_PAIRS = 20_000
-DEFAULT = TeacherSettings()
 #: rows that are converted together
 CHUNK_ROWS = 65536
 
@@ -65,20 +63,14 @@ def open_teacher(name: str, settings: TeacherSettings, cache: Path) -> Any:
         with require_extra("a teacher", "st"):
             from sentence_transformers import SentenceTransformer
         return SentenceTransformer(str(folder), device="cpu")
-    int8_file = cache / "int8.onnx" if settings.int8 else None
-    return OnnxTeacher(folder, settings.pooling, settings.max_tokens, int8_file)
+    return OnnxTeacher(folder, settings, cache)
 
 
 class OnnxTeacher:
-    """Returns sentence vectors of length 1 from a graph of token states, run by onnxruntime.
+    """Returns sentence vectors of length 1 from a graph of token states, run by onnxruntime; a
+    graph with weights of 8 bits, two to three times as fast, is made once, and kept in `cache`."""
 
-    `int8_file` is where the graph is kept with weights of 8 bits, two to three times as fast; it is
-    made when it is not there.
-    """
-
-    def __init__(
-        self, folder: Path, pooling: str, max_tokens: int, int8_file: Path | None = None
-    ) -> None:
+    def __init__(self, folder: Path, settings: TeacherSettings, cache: Path) -> None:
         for name in (TOKENIZER, GRAPH):
             if not (folder / name).is_file():
                 raise ConfigError(
@@ -93,19 +85,17 @@ class OnnxTeacher:
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
             options.intra_op_num_threads = torch.get_num_threads()  # as OMP_NUM_THREADS says
-            graph = folder / GRAPH
-            if int8_file is not None:
-                _quantize(graph, int8_file)
+            graph = _quantized(folder / GRAPH, cache) if settings.int8 else folder / GRAPH
             self._session = onnxruntime.InferenceSession(
-                str(int8_file or graph), options, providers=["CPUExecutionProvider"]
+                str(graph), options, providers=["CPUExecutionProvider"]
             )
         except DataError:
             raise
         except Exception as error:  # both libraries have exceptions without a common base
             raise ConfigError(f"the teacher {folder} cannot be used: {error}") from None
-        self._tokenizer.enable_truncation(max_tokens)
+        self._tokenizer.enable_truncation(settings.max_tokens)
         self._tokenizer.enable_padding()
-        self._pooling = pooling
+        self._is_cls = settings.pooling == "cls"
         self._inputs = {value.name for value in self._session.get_inputs()}
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
@@ -124,19 +114,20 @@ class OnnxTeacher:
         feeds = {name: np.array(inputs[name], np.int64) for name in inputs if name in self._inputs}
         states = torch.from_numpy(self._session.run(None, feeds)[0])  # (batch, time, dim)
         mask = torch.tensor(inputs["attention_mask"]).unsqueeze(2)  # (batch, time, 1)
-        is_cls = self._pooling == "cls"  # the state of the first token
-        pooled = states[:, 0] if is_cls else (states * mask).sum(dim=1) / mask.sum(dim=1)
+        # "cls" is the state of the first token.
+        pooled = states[:, 0] if self._is_cls else (states * mask).sum(dim=1) / mask.sum(dim=1)
         return functional.normalize(pooled, dim=1)  # (batch, dim)
 
 
-def _quantize(graph: Path, target: Path) -> None:
-    """Writes a graph with weights of 8 bits, unless it is there."""
-    if not target.is_file():
-        from onnxruntime.quantization import QuantType, quantize_dynamic
+def _quantized(graph: Path, cache: Path) -> Path:
+    """Returns the file of a graph with weights of 8 bits, which is written unless it is there."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
 
-        target.parent.mkdir(parents=True, exist_ok=True)
+    if not (target := cache / "int8.onnx").is_file():
+        cache.mkdir(parents=True, exist_ok=True)
         with atomic_file(target) as temporary:
             quantize_dynamic(graph, temporary, weight_type=QuantType.QInt8, per_channel=True)
+    return target
 
 
 def teacher_vectors(
@@ -149,9 +140,9 @@ def teacher_vectors(
     """Returns the teacher's vectors (sentences, dim), of length 1 and in half precision; they are
     kept below `folder`, where a later call, of this run or another, finds them."""
     # What decides the vectors of an ONNX graph, where it is not the default.
-    chosen = {option: getattr(settings, option) for option in ("pooling", "max_tokens", "int8")}
-    changed = [f"{key}={chosen[key]}" for key in chosen if chosen[key] != getattr(DEFAULT, key)]
-    identity = ", ".join([name, *changed])
+    chosen, default = vars(settings), vars(TeacherSettings())
+    changed = [key for key in ("pooling", "max_tokens", "int8") if chosen[key] != default[key]]
+    identity = ", ".join([name, *(f"{key}={chosen[key]}" for key in changed)])
     readable = re.sub(r"[^A-Za-z0-9]+", "-", identity).strip("-")[-40:]
     place = folder / f"{readable}-{zlib.crc32(identity.encode()):08x}"
     cache = RowCache.open(place, identity)
@@ -189,23 +180,17 @@ def combined_targets(
     targets = np.empty((len(vectors[0]), sum(part.shape[1] for part in vectors)), np.float16)
     for start in range(0, len(targets), CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
-        targets[rows] = np.concatenate(
-            [
-                factor * unit_rows(part[rows].astype(np.float32) - mean)
-                for part, mean, factor in zip(vectors, means, factors, strict=True)
-            ],
-            axis=1,
-        )
+        together = zip(vectors, means, factors, strict=True)
+        parts = [f * unit_rows(part[rows].astype(np.float32) - mean) for part, mean, f in together]
+        targets[rows] = np.concatenate(parts, axis=1)
     return targets
 
 
 def spread_of_cosines(vectors: HalfRows, mean: NDArray[np.float32]) -> float:
     """Returns the standard deviation of the centred cosines of random pairs of sentences."""
-    first, second = np.random.default_rng(0).integers(0, len(vectors), (2, SPREAD_PAIRS))
-    differ = first != second
-    left, right = (
-        unit_rows(vectors[rows[differ]].astype(np.float32) - mean) for rows in (first, second)
-    )
+    pairs = np.random.default_rng(0).integers(0, len(vectors), (2, SPREAD_PAIRS))
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    left, right = unit_rows(vectors[pairs].astype(np.float32) - mean)  # (pairs, dim) each
     return max(float((left * right).sum(axis=1).std()), 1e-6)
 
 
@@ -272,7 +257,6 @@ def agreement_by_source(
         start, end = end, end + len(texts)
         if len(texts) > 2:
             vectors = encode(texts), targets[start:end].astype(np.float64)  # (texts, dim) each
-            scores[source] = float(
-                spearmanr(*(pdist(part, "cosine") for part in vectors)).statistic
-            )
+            distances = (pdist(part, "cosine") for part in vectors)
+            scores[source] = float(spearmanr(*distances).statistic)
     return scores

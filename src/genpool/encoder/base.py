@@ -112,17 +112,32 @@ class Encoder(Configured, nn.Module):
         return Encoded(packing.unpack(states), unpacked)
 
     def encode_rows(self, rows: Tensor, packing: Packing, gates: bool) -> StatesAndGates:
-        """Returns states (rows, output_dim) of packed rows (rows, input_dim); gates or None."""
+        """Encodes packed rows.
+
+        Args:
+            rows: vectors of the real tokens (rows, input_dim).
+            packing: where the rows belong, and their `annotations`.
+            gates: whether the input gates are asked for, of an encoder with `has_gates`.
+
+        Returns:
+            States (rows, output_dim), and the input gates (rows, width) or None.
+        """
         raise NotImplementedError
 
     def padded_states(
         self, tokens: Tensor, mask: Tensor, lstm: Callable[[LSTMDirection, Tensor], Tensor]
     ) -> Tensor:
-        """Returns states (batch, time, output_dim), of any value at padding, for an exported graph.
+        """Encodes padded sentences for an exported graph; LSTM and GRU encoders do not need it.
 
-        An encoder that can be exported writes it without a loop over tokens and without shapes
-        that depend on values. tokens (batch, time, input_dim) start at 0 and are zeros at padding;
-        lstm returns the states (batch, time, hidden) of a layer for its input.
+        Write it without a loop over tokens and without shapes that depend on values.
+
+        Args:
+            tokens: (batch, time, input_dim); sentences start at 0, and padding is zeros.
+            mask: (batch, time), True at real tokens.
+            lstm: returns the states (batch, time, hidden) of a layer for its input.
+
+        Returns:
+            States (batch, time, output_dim), of any value at padding.
         """
         raise NotImplementedError
 
@@ -141,10 +156,16 @@ class Encoder(Configured, nn.Module):
         """Called with the epoch, from 0, before every training step if `has_extra_loss`."""
 
     def extra_loss(self, log_likelihoods: Tensor) -> Tensor | None:
-        """Returns a scalar to add to the loss of a training step if `has_extra_loss`, or None.
+        """Called once in every training step if `has_extra_loss`.
 
-        For encoders whose decisions have no gradient of their own. log_likelihoods: log p(label) of
-        each example, (examples,); of pairs, all first sentences come before all second ones.
+        For encoders whose decisions have no gradient of their own.
+
+        Args:
+            log_likelihoods: log p(label) of each example, (examples,); of pairs, the batch had all
+                first sentences before all second ones.
+
+        Returns:
+            A scalar to add to the loss, or None.
         """
         return None
 

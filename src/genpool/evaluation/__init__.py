@@ -19,12 +19,7 @@ from genpool.evaluation.similarity import (
     relatedness_report,
     similarity_report,
 )
-from genpool.evaluation.vectors import (
-    LabelledVectors,
-    ScoredPairs,
-    labelled_vectors,
-    scored_pairs,
-)
+from genpool.evaluation.vectors import LabelledVectors, ScoredPairs, labelled_vectors, scored_pairs
 
 __all__ = [
     "AccuracyReport",

@@ -1,14 +1,11 @@
-"""Accuracy: overall, per class and genre, with its interval; calibration; the luck of two models.
-
-The paper marks an improvement with a one-tailed paired t-test on which rows each model gets right.
-McNemar's exact test looks at the rows on which only one of the two is right; it assumes no normal
-distribution and is valid for few rows.
-"""
+"""Accuracy: overall, per class and genre, with its interval; calibration; two models compared."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -22,6 +19,15 @@ CONFIDENCE = 0.95
 #: bins of the expected calibration error
 BINS = 15
 Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A result of an evaluation."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the values by their names, ready for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class GenreScore:
 
 
 @dataclass(frozen=True)
-class AccuracyReport:
+class AccuracyReport(Report):
     """How often the predicted label is the gold one.
 
     `confusion[i][j]` counts the rows whose gold label is `labels[i]` and whose predicted label is
@@ -64,10 +70,6 @@ class AccuracyReport:
     confusion: tuple[tuple[int, ...], ...]
     calibration_error: float | None = None  # expected, 0 to 1; None without probabilities
     mean_confidence: float | None = None  # of the predicted labels; None without probabilities
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the report as tuples, strings and numbers, ready for JSON."""
-        return asdict(self)
 
     def to_markdown(self) -> str:
         """Returns Markdown: the accuracy, then tables of classes, genres and errors."""
@@ -130,7 +132,7 @@ def accuracy_report(
     """
     names = tuple(labels)
     if len(set(names)) < max(len(names), 2):
-        raise InputError(f"labels must name at least 2 classes, each once: {names!r}")
+        raise InputError(f"labels must name 2 classes or more, each once: {dict(Counter(names))}")
     columns = {"predicted labels": predicted, "genres": genres, "confidences": confidences}
     for name, values in columns.items():
         if values is not None and len(values) != len(gold):
@@ -192,12 +194,9 @@ def accuracy_interval(correct: int, total: int) -> tuple[float, float]:
 
 
 def calibration_error(confidences: ArrayLike, correct: ArrayLike, bins: int = BINS) -> float:
-    """Compares the probabilities of predicted labels (rows,) with whether they are right (rows,).
-
-    The expected calibration error is the mean distance between the two, over bins of equal width of
-    the probability (Guo et al., On Calibration of Modern Neural Networks, ICML 2017). Bin i of n
-    has the probabilities above i / n, up to and with (i + 1) / n.
-    """
+    """Returns the expected calibration error (Guo et al., ICML 2017): the mean distance between the
+    probabilities of predicted labels (rows,) and whether they are right (rows,), over `bins` of
+    equal width; bin i of n has the probabilities above i / n, up to and with (i + 1) / n."""
     sure, right = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
     if not ((sure >= 0) & (sure <= 1)).all():  # also refuses NaN
         raise InputError("a confidence is not within 0 to 1")
@@ -209,8 +208,9 @@ def calibration_error(confidences: ArrayLike, correct: ArrayLike, bins: int = BI
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two models, A and B, on the same rows.
+class Comparison(Report):
+    """Two models, A and B, on the same rows: the paper's one-tailed paired t-test on which rows
+    each has right, and McNemar's exact test, which is valid for few rows too.
 
     If A and B differ equally on every row there is no variance: `t_statistic` is None and
     `interval` is a point. Without any difference `t_p_value` is 0.5 (neither side is favoured) and
@@ -230,10 +230,6 @@ class Comparison:
     t_statistic: float | None  # of the paired t-test; None without variance
     t_p_value: float  # one-tailed: small if A is better than B, near 1 if B is better than A
     mcnemar_p_value: float  # of McNemar's exact test, two-sided
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the comparison as lists and numbers, ready for JSON."""
-        return {**asdict(self), "interval": list(self.interval)}
 
     def to_markdown(self, name_a: str = "A", name_b: str = "B") -> str:
         """Returns Markdown: a table of the two models, the difference and both tests."""
@@ -273,20 +269,18 @@ def compare_predictions(a: Predictions, b: Predictions) -> Comparison:
     rows_a, rows_b = (list(zip(rows.ids, rows.gold, strict=True)) for rows in (a, b))
     same = "both must hold the same rows in the same order"
     if len(rows_a) != len(rows_b):
-        raise InputError(f"A has {len(rows_a)} rows and B has {len(rows_b)}; {same}")
-    for row, (one, other) in enumerate(zip(rows_a, rows_b, strict=True)):
+        same = f"A has {len(rows_a)} rows and B has {len(rows_b)}; {same}"
+    for row, (one, other) in enumerate(zip(rows_a, rows_b, strict=False)):
         where = f"row {row + 1} (line {row + 2} of the files) has id {one[0]!r}"
         if one != other:
             kinds = f"and gold {one[1]!r} in A, id {other[0]!r} and gold {other[1]!r} in B"
             raise InputError(f"{where} {kinds}; {same}")
         if one[1] is None:
             raise InputError(f"{where} and no gold label: nothing to compare with")
-    return compare_correct(_right(a), _right(b))
-
-
-def _right(predictions: Predictions) -> Rows:
-    pairs = zip(predictions.gold, predictions.predicted, strict=True)
-    return np.array([gold == predicted for gold, predicted in pairs], dtype=np.float64)
+    if len(rows_a) != len(rows_b):
+        raise InputError(same)
+    right_a, right_b = (np.fromiter(map(eq, x.gold, x.predicted), np.float64) for x in (a, b))
+    return compare_correct(right_a, right_b)
 
 
 def compare_correct(right_a: Rows, right_b: Rows) -> Comparison:

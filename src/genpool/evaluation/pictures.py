@@ -1,7 +1,6 @@
 """Pictures: the learning curve of a run, and what every head looks at.
 
-Drawn on separate `Figure` objects, without pyplot: no window system, no global state, and the
-figures that a user has open are not affected.
+Drawn without pyplot: no window system, no global state; the figures of a user are not affected.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ def learning_curve_picture(
 ) -> None:
     """Draws loss, dev accuracy and, if it changes, the learning rate over the steps of a run.
 
-    rows are the evaluations, with the keys step, train_loss, `metric`, epoch and learning_rate; a
-    value that is None or not finite is left out of its curve. The suffix of the path (.png, .svg
-    or .pdf) decides the format; `title` is the name of the metric, which is at most 1.
+    rows are the evaluations (step, train_loss, `metric`, epoch, learning_rate); a value that is
+    None or not finite is left out. `title` is the name of the metric, which is at most 1.
     """
     with require_extra("A picture", "train"):
         from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
@@ -120,10 +118,7 @@ class HeatmapPanel(NamedTuple):
 
 
 def heatmap_picture(panels: Sequence[HeatmapPanel], path: str | Path) -> None:
-    """Draws the heads of one model beside each other, and several models below each other.
-
-    All panels share one colour scale (the paper's figure 3).
-    """
+    """Draws heads beside each other and models below, in one colour scale: the paper's figure 3."""
     if not panels or any(not panel.weights.size for panel in panels):
         raise InputError("there is nothing to draw; expected a sentence with one word or more.")
     heads = max(len(panel.weights) for panel in panels)

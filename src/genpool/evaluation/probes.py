@@ -1,21 +1,19 @@
-"""Transfer probes: logistic regression on frozen sentence vectors, standardised.
-
-The strength of its regularisation (C; small is strong) is chosen on a dev set, or by
-cross-validation within the training rows. The test rows are used once.
-"""
+"""Transfer probes: logistic regression on frozen sentence vectors, standardised; its regularisation
+(C; small is strong) is chosen on dev rows or within the training rows, never on the test rows."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from genpool.errors import InputError, require_extra, unknown_name
-from genpool.evaluation.accuracy import AccuracyReport, accuracy_report
+from genpool.evaluation.accuracy import AccuracyReport, Report, accuracy_report
 from genpool.evaluation.vectors import FloatArray, LabelledVectors
 
 GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -25,17 +23,26 @@ INNER_FOLDS = 5
 MAX_ITERATIONS = 1000
 
 
+@contextmanager
+def _fits() -> Iterator[None]:
+    """Asks for scikit-learn, and hides two of its warnings: of fits that do not converge, and of
+    labels with fewer rows than folds. Either lowers the score of a C; the last fit reports itself.
+    """
+    with require_extra("A transfer probe", "train"), warnings.catch_warnings():
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="The least populated class")
+        yield
+
+
 @dataclass(frozen=True)
-class ProbeReport:
+class ProbeReport(Report):
     """The accuracy of a probe and how it was fitted."""
 
     accuracy: AccuracyReport  # on the test rows
     chosen_c: tuple[float, ...]  # the chosen C, or that of each fold of a cross-validation
     converged: bool  # False if a fit stopped at its last iteration: its accuracy may be low
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the accuracy report, the chosen C and the convergence, ready for JSON."""
-        return asdict(self)
 
     def to_markdown(self) -> str:
         """Returns the accuracy report as Markdown, with a line on how the probe was fitted."""
@@ -83,6 +90,7 @@ def probe(
     return ProbeReport(report, (fit.c,), fit.converged)
 
 
+@_fits()
 def probe_cross_validated(
     rows: LabelledVectors, *, folds: int = FOLDS, grid: Sequence[float] = GRID, seed: int = 0
 ) -> ProbeReport:
@@ -113,17 +121,15 @@ def probe_cross_validated(
             f"{'Provide more rows' if max_folds < 3 else fewer}, or separate training, dev and "
             "test rows (command line: a folder with these tables)"
         )
-    with require_extra("A transfer probe", "train"):
-        from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedKFold
 
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     labels = np.array(rows.labels, dtype=object)
     predicted, fits = labels.copy(), list[Fit]()
-    with _no_warnings():
-        for inside, outside in splitter.split(rows.vectors, labels):
-            train = LabelledVectors(rows.vectors[inside], tuple(labels[inside]))
-            fits.append(fit_and_predict(train, rows.vectors[outside], None, grid, seed))
-            predicted[outside] = fits[-1].predicted
+    for inside, outside in splitter.split(rows.vectors, labels):
+        train = LabelledVectors(rows.vectors[inside], tuple(labels[inside]))
+        fits.append(fit_and_predict(train, rows.vectors[outside], None, grid, seed))
+        predicted[outside] = fits[-1].predicted
     report = accuracy_report(rows.labels, list(predicted), sorted(set(rows.labels)))
     return ProbeReport(report, tuple(f.c for f in fits), all(f.converged for f in fits))
 
@@ -136,6 +142,7 @@ class Fit(NamedTuple):
     predicted: list[str]
 
 
+@_fits()
 def fit_and_predict(
     train: LabelledVectors,
     vectors: FloatArray,
@@ -150,9 +157,7 @@ def fit_and_predict(
     if len(set(train.labels)) < 2:
         raise InputError(f"the training rows need at least 2 labels; {label_counts(train.labels)}")
     c = values[0] if len(values) == 1 else choose_c(train, dev, values, seed)
-    model = _pipeline(c)
-    with _no_warnings():
-        model.fit(train.vectors, np.array(train.labels, dtype=object))
+    model = _pipeline(c).fit(train.vectors, np.array(train.labels, dtype=object))
     converged = bool(model[-1].n_iter_.max() < MAX_ITERATIONS)
     return Fit(c, converged, [str(label) for label in model.predict(vectors)])
 
@@ -161,8 +166,7 @@ def choose_c(
     train: LabelledVectors, dev: LabelledVectors | None, values: list[float], seed: int
 ) -> float:
     """Returns the best of ascending values of C, on `dev` or by cross-validation in `train`."""
-    with require_extra("A transfer probe", "train"):
-        from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
+    from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 
     vectors, labels = train.vectors, list(train.labels)
     if dev is None:
@@ -185,27 +189,17 @@ def choose_c(
         refit=False,  # a refit would take the dev rows in
         error_score="raise",
     )
-    with _no_warnings():
-        search.fit(vectors, np.array(labels, dtype=object))
+    search.fit(vectors, np.array(labels, dtype=object))
     # Of equally good values the first, which regularises most.
     return float(search.best_params_["logisticregression__C"])
 
 
 def _pipeline(c: float) -> Any:
-    with require_extra("A transfer probe", "train"):
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=MAX_ITERATIONS))
-
-
-def _no_warnings() -> warnings.catch_warnings[None]:
-    """Hides warnings of fits that do not converge, and of labels with fewer rows than folds.
-
-    Either only lowers the score of a C; the last fit reports on itself.
-    """
-    return warnings.catch_warnings(action="ignore", category=UserWarning)
 
 
 def second_count(labels: Sequence[str]) -> int:

@@ -1,13 +1,9 @@
-"""Correlation with the scores of people (STS, SICK): of cosines, of a regression, of a model.
-
-The regression describes a pair by [|a−b|; a∗b], standardised; the strength of its regularisation is
-chosen by leave-one-out on the training pairs, so that the test pairs are used once.
-"""
+"""Correlation with the scores of people (STS, SICK): of cosines, of a regression, of a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +11,15 @@ from numpy.typing import ArrayLike
 
 from genpool.disk.files import markdown_table
 from genpool.errors import InputError, require_extra
-from genpool.evaluation.vectors import FloatArray, ScoredPairs, as_pairs, as_scores
+from genpool.evaluation.accuracy import Report
+from genpool.evaluation.vectors import FloatArray, ScoredPairs, as_pairs
 from genpool.tensors.arrays import unit_rows
 
 ALPHAS = (1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5)
 
 
 @dataclass(frozen=True)
-class ScoreReport:
+class ScoreReport(Report):
     """The correlation of predicted and gold scores, over `total` rows."""
 
     total: int
@@ -35,10 +32,6 @@ class ScoreReport:
         if len(gold) < 2 or _is_constant(gold) or _is_constant(predicted):
             return cls(len(gold), 0.0, 0.0)
         return cls(len(gold), *correlations(gold, predicted, "predicted scores"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the values, ready for JSON."""
-        return asdict(self)
 
     def to_markdown(self) -> str:
         """Returns the values as a Markdown table of one row."""
@@ -91,10 +84,10 @@ def similarity_report(
         >>> similarity_report(scores, model.encode(first), model.encode(second)).spearman
         0.78
     """
-    cosines = cosine_pairs(a_vectors, b_vectors)
-    scores = as_scores(gold_scores, len(cosines))
-    pearson, spearman = correlations(scores, cosines, "cosines")
-    return SimilarityReport(len(cosines), pearson, spearman)
+    arrays: Sequence[Any] = (gold_scores, a_vectors, b_vectors)  # which it converts
+    pairs = ScoredPairs(*arrays)
+    correlation = correlations(pairs.scores, cosine_pairs(pairs.a, pairs.b), "cosines")
+    return SimilarityReport(len(pairs.scores), *correlation)
 
 
 def cosine_pairs(a: ArrayLike, b: ArrayLike) -> FloatArray:
@@ -111,6 +104,8 @@ def relatedness_report(
     train: ScoredPairs, test: ScoredPairs, alphas: Sequence[float] = ALPHAS
 ) -> RelatednessReport:
     """Fits a ridge regression on `train` and scores it on `test`.
+
+    A pair is [|a−b|; a∗b], standardised; alpha is chosen by leaving each training pair out once.
 
     Args:
         train: the training pairs, at least 3.

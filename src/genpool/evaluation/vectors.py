@@ -54,24 +54,6 @@ def as_pairs(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return first, second
 
 
-def as_scores(values: ArrayLike, rows: int) -> FloatArray:
-    """Returns gold scores as an array of finite 64-bit floats, one for each of `rows` pairs."""
-    scores = as_vectors(values, "gold scores", "(rows,)")
-    if len(scores) != rows:
-        raise InputError(f"{len(scores)} gold scores; expected {rows}, one per pair")
-    return scores
-
-
-def pair_arrays(a: ArrayLike, b: ArrayLike) -> FloatArray:
-    """Returns the features of the paper's pair classifier, [a; b; |a−b|; a∗b] (section 3.3).
-
-    Both are vectors (pairs, dim); the features are (pairs, 4 × dim).
-    """
-    first, second = as_pairs(a, b)
-    parts = [first, second, np.abs(first - second), first * second]
-    return np.concatenate(parts, axis=1)  # (pairs, 4 × dim)
-
-
 @dataclass(frozen=True)
 class LabelledVectors:
     """Finite vectors (rows, dim) with a label each; anything else raises an InputError."""
@@ -100,9 +82,11 @@ class ScoredPairs:
 
     def __post_init__(self) -> None:
         a, b = as_pairs(self.a, self.b)
-        object.__setattr__(self, "a", a)
-        object.__setattr__(self, "b", b)
-        object.__setattr__(self, "scores", as_scores(self.scores, len(a)))
+        scores = as_vectors(self.scores, "gold scores", "(rows,)")
+        if len(scores) != len(a):
+            raise InputError(f"{len(scores)} gold scores; expected {len(a)}, one per pair")
+        for name, value in (("a", a), ("b", b), ("scores", scores)):
+            object.__setattr__(self, name, value)
 
 
 def labelled_vectors(
@@ -113,8 +97,8 @@ def labelled_vectors(
 ) -> LabelledVectors:
     """Encodes labelled sentences, or labelled pairs if `others` are the second sentences.
 
-    A pair becomes its `pair_arrays`. Raises InputError if the lengths differ or a vector is not
-    finite.
+    A pair becomes the features of the paper's pair classifier, [a; b; |a−b|; a∗b]. Raises
+    InputError if the lengths differ or a vector is not finite.
 
     Example:
         >>> labelled_vectors(model.encode, ["good", "bad"], ["I like it.", "I do not."])
@@ -125,7 +109,8 @@ def labelled_vectors(
     # Both sides in one call, so that a sentence that is on both is encoded once.
     vectors = encode_sentences(encode, [*sentences, *(others or ())])
     if others is not None:
-        vectors = pair_arrays(vectors[: len(labels)], vectors[len(labels) :])
+        a, b = np.split(vectors, 2)  # (pairs, dim)
+        vectors = np.concatenate([a, b, np.abs(a - b), a * b], axis=1)  # (pairs, 4 × dim)
     return LabelledVectors(vectors, tuple(labels))
 
 

@@ -35,6 +35,10 @@ class Int8Product:
         sums = torch._int_mm(rounded, self.values)  # (rows, outputs)
         return sums.float().mul_(scales).mul_(self.scales)
 
+    def add_rows_to(self, target: Tensor, inputs: Tensor) -> None:
+        """target += inputs W^T"""
+        target.add_(self(inputs))
+
     def of_states(self, states: Tensor) -> Tensor:
         """The same for values between -1 and 1, as integers to be multiplied by `unit_scales`."""
         if not len(states):

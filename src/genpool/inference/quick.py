@@ -22,7 +22,6 @@ from torch.nn import functional
 
 from genpool.encoder.base import StatesAndGates
 from genpool.encoder.lstm import (
-    AddProduct,
     BiLSTMLayer,
     BiLSTMStack,
     DirectionPair,
@@ -80,6 +79,7 @@ class QuickEncoder(SentenceVectors):
         if capacity < 1:
             raise InputError(f"capacity is {capacity}; expected 1 word or more.")
         self.model, self.capacity, self.text = model, capacity, model.text
+        self.output_dim, self.device, self.dtype = model.output_dim, model.device, model.dtype
         self._stack: ProjectedStack | None = None
         # Gated pooling needs the inputs of the top layer, so there the vectors are kept instead.
         if isinstance(model.encoder, BiLSTMStack) and not model.pooling.needs_gates:
@@ -96,21 +96,6 @@ class QuickEncoder(SentenceVectors):
             self._projection = Int8Product(model.projection.weight)
         self._lock = Lock()
         self._empty_table()
-
-    @property
-    def output_dim(self) -> int:
-        """The dimension of a sentence vector."""
-        return self.model.output_dim
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        return self.model.embedding.words.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of the model's weights."""
-        return self.model.embedding.words.dtype
 
     @property
     def threads(self) -> int:  # type: ignore[override]
@@ -197,7 +182,8 @@ class ProjectedStack:
         )  # (all gates, embedding)
         self.biases = torch.cat([way.b.detach() for way in directions])  # (all gates,)
         #: add the product with the layers below (the first layer has none), and with h_{t-1}
-        self.add_below = [_adder(below, int8) if below.shape[1] else None for _, below in split]
+        add_below = (lambda weight: Int8Product(weight).add_rows_to) if int8 else adder
+        self.add_below = [add_below(below) if below.shape[1] else None for _, below in split]
         self.add_recurrent = [
             Int8Product(way.u).add_to if int8 else adder(way.u.detach()) for way in directions
         ]
@@ -238,13 +224,6 @@ class ProjectedStack:
         if add_below is not None:
             add_below(gates, inputs[side])
         run_steps(gates, packing.sizes, self.add_recurrent[way], bool(side), states[side])
-
-
-def _adder(weight: Tensor, int8: bool) -> AddProduct:
-    if not int8:
-        return adder(weight)
-    product = Int8Product(weight)
-    return lambda gates, inputs: gates.add_(product(inputs))
 
 
 class QuickEncoderCache:

@@ -38,30 +38,21 @@ def ignore_progress(count: int) -> None:
 
 
 class SentenceVectors:
-    """A mixin: a class brings `text`, `output_dim` and `encode_tokenized`; the rest is here.
+    """A mixin: a class brings `encode_tokenized` and the attributes; the rest is here.
 
     Attributes:
         text: splits sentences into words.
+        output_dim: the dimension of a sentence vector.
+        device: where the vectors are computed.
+        dtype: the type of the vectors that `encode(..., convert_to_tensor=True)` returns.
         threads: how many batches `encode_tokenized` can encode at the same time. Default: 1.
     """
 
     text: TextPipeline
+    output_dim: int
+    device: torch.device
+    dtype: torch.dtype
     threads: int = 1
-
-    @property
-    def output_dim(self) -> int:
-        """The dimension of a sentence vector."""
-        raise NotImplementedError
-
-    @property
-    def device(self) -> torch.device:
-        """Where the vectors are computed."""
-        raise NotImplementedError
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of the vectors that `encode(..., convert_to_tensor=True)` returns."""
-        raise NotImplementedError
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch."""
@@ -88,6 +79,16 @@ class SentenceVectors:
         convert_to_tensor: Literal[True],
         truncate_dim: int | None = None,
     ) -> Tensor: ...
+    @overload
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+        truncate_dim: int | None = None,
+    ) -> Vectors | Tensor: ...
     def encode(
         self,
         sentences: str | Sequence[str],

@@ -1,7 +1,4 @@
-"""Encoding on several processes: each has the model for itself, and one thread.
-
-Small operations gain little from a second thread and wait for Python's lock; processes do not.
-Every process loads the model from a temporary folder, so nothing of it has to be sent.
+"""Encoding on several processes: each loads the model from a temporary folder, and has one thread.
 
 Workers never outlive their parent, however it ends: each has the end of a pipe whose other end is
 open in the parent only, and exits when that one is closed.
@@ -25,7 +22,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor
@@ -47,16 +44,10 @@ if TYPE_CHECKING:
 #: batches that a worker encodes at a time
 TASK_BATCHES = WINDOW_BATCHES // 4
 
+#: vectors (sentences, output_dim), and what was cut and annotated (`Annotator.counts`)
+WorkerResult = tuple[Vectors, TruncationReport, Counter[str]]
 #: the encoder of a worker process
 _encoder: QuickEncoder
-
-
-class WorkerResult(NamedTuple):
-    """The vectors of a task, and what its process has counted."""
-
-    vectors: Vectors  # (sentences, output_dim)
-    cut: TruncationReport
-    annotated: Counter[str]  # as in `Annotator.counts`
 
 
 class WorkerPool(SentenceVectors):
@@ -76,7 +67,7 @@ class WorkerPool(SentenceVectors):
     def __init__(self, model: SentenceEncoder, workers: int, int8: bool = False) -> None:
         if workers < 1:
             raise InputError(f"workers is {workers}; expected 1 or more.")
-        self._output_dim, self.workers = model.output_dim, workers
+        self.output_dim, self.workers = model.output_dim, workers
         self._cut, self._annotator = model.text.cut, model.text.annotator
         # A fresh interpreter: a fork could have locks of threads that it does not have.
         context = get_context("spawn")
@@ -91,10 +82,6 @@ class WorkerPool(SentenceVectors):
             self._pool = ProcessPoolExecutor(workers, context, _start_worker, arguments)
             resources.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             self._resources = resources.pop_all()
-
-    @property
-    def output_dim(self) -> int:
-        return self._output_dim
 
     def _encode_texts(
         self, texts: Iterator[str], batch_size: int, done: Callable[[int], object]
@@ -115,17 +102,17 @@ class WorkerPool(SentenceVectors):
 
     def _next(self, waiting: deque[Future[WorkerResult]], done: Callable[[int], object]) -> Tensor:
         try:
-            result = waiting.popleft().result()
+            vectors, cut, annotated = waiting.popleft().result()
         except BrokenProcessPool as error:
             raise GenpoolError(
                 f"one of {self.workers} worker processes ended before its work was done (killed, "
                 "or out of memory?). Try fewer workers, or smaller batches."
             ) from error
-        self._cut += result.cut
+        self._cut += cut
         if self._annotator is not None:
-            self._annotator.counts.update(result.annotated)
-        done(len(result.vectors))
-        return torch.from_numpy(result.vectors)
+            self._annotator.counts.update(annotated)
+        done(len(vectors))
+        return torch.from_numpy(vectors)
 
     def close(self) -> None:
         """Ends the processes, after the task that each is working on, and removes the model."""
@@ -188,4 +175,4 @@ def _encode(sentences: list[str], batch_size: int) -> WorkerResult:
     text, before = _encoder.text, replace(_encoder.text.cut)
     counts = Counter[str]() if text.annotator is None else text.annotator.counts
     counts.clear()
-    return WorkerResult(_encoder.encode(sentences, batch_size), text.cut - before, counts)
+    return _encoder.encode(sentences, batch_size), text.cut - before, counts

@@ -30,7 +30,7 @@ from genpool.search.index_card import CARD, CENTROIDS, LISTS, RANGES, SIZES, Ind
 from genpool.search.nearest import Candidates, Rows, Vectors
 from genpool.tensors.arrays import unit_rows
 
-__all__ = ["to_faiss", "write_faiss"]
+__all__ = ["write_faiss"]
 
 BLOCK_ROWS = 20_000
 #: rows that the parameters of an index are computed from, at most; and for each list
@@ -40,22 +40,25 @@ PROBES, CANDIDATES_PER_HIT = 64, 4
 ID_BYTES = 8
 
 
-def to_faiss(source: str | Path, factory: str = "Flat") -> Any:
-    """Returns a FAISS index of vectors, whose inner products are cosines; ids are row numbers.
+def write_faiss(source: str | Path, output: str | Path, factory: str = "Flat") -> int:
+    """Writes a FAISS index of vectors to a file, for `faiss.read_index`; returns its rows.
+
+    Inner products of the index are cosines; its ids are row numbers.
 
     Args:
         source: a folder of `genpool encode -o FOLDER/`, or an .npy file (rows, dim).
+        output: the file; it is replaced when it is complete.
         factory: the kind of index, as `faiss.index_factory` takes it: "Flat" (default),
             "HNSW32", "IVF1024,SQ8", ...
 
     Raises:
         MissingExtraError: FAISS is not installed.
-        InputError: the file is not an array (rows, dim).
+        InputError: the source is not an array (rows, dim).
         FolderError: the folder is no index.
+        DataError: the file cannot be written.
 
     Example:
-        >>> index = to_faiss("index")
-        >>> scores, rows = index.search(model.encode(["A dog."], normalize_embeddings=True), 3)
+        >>> write_faiss("vectors.npy", "vectors.faiss", "HNSW32")
     """
     with require_extra("genpool.integrations.faiss", "faiss"):
         faiss = _faiss()
@@ -67,26 +70,8 @@ def to_faiss(source: str | Path, factory: str = "Flat") -> Any:
         raise InputError(f"{source} has the shape {vectors.shape}; expected (rows, dim).")
     index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
     _fill(index, vectors, TRAINING_ROWS)
-    return index
-
-
-def write_faiss(source: str | Path, output: str | Path, factory: str = "Flat") -> int:
-    """Writes a FAISS index of vectors to a file, for `faiss.read_index`; returns its rows.
-
-    Args:
-        source: as in `to_faiss`.
-        output: the file; it is replaced when it is complete.
-        factory: as in `to_faiss`.
-
-    Raises:
-        DataError: the file cannot be written. And what `to_faiss` raises.
-
-    Example:
-        >>> write_faiss("vectors.npy", "vectors.faiss", "HNSW32")
-    """
-    index = to_faiss(source, factory)
     with atomic_file(output) as temporary:
-        _faiss().write_index(index, str(temporary))
+        faiss.write_index(index, str(temporary))
     return int(index.ntotal)
 
 
@@ -133,10 +118,8 @@ def write_lists(folder: Path, vectors: Vectors) -> int:
 
 
 def map_lists(folder: Path, card: IndexCard) -> Candidates | None:
-    """Checks the lists of an index and maps them; None if FAISS is not there to read them.
-
-    The function that is returned finds rows that may be best for queries, in their order.
-    """
+    """Checks the lists of an index and returns a function that finds rows which may be best for
+    queries, in their order; None if FAISS is not there to read them."""
     lists, rows, dim = card.lists, card.rows, card.dim
     centroids = map_array(folder / CENTROIDS, "<f4", (lists, dim), CARD)
     sizes = map_array(folder / SIZES, "<i8", (lists,), CARD)

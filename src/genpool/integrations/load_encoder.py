@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from genpool.disk.files import is_file
+from genpool.disk.folder_format import ST_MODULES
 from genpool.errors import InputError
 from genpool.inference.explanation import Explanation, PairExplanation, explain_states
 from genpool.inference.sentence_vectors import SentenceVectors, map_by_length
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
     from genpool.integrations.onnx import Export
     from genpool.integrations.sentence_transformers import PoolingModule
-
-#: the file that says that a folder is of sentence-transformers
-MODULES = "modules.json"
 
 
 def load_encoder(path: str | Path | None = None) -> SentenceEncoder | SentenceTransformerEncoder:
@@ -65,7 +63,7 @@ def as_encoder(model: str | Path | SentenceVectors | None) -> SentenceVectors:
 
 
 def _sentence_transformer(path: str | Path | None) -> SentenceTransformerEncoder | None:
-    if path is None or not is_file(Path(path) / MODULES):
+    if path is None or not is_file(Path(path) / ST_MODULES):
         return None
     from genpool.integrations.sentence_transformers import load
 
@@ -73,33 +71,16 @@ def _sentence_transformer(path: str | Path | None) -> SentenceTransformerEncoder
 
 
 class SentenceTransformerEncoder(SentenceVectors):
-    """A SentenceTransformer as an encoder of genpool, for its commands.
-
-    Args:
-        model: the model, on the device and in the type in which it encodes.
-    """
+    """A SentenceTransformer as an encoder of genpool, for its commands."""
 
     def __init__(self, model: SentenceTransformer) -> None:
         self.model = model.eval()
+        self.output_dim = int(cast(int, model.get_embedding_dimension()))
+        self.device, self.dtype = model.device, next(model.parameters()).dtype
         # What the commands report of a text pipeline; the library does not count what it cuts.
         self.text: Any = SimpleNamespace(
             max_length=model.max_seq_length, cut=TruncationReport(), annotator=None
         )
-
-    @property
-    def output_dim(self) -> int:
-        """The dimension of a sentence vector."""
-        return int(cast(int, self.model.get_embedding_dimension()))
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        return self.model.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The data type of the model."""
-        return next(self.model.parameters()).dtype
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of words, which are joined by spaces."""

@@ -1,7 +1,6 @@
 """Ray: bulk encoding on a cluster, and the encoder as a class for Ray Data (extra `ray`).
 
-A shard of a bulk job is a task on one CPU, which reads and writes the files itself: nothing large
-passes through Ray. Ray runs a task again if its process or its machine dies.
+A shard is a task on one CPU. Ray runs it again if its process or its machine dies.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from genpool.integrations.bulk.shard import Outcome, ShardSettings, encode_shard
 from genpool.integrations.load_encoder import FolderBytes
 from genpool.model import SentenceEncoder
 from genpool.saving.storage import CONFIG
+from genpool.tensors.modules import require_positive
 
 __all__ = ["TextEncoder", "encode_on_ray"]
 
@@ -42,14 +42,11 @@ def encode_on_ray(
 ) -> Iterator[Outcome]:
     """Yields the outcome of every shard, in any order: an engine of `encode_bulk`.
 
-    The machines of the cluster read and write the files: inputs and output must be on a disk that
-    all of them have under the same path. genpool must be installed on all of them.
-
-    Args:
-        workers: shards at the same time. Default: None, one for each CPU but one.
-        address: of the cluster, such as "10.0.0.1:6379". Default: None, a Ray on this machine
-            that ends with the run.
+    The machines of the cluster at the address ("10.0.0.1:6379"; None: of a Ray on this machine,
+    which ends with the run) read and write the files: all of them must have genpool, and a disk
+    with inputs and output under the same path.
     """
+    require_positive(workers=1 if workers is None else workers)
     if not shards:  # nothing to do: Ray need not start
         return
     with ray_session(address) as ray:
@@ -79,16 +76,13 @@ def encode_on_ray(
 
 @contextmanager
 def ray_session(address: str | None = None) -> Iterator[Any]:
-    """Connects to a cluster, or starts a Ray that ends with the block; yields the module `ray`.
-
-    A connection that this process has already is used and stays open.
-    """
+    """Connects to a cluster, or starts a Ray that ends with the block; yields the module `ray`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray 2.60 warns of a change of its own that does not concern CPUs.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     with require_extra("the engine ray", "ray"):
         import ray
-    if ray.is_initialized():
+    if ray.is_initialized():  # by the caller: the connection stays open
         yield ray
         return
     try:

@@ -47,12 +47,9 @@ class _TextEstimator(BaseEstimator):  # type: ignore[misc]
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(
-            {
-                name: value.load() if isinstance(value, FolderBytes) else value
-                for name, value in state.items()
-            }
-        )
+        for name, value in state.items():
+            state[name] = value.load() if isinstance(value, FolderBytes) else value
+        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

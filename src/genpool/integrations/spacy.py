@@ -39,12 +39,8 @@ class DocVectors:
             for doc, vector in zip(group, vectors, strict=True):
                 doc.vector = vector
                 # Otherwise spaCy looks for a table of word vectors, and warns that there is none.
-                doc.user_hooks |= {"has_vector": _has_vector, "similarity": _cosine}
+                doc.user_hooks |= {"has_vector": lambda doc: True, "similarity": _cosine}
                 yield doc
-
-
-def _has_vector(doc: Doc) -> bool:
-    return True
 
 
 def _cosine(doc: Doc, other: Doc) -> float:

@@ -12,9 +12,6 @@ from genpool.pooling import Pooled, Pooling
 
 __all__ = ["parameter_groups", "pool"]
 
-#: parameters of fewer dimensions, biases and scales, are not decayed
-DECAYED_DIMENSIONS = 2
-
 
 def pool(model_output: Any, attention_mask: Tensor, pooling: nn.Module) -> Pooled:
     """Pools the token states of a model of `transformers`, with gradients.
@@ -51,10 +48,7 @@ def pool(model_output: Any, attention_mask: Tensor, pooling: nn.Module) -> Poole
 
 
 def core_pooling(pooling: nn.Module) -> Pooling:
-    """Returns the pooling of `genpool.pooling` that a module is or contains.
-
-    Raises InputError if it is something else, or needs the gates of an LSTM.
-    """
+    """Returns the pooling of `genpool.pooling` that a module is or contains."""
     inner = pooling if isinstance(pooling, Pooling) else getattr(pooling, "pooling", None)
     if not isinstance(inner, Pooling) or inner.needs_gates:
         raise InputError(
@@ -109,8 +103,8 @@ def parameter_groups(
     groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
     for parameter in model.parameters():
         if parameter.requires_grad:
-            decayed = parameter.dim() >= DECAYED_DIMENSIONS
-            groups.setdefault((id(parameter) in new_ids, decayed), []).append(parameter)
+            key = id(parameter) in new_ids, parameter.dim() > 1  # is new, is decayed
+            groups.setdefault(key, []).append(parameter)
     return [
         {
             "params": parameters,

@@ -31,10 +31,9 @@ from genpool.saving import storage
 from genpool.saving.saved_model import SavedModel
 from genpool.tensors.modules import fast, require_positive
 from genpool.tensors.packing import Packing
-from genpool.text import Batch, TextPipeline, Token
+from genpool.text import Batch, TextPipeline
 from genpool.text.tokenizer import RULES
 from genpool.text.validation import require_text
-from genpool.text.vocabulary import BEGIN, END
 
 Module = TypeVar("Module")
 #: below this number of sentences the quick form is not worth making
@@ -45,7 +44,7 @@ SHARED_NAMES = {*inspect.signature(TokenEmbedding).parameters} & {
 } - {"characters"}
 
 
-class SentenceEncoder(SavedModel, SentenceVectors):
+class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[override]
     """A model that turns sentences into vectors.
 
     `encode` returns the vectors, `similarity` their cosines, `explain` what each head of the
@@ -163,7 +162,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         )
 
     @property
-    def output_dim(self) -> int:
+    def output_dim(self) -> int:  # type: ignore[override]
         """The dimension of a sentence vector."""
         return self.projection.out_features if self.projection else self.pooling.output_dim
 
@@ -239,9 +238,7 @@ class SentenceEncoder(SavedModel, SentenceVectors):
         tokens = self.text.tokens(require_text(sentence))
         truncated = self.text.cut.sentences > cut_before
         batch = self.text.batch([[token.text for token in tokens]]).to(self.device)
-        if self.text.sentence_ends:
-            names = self.text.vocabulary.words
-            tokens = [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
+        tokens = self.text.with_ends(tokens)
         packing = Packing.from_mask(batch.mask, batch.annotations)
         with evaluation_mode():
             states, gates = self._states(batch, packing)  # (tokens, dim): one sentence, in order

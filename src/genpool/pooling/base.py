@@ -93,10 +93,15 @@ class Pooling(Configured, nn.Module):
         return None
 
     def pool_rows(self, rows: Tensor, packing: Packing, gates: Tensor | None = None) -> Pooled:
-        """Returns the vectors and heads of `forward` for packed rows; the weights may be None.
+        """Pools packed rows; a pooling that does so without padding overrides it (`is_packed`).
 
-        rows (rows, input_dim); gates (rows, width), for a pooling with `needs_gates`. A pooling
-        that works without the padded tensor overrides this method and sets `is_packed`.
+        Args:
+            rows: states of the real tokens (rows, input_dim).
+            packing: where the rows belong.
+            gates: input gates (rows, width) for a pooling with `needs_gates`.
+
+        Returns:
+            The same vectors and heads as `forward`; the weights may be None.
         """
         extra = {} if gates is None else {"gates": packing.unpack(gates)}
         pooled: Pooled = self(packing.unpack(rows), packing.mask(), **extra)
@@ -138,7 +143,11 @@ class Pooling(Configured, nn.Module):
         return heads.masked_fill(~mask[:, None, :, None], 0)
 
     def check(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Returns the boolean mask (batch, time) of states (batch, time, input_dim).
+        """Returns the mask as booleans, after checking both arguments of `forward`.
+
+        Args:
+            states: token states (batch, time, input_dim).
+            mask: (batch, time), True or 1 at real tokens, False or 0 at padding.
 
         Raises:
             InputError: a shape, a type or a value of the mask does not fit.

@@ -64,11 +64,15 @@ class ScalarAttentionPooling(AttentionPooling):
         self.initial_std = initial_std
         self.w1 = nn.Parameter(torch.empty(self.hidden_dim, input_dim))
         self.w2 = nn.Parameter(torch.empty(heads, self.hidden_dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Re-initializes the parameters, as `initial_std` says."""
         for weight in (self.w1, self.w2):
-            if initial_std is None:
+            if self.initial_std is None:
                 nn.init.xavier_uniform_(weight)
             else:
-                nn.init.normal_(weight, std=initial_std)
+                nn.init.normal_(weight, std=self.initial_std)
 
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
         inner = torch.tanh(states @ self.w1.T)  # (batch, time, hidden)
@@ -93,6 +97,10 @@ class InnerAttentionPooling(AttentionPooling):
         self.wy = nn.Parameter(torch.empty(input_dim, input_dim))
         self.wh = nn.Parameter(torch.empty(input_dim, input_dim))
         self.w = nn.Parameter(torch.empty(input_dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Re-initializes the parameters."""
         nn.init.xavier_uniform_(self.wy)
         nn.init.xavier_uniform_(self.wh)
         nn.init.normal_(self.w, std=self.input_dim**-0.5)
@@ -121,6 +129,10 @@ class SourceToTokenPooling(AttentionPooling):
         super().__init__(input_dim)
         self.first = nn.Linear(input_dim, input_dim)
         self.second = nn.Linear(input_dim, input_dim)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Re-initializes the parameters."""
         for layer in (self.first, self.second):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)

@@ -7,12 +7,7 @@
 Needs the extra `sklearn`: pip install 'genpool[sklearn]'
 """
 
-from genpool.probing.comparison import (
-    HeadWord,
-    PoolingComparison,
-    PoolingResult,
-    compare_poolings,
-)
+from genpool.probing.comparison import HeadWord, PoolingComparison, PoolingResult, compare_poolings
 from genpool.probing.estimator import AttentiveProbe
 from genpool.probing.token_states import TokenEncoder
 

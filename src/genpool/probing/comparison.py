@@ -25,12 +25,7 @@ from genpool.evaluation.accuracy import AccuracyReport, Comparison, accuracy_rep
 from genpool.evaluation.predictions import Predictions, write_predictions
 from genpool.inference.explanation import pooling_weights
 from genpool.probing.estimator import AttentiveProbe
-from genpool.probing.token_states import (
-    EMBEDDED,
-    TokenStates,
-    open_state_cache,
-    open_token_encoder,
-)
+from genpool.probing.token_states import TokenStates, open_state_cache
 from genpool.text.validation import read_labels, read_texts
 
 #: what `--pooling all` compares, the one first that the others are tested against
@@ -93,9 +88,7 @@ class PoolingComparison:
             "test_texts": self.results[0].accuracy.total,
             "poolings": {
                 result.pooling: {
-                    "accuracy": result.accuracy.to_dict(),
-                    "seconds": result.seconds,
-                    "heads": [[asdict(word) for word in head] for head in result.heads],
+                    name: asdict(result)[name] for name in ("accuracy", "seconds", "heads")
                 }
                 for result in self.results
             },
@@ -112,26 +105,19 @@ class PoolingComparison:
         for result in self.results:
             accuracy, test = result.accuracy, self.comparisons.get(result.pooling)
             row = [result.pooling, percent(accuracy.accuracy), percent_interval(accuracy.interval)]
-            row += (
-                [""] * 4
-                if test is None
-                else [
-                    f"{100 * test.difference:+.2f}",
-                    percent_interval(test.interval),
-                    f"{test.t_p_value:.2g}",
-                    f"{test.mcnemar_p_value:.2g}",
-                ]
-            )
-            rows.append([*row, f"{result.seconds:.1f}"])
-            lines = [
-                f"- head {number}: " + ", ".join(f"{word.token} {word.ratio:.1f}" for word in head)
-                for number, head in enumerate(result.heads, start=1)
-            ]
-            if lines:
+            if test is not None:
+                row += [f"{100 * test.difference:+.2f}", percent_interval(test.interval)]
+                row += [f"{test.t_p_value:.2g}", f"{test.mcnemar_p_value:.2g}"]
+            rows.append([*row, *[""] * (len(header) - 1 - len(row)), f"{result.seconds:.1f}"])
+            if result.heads:
                 title = f"What {result.pooling} pooling looks at (times the attention of the mean):"
+                lines = [
+                    f"- head {number}: "
+                    + ", ".join(f"{word.token} {word.ratio:.1f}" for word in words)
+                    for number, words in enumerate(result.heads, start=1)
+                ]
                 heads += [title, "\n".join(lines)]
-        total = first.accuracy.total
-        texts = f"{self.train_texts:,} training texts, {total:,} test texts."
+        texts = f"{self.train_texts:,} training texts, {first.accuracy.total:,} test texts."
         return "\n\n".join([texts, markdown_table(header, rows), *heads]) + "\n"
 
 
@@ -165,9 +151,9 @@ def compare_poolings(
     texts, test_texts = read_texts(train[0]), read_texts(test[0])
     labels = read_labels(train[1], len(texts), classes=2)
     gold = [str(label) for label in read_labels(test[1], len(test_texts))]
-    encoder = open_token_encoder(options.pop("encoder", EMBEDDED), options.get("layers", "last"))
-    probes = {name: AttentiveProbe(encoder, name, **options) for name in poolings}
-    first = probes[poolings[0]]
+    first = AttentiveProbe(**options)
+    options["encoder"] = first.token_encoder  # opened once
+    probes = {name: AttentiveProbe(pooling=name, **options) for name in poolings}
     states, test_states = first.states(texts), first.states(test_texts)
     results, right = [], {}
     for name, probe in probes.items():
@@ -201,14 +187,12 @@ def head_words(
         for token, share in zip(tokens, shares, strict=True):
             ratios[token.text.lower()].append(share)
     frequent = {token: shares for token, shares in ratios.items() if len(shares) >= MIN_COUNT}
-    means = {token: np.mean(shares, axis=0) for token, shares in frequent.items()}  # (heads,) each
-    words = [
-        [HeadWord(token, float(means[token][head]), len(frequent[token])) for token in means]
-        for head in range(model.pooling.heads)
-    ]
-    return [
-        sorted(head, key=lambda word: (-word.ratio, word.token))[:LISTED_TOKENS] for head in words
-    ]
+    means = [(token, np.mean(shares, axis=0), len(shares)) for token, shares in frequent.items()]
+    heads = []
+    for head in range(model.pooling.heads):
+        words = [HeadWord(token, float(mean[head]), count) for token, mean, count in means]
+        heads.append(sorted(words, key=lambda word: (-word.ratio, word.token))[:LISTED_TOKENS])
+    return heads
 
 
 # --- Tables: what the command does ---------------------------------------------------------------
@@ -223,15 +207,7 @@ def default_cache() -> Path:
 
 
 def probe_table(
-    reader: Reader,
-    poolings: Sequence[str],
-    out: Path | None = None,
-    *,
-    encoder: str | None = None,
-    layers: str = "last",
-    cache: Path | None = None,
-    seed: int = 0,
-    **options: Any,
+    reader: Reader, poolings: Sequence[str], out: Path | None = None, **options: Any
 ) -> str:
     """Compares poolings on a data set; returns the report as Markdown.
 
@@ -240,20 +216,14 @@ def probe_table(
     `COMPARED_POOLINGS`; `options` are arguments of `AttentiveProbe`.
     """
     listed = [COMPARED_POOLINGS if pooling == ALL else (pooling,) for pooling in poolings]
-    train, test, note = read_rows(reader, seed)
-    opened, cache = open_token_encoder(encoder or EMBEDDED, layers), cache or default_cache()
-    report, probes = compare_poolings(
-        ([row.first for row in train], [row.label for row in train]),
-        ([row.first for row in test], [row.label for row in test]),
-        tuple(dict.fromkeys(chain(*listed))),
-        encoder=opened,
-        cache=cache,
-        seed=seed,
-        show_progress_bar=True,
-        **options,
-    )
-    stored = open_state_cache(cache, opened)
-    title = f"# Poolings on the frozen token states of {opened.reference}"
+    train, test, note = read_rows(reader, options.get("seed", 0))
+    options |= {"cache": options.get("cache") or default_cache(), "show_progress_bar": True}
+    sides = [([row.first for row in rows], [row.label for row in rows]) for rows in (train, test)]
+    names = tuple(dict.fromkeys(chain(*listed)))
+    report, probes = compare_poolings(sides[0], sides[1], names, **options)
+    encoder = probes[names[0]].token_encoder
+    stored = open_state_cache(options["cache"], encoder)
+    title = f"# Poolings on the frozen token states of {encoder.reference}"
     size = f"Token states: {stored.size_bytes / 1e6:,.0f} MB in {stored.folder}"
     parts = [part.strip("\n") for part in (title, note, report.to_markdown(), size) if part]
     text = "\n\n".join(parts) + "\n"
@@ -271,11 +241,7 @@ def probe_table(
 
 
 def predict_with_probe(
-    folder: Path,
-    reader: Reader,
-    output: Path,
-    encoder: str | None = None,
-    cache: Path | None = None,
+    folder: Path, reader: Reader, output: Path, encoder: str | None, cache: Path | None
 ) -> int:
     """Writes the labels that a saved probe predicts for a table to a .tsv; returns their number."""
     probe = AttentiveProbe.from_pretrained(folder, encoder)

@@ -1,7 +1,6 @@
 """AttentiveProbe: a pooling and a linear classifier on a frozen encoder, as in scikit-learn.
 
-The folder of a saved probe has config.json, model.safetensors and a card. The encoder is named in
-it, with the fingerprint of its weights, and not copied.
+A saved probe names its encoder, with the fingerprint of its weights, and does not copy it.
 """
 
 from __future__ import annotations
@@ -20,14 +19,8 @@ from genpool.disk.folder_format import FolderFormat, file_checksum, write_text
 from genpool.errors import FolderError, GenpoolError, InputError, require_extra
 from genpool.inference.explanation import Explanation, explain_states
 from genpool.model import SentenceEncoder
-from genpool.probing import fitting
-from genpool.probing.token_states import (
-    TokenEncoder,
-    TokenStates,
-    encode_states,
-    open_state_cache,
-    open_token_encoder,
-)
+from genpool.probing import fitting, token_states
+from genpool.probing.token_states import TokenEncoder, TokenStates
 from genpool.progress import progress
 from genpool.saving.storage import CARD, CONFIG, WEIGHTS
 from genpool.saving.weights_file import WeightsFile, first_not_finite
@@ -164,13 +157,7 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes, numbers = np.unique(values, return_inverse=True)
         torch.manual_seed(self.seed)
         model = self._build_model(len(classes))
-        training = fitting.ProbeTraining(
-            *(getattr(self, name) for name in fitting.ProbeTraining._fields)
-        )
-        shown = self.show_progress_bar and model.is_trained
-        steps = training.total_steps(len(states))
-        with progress(f"training {self.pooling}", steps, shown) as done:
-            self.c_, self.extent_ = fitting.fit_probe(model, states, numbers, training, done)
+        self.c_, self.extent_ = fitting.fit_probe(model, states, numbers, self)
         self.model_, self.classes_ = model, classes
         return self
 
@@ -179,9 +166,9 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(texts, TokenStates):
             return texts
         rows, encoder = read_texts(texts), self.token_encoder
-        cache = None if self.cache is None else open_state_cache(self.cache, encoder)
+        cache = None if self.cache is None else token_states.open_state_cache(self.cache, encoder)
         with progress("token states", len(rows), self.show_progress_bar) as done:
-            return encode_states(encoder, rows, cache, done)
+            return token_states.encode_states(encoder, rows, cache, done)
 
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Returns the probability of every label.
@@ -307,7 +294,8 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if opened.fingerprint != fingerprint:
             raise FolderError(
                 f"{opened.reference} is not the encoder that the probe {folder} was trained on: "
-                f"the fingerprints are {opened.fingerprint[:19]} and {fingerprint[:19]}."
+                f"its fingerprint is {opened.fingerprint[:19]}, that of the training was "
+                f"{fingerprint[:19]}."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -329,7 +317,7 @@ class AttentiveProbe(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The opened encoder."""
         key = (self.encoder, self.layers)
         if getattr(self, "_opened", (None,))[0] != key:
-            self._opened = (key, open_token_encoder(self.encoder, self.layers))
+            self._opened = (key, token_states.open_token_encoder(self.encoder, self.layers))
         return self._opened[1]
 
     def _build_model(self, classes: int) -> fitting.ProbeModel:

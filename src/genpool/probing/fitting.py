@@ -1,10 +1,7 @@
 """The part of a probe that is trained: a mix of layers, a pooling and a linear classifier.
 
-1. The classifier starts as logistic regression on what the untrained pooling returns.
-2. Pooling, mix and classifier are trained together.
-3. With few rows or noisy labels, training can lead away from what holds for new texts. So the
-   weights that are kept lie on the line between the start and the end of training, at the place
-   where held-out rows of the training texts have the smallest loss.
+The weights that are kept lie on the line between the start, which is logistic regression on the
+untrained pooling, and the end of training, where held-out rows have the smallest loss.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from math import ceil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,11 +20,14 @@ from torch.nn import functional
 from genpool.errors import InputError, require_extra, unknown_name
 from genpool.evaluation.probes import GRID, MAX_ITERATIONS, choose_c, second_count
 from genpool.evaluation.vectors import LabelledVectors
-from genpool.inference.sentence_vectors import ignore_progress
 from genpool.pooling import POOLINGS, Pooled, Pooling
 from genpool.probing.token_states import TokenStates
+from genpool.progress import Done, progress
 from genpool.tensors.packing import Packing
 from genpool.training.state import trained_weights
+
+if TYPE_CHECKING:
+    from genpool.probing.estimator import AttentiveProbe
 
 #: a dimension that never changes is not divided by its deviation of zero
 SMALLEST_DEVIATION = 1e-6
@@ -48,16 +48,12 @@ ENOUGH_ROWS = 500
 
 Weights = dict[str, Tensor]
 Positions = NDArray[np.int64]
-Done = Callable[[int], object]
 
 
 class ProbeModel(nn.Module):
-    """Token states (rows, layers, dim) in, logits (batch, classes) out.
-
-    Several layers are mixed with one learned weight per layer, equal at first (as in ELMo). States
-    are standardized with the mean and the deviation of the training tokens, and the pooled vectors
-    with those of the training texts, so that one learning rate suits every encoder.
-    """
+    """Token states (rows, layers, dim) in, logits (batch, classes) out. Layers are mixed with
+    learned weights, equal at first (as in ELMo); states and vectors are standardized with mean and
+    deviation of the training rows, so that one learning rate suits every encoder."""
 
     state_mean: Tensor
     state_std: Tensor
@@ -123,17 +119,13 @@ def probe_pooling(name: str, dim: int, bidirectional: bool, **options: Any) -> P
 def start_classifier(
     model: ProbeModel, states: TokenStates, labels: Positions, seed: int, c: float | None = None
 ) -> tuple[float, float]:
-    """Standardizes the states and vectors of a model and fits its classifier.
-
-    Returns the C of the logistic regression, by default chosen by cross-validation, and the factor
-    of the squared weights in the mean loss of a row for which the starting weights are the best.
-    All heads get the classifier of the mean of the heads, divided by their number.
-    """
+    """Standardizes the states and vectors of a model and fits its classifier; returns its C, chosen
+    if it is None, and the factor of the squared weights for which it minimizes the mean loss."""
     model.eval()
     model.set_scale("state", *_moments(model, states))
     vectors = map_texts(states, lambda *batch: model.pool(*batch).heads.mean(dim=1))  # (texts, dim)
     mean, std = vectors.mean(dim=0), vectors.std(dim=0, correction=0)
-    heads = model.pooling.heads
+    heads = model.pooling.heads  # each gets the classifier of their mean, divided by their number
     model.set_scale("vector", mean.repeat(heads), std.repeat(heads))
     scaled = (vectors - model.vector_mean[: len(mean)]) / model.vector_std[: len(mean)]
     data = LabelledVectors(scaled.double().numpy(), tuple(map(str, labels)))
@@ -179,55 +171,38 @@ def probe_logits(model: ProbeModel, states: TokenStates) -> Tensor:
     return map_texts(states, model.eval())
 
 
-class ProbeTraining(NamedTuple):
-    """How a probe is trained: arguments of `AttentiveProbe`, which describes them."""
-
-    steps: int | None = None
-    batch_size: int = 32
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.1
-    token_dropout: float = 0.2
-    extent: float | None = None
-    seed: int = 0
-
-    def steps_for(self, texts: int) -> int:
-        """Returns the steps of one training on so many texts: EPOCHS of them, within limits."""
-        epochs = EPOCHS * ceil(texts / self.batch_size)
-        return self.steps or min(max(epochs, MIN_STEPS), MAX_STEPS)
-
-    def total_steps(self, texts: int) -> int:
-        """Returns the steps for a number of texts, those on held-out folds included."""
-        return self.steps_for(texts) * (1 if self.extent is not None else 1 + fold_count(texts))
+def steps_for(probe: AttentiveProbe, texts: int) -> int:
+    """Returns the steps of one training on so many texts: EPOCHS of them, within limits."""
+    epochs = EPOCHS * ceil(texts / probe.batch_size)
+    return probe.steps or min(max(epochs, MIN_STEPS), MAX_STEPS)
 
 
 def fit_probe(
-    model: ProbeModel,
-    states: TokenStates,
-    labels: Positions,
-    training: ProbeTraining,
-    done: Done = ignore_progress,
+    model: ProbeModel, states: TokenStates, labels: Positions, probe: AttentiveProbe
 ) -> tuple[float, float]:
     """Trains a model with initial weights on texts and their labels (texts,), from 0; returns the C
     of its linear start, and the extent: 0 for a model that its linear start trains completely."""
-    extent, initial = training.extent, copy.deepcopy(model)
-    c, penalty = start_classifier(model, states, labels, training.seed)
+    extent, seed, initial = probe.extent, probe.seed, copy.deepcopy(model)
+    c, penalty = start_classifier(model, states, labels, seed)
     if not model.is_trained:
         return c, 0.0
-    options = (training, training.steps_for(len(states)))
-    if extent is None:
-        losses = torch.zeros(len(EXTENTS), dtype=torch.float64)  # of the held-out rows
-        for kept, held_out in folds(labels, training.seed):
-            fold, data = copy.deepcopy(initial), (states[kept], labels[kept])
-            _, fold_penalty = start_classifier(fold, *data, training.seed, c)
-            start, end = train_probe(fold, *data, *options, fold_penalty, done)
-            gold = torch.from_numpy(labels[held_out])
-            for place, candidate in enumerate(EXTENTS):
-                set_extent(fold, start, end, candidate)
-                logits = probe_logits(fold, states[held_out]).double()
-                losses[place] += functional.cross_entropy(logits, gold, reduction="sum")
-        # The smallest of equally good ones; the end of training if no row can be held out.
-        extent = EXTENTS[int(losses.argmin())] if losses.any() else 1.0
-    start, end = train_probe(model, states, labels, *options, penalty, done)
+    steps = steps_for(probe, len(states))
+    total = steps * (1 if extent is not None else 1 + fold_count(len(states)))
+    with progress(f"training {probe.pooling}", total, probe.show_progress_bar) as done:
+        if extent is None:
+            losses = torch.zeros(len(EXTENTS), dtype=torch.float64)  # of the held-out rows
+            for kept, held_out in folds(labels, seed):
+                fold, data = copy.deepcopy(initial), (states[kept], labels[kept])
+                _, fold_penalty = start_classifier(fold, *data, seed, c)
+                start, end = train_probe(fold, *data, fold_penalty, probe, steps, done)
+                gold = torch.from_numpy(labels[held_out])
+                for place, candidate in enumerate(EXTENTS):
+                    set_extent(fold, start, end, candidate)
+                    logits = probe_logits(fold, states[held_out]).double()
+                    losses[place] += functional.cross_entropy(logits, gold, reduction="sum")
+            # The smallest of equally good ones; the end of training if no row can be held out.
+            extent = EXTENTS[int(losses.argmin())] if losses.any() else 1.0
+        start, end = train_probe(model, states, labels, penalty, probe, steps, done)
     set_extent(model, start, end, extent)
     return c, extent
 
@@ -236,36 +211,33 @@ def train_probe(
     model: ProbeModel,
     states: TokenStates,
     labels: Positions,
-    training: ProbeTraining,
-    steps: int,
     penalty: float,
+    probe: AttentiveProbe,
+    steps: int,
     done: Done,
 ) -> tuple[Weights, Weights]:
     """Trains a model from its linear start on; returns the weights of the start and of the end."""
     start = trained_weights(model)
-    random = torch.Generator().manual_seed(training.seed)
-    torch.manual_seed(training.seed)  # for dropout
+    random = torch.Generator().manual_seed(probe.seed)
+    torch.manual_seed(probe.seed)  # for dropout
     classifier = model.classifier.parameters()
     below = [part for name, part in model.named_parameters() if not name.startswith("classifier.")]
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": below, "lr": training.learning_rate, "weight_decay": training.weight_decay},
-            # It has the penalty of its logistic regression instead of weight decay.
-            {"params": classifier, "lr": CLASSIFIER_RATE, "weight_decay": 0.0},
-        ]
-    )
+    groups = [{"params": below, "lr": probe.learning_rate, "weight_decay": probe.weight_decay}]
+    # It has the penalty of its logistic regression instead of weight decay.
+    groups += [{"params": list(classifier), "lr": CLASSIFIER_RATE, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups)
     rising = max(1, round(WARM_UP * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(  # it rises, then falls to 0
         optimizer, lambda step: min((step + 1) / rising, (steps - step) / (steps - rising + 1))
     )
-    gold, size = torch.from_numpy(labels), training.batch_size
+    gold, size = torch.from_numpy(labels), probe.batch_size
     order = np.array([], dtype=np.int64)  # the texts that are left of an epoch
     model.train()
     for _ in range(steps):
         if not len(order):
             order = torch.randperm(len(states), generator=random).numpy()
         texts, order = order[:size], order[size:]
-        rows, packing = states.batch(texts, training.token_dropout, random)
+        rows, packing = states.batch(texts, probe.token_dropout, random)
         loss = functional.cross_entropy(model(rows, packing), gold[torch.from_numpy(texts)])
         loss = loss + penalty * (model.classifier.weight**2).sum()
         optimizer.zero_grad()

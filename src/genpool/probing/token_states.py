@@ -16,15 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.disk.folder_format import read_json
+from genpool.disk.folder_format import ST_MODULES, read_json
 from genpool.disk.row_cache import HalfRows, RowCache
 from genpool.errors import FolderError, InputError, require_extra
 from genpool.inference.sentence_vectors import evaluation_mode, ignore_progress, length_groups
 from genpool.model import SentenceEncoder
-from genpool.search.index_card import fingerprint
+from genpool.model.reference import fingerprint
 from genpool.tensors.packing import Packing
 from genpool.text import Token
-from genpool.text.vocabulary import BEGIN, END
 
 #: the largest value of half precision; larger states are cut there
 MAX_STATE = float(np.finfo(np.float16).max)
@@ -39,8 +38,8 @@ CHARACTERS_PER_TOKEN = 4
 #: bytes of states that are computed before they are written to a cache
 WRITE_BYTES = 2**24
 EMBEDDED, TRANSFORMER = "embedded", "transformer:"
-#: of a folder of sentence-transformers: its list of modules, and the maximum length
-MODULES, TEXT_SETTINGS = "modules.json", "sentence_bert_config.json"
+#: in a folder of sentence-transformers, the maximum length
+TEXT_SETTINGS = "sentence_bert_config.json"
 
 
 class TokenEncoder(ABC):
@@ -65,9 +64,11 @@ class TokenEncoder(ABC):
         """Returns a token for each state of a text; special tokens are at (-1, -1)."""
 
 
-def as_stored(states: NDArray[np.float32]) -> HalfRows:
-    """Returns states in half precision, which is exact enough; values beyond it are cut."""
-    return np.clip(states, -MAX_STATE, MAX_STATE).astype(np.float16)
+def as_stored(states: Tensor, mask: Tensor) -> list[HalfRows]:
+    """Returns the states (batch, time, layers, dim) of each text without padding, in half
+    precision, which is exact enough; values beyond it are cut."""
+    half = states.float().clamp(-MAX_STATE, MAX_STATE).half().cpu().numpy()
+    return [text[kept] for text, kept in zip(half, mask.bool().cpu().numpy(), strict=True)]
 
 
 class GenpoolTokenEncoder(TokenEncoder):
@@ -96,34 +97,21 @@ class GenpoolTokenEncoder(TokenEncoder):
         with evaluation_mode():
             rows = model.embedding.rows(batch, packing)  # (rows, embedding)
             states, _ = model.encoder.encode_rows(rows, packing, False)  # (rows, dim)
-            padded = packing.align(states)  # (batch, longest, dim)
-            aligned = padded.float().cpu().numpy()
-        lengths = batch.mask.sum(dim=1).tolist()
-        return [
-            as_stored(text[:length, None]) for text, length in zip(aligned, lengths, strict=True)
-        ]
+        return as_stored(packing.align(states).unsqueeze(2), batch.mask)
 
     def tokens(self, text: str) -> list[Token]:
-        tokens = self.encoder.text.tokens(text)
-        if not self.encoder.text.sentence_ends:
-            return tokens
-        names = self.encoder.text.vocabulary.words
-        return [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
+        return self.encoder.text.with_ends(self.encoder.text.tokens(text))
 
 
 class TransformerTokenEncoder(TokenEncoder):
     """The states of a folder of transformers, in which no code and no pickle is opened.
 
-    `max_tokens` of a text are kept, by default as many as model and tokenizer are made for.
-    Special tokens are states like all others, as they are in sentence-transformers' mean pooling.
+    `max_tokens` of a text are kept; 0 for as many as model and tokenizer are made for. Special
+    tokens are states like all others, as they are in sentence-transformers' mean pooling.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        layers: Layers = "last",
-        max_tokens: int | None = None,
-        reference: str | None = None,
+        self, folder: Path, layers: Layers = "last", max_tokens: int = 0, reference: str = ""
     ) -> None:
         self.folder = folder.resolve()
         self.reference = reference or f"{TRANSFORMER}{self.folder}"
@@ -146,19 +134,12 @@ class TransformerTokenEncoder(TokenEncoder):
         return f"sha256:{digest.hexdigest()}"
 
     def states(self, texts: Sequence[str]) -> list[HalfRows]:
-        inputs = self.tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=self.max_tokens,
-            padding=True,
-            return_tensors="pt",
-        )
+        options = {"truncation": True, "max_length": self.max_tokens, "padding": True}
+        inputs = self.tokenizer(list(texts), return_tensors="pt", **options)
         with torch.inference_mode():
             hidden = self.model(**inputs, output_hidden_states=True).hidden_states
-        chosen = [hidden[number].float().numpy() for number in self.layer_numbers]
-        stacked = np.stack(chosen, axis=2)  # (batch, time, layers, dim)
-        masks = inputs["attention_mask"].bool().numpy()  # (batch, time)
-        return [as_stored(text[mask]) for text, mask in zip(stacked, masks, strict=True)]
+            stacked = torch.stack([hidden[number] for number in self.layer_numbers], dim=2)
+        return as_stored(stacked, inputs["attention_mask"])
 
     def tokens(self, text: str) -> list[Token]:
         return word_pieces(self.tokenizer, text, self.max_tokens)
@@ -233,25 +214,29 @@ def open_token_encoder(
         return GenpoolTokenEncoder(SentenceEncoder.from_pretrained(), layers, EMBEDDED)
     if name.startswith(TRANSFORMER):
         return TransformerTokenEncoder(Path(name.removeprefix(TRANSFORMER)), layers)
-    folder = inner = Path(name)
-    is_transformer = (folder / MODULES).is_file()
-    if is_transformer:
-        # Only the first module is used, not those that follow it, such as a pooling.
-        try:
-            first = dict(json.loads((folder / MODULES).read_text(encoding="utf-8"))[0])
-        except (OSError, ValueError, RecursionError, LookupError, TypeError) as error:
-            raise FolderError(
-                f"{folder / MODULES} is damaged: expected a list of modules in JSON ({error})."
-            ) from None
-        inner = folder / str(first.get("path", ""))
-        if not inner.resolve().is_relative_to(folder.resolve()):
-            raise FolderError(f"{folder / MODULES} names {inner}, which is outside of the folder.")
-        is_transformer = not str(first.get("type", "")).startswith("genpool.")
+    folder = Path(name)
+    inner, kind = _first_module(folder) if (folder / ST_MODULES).is_file() else (folder, "genpool.")
     reference = str(folder.resolve())
-    if not is_transformer:
+    if kind.startswith("genpool."):
         return GenpoolTokenEncoder(SentenceEncoder.from_pretrained(inner), layers, reference)
     settings = read_json(inner / TEXT_SETTINGS) if (inner / TEXT_SETTINGS).is_file() else {}
-    return TransformerTokenEncoder(inner, layers, settings.get("max_seq_length"), reference)
+    return TransformerTokenEncoder(inner, layers, settings.get("max_seq_length") or 0, reference)
+
+
+def _first_module(folder: Path) -> tuple[Path, str]:
+    """Returns folder and type of the first module of sentence-transformers; those that follow it,
+    such as a pooling, are not used."""
+    source = folder / ST_MODULES
+    try:
+        first = dict(json.loads(source.read_text(encoding="utf-8"))[0])
+    except (OSError, ValueError, RecursionError, LookupError, TypeError) as error:
+        raise FolderError(
+            f"{source} is damaged: expected a list of modules in JSON ({error})."
+        ) from None
+    inner = folder / str(first.get("path", ""))
+    if not inner.resolve().is_relative_to(folder.resolve()):
+        raise FolderError(f"{source} names {inner}, which is outside of the folder.")
+    return inner, str(first.get("type", ""))
 
 
 # --- The states of many texts --------------------------------------------------------------------

@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +87,7 @@ def _right(records: Sequence[Record], split: str) -> NDArray[np.float64]:
     return right
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What was measured, and the verdict."""
 
     measured: str
@@ -111,24 +111,19 @@ class Claim:
 
     def answer_from(self, plan: Plan) -> Answer:
         """Returns the answer; the generated corpus of the tiny scale decides nothing."""
-        if self.answer:
-            answer = ANSWERS[self.answer](plan)
-        elif isinstance(self.than, str):
-            experiment = EXPERIMENTS[self.table]
-            row, column = experiment.row(self.better), experiment.column(self.columns[0])
-            answer = _better_than_all(plan, row, definitions.EARLIER, column)
-        else:
-            answer = self._better(plan, self.than)
+        answer = ANSWERS[self.answer](plan) if self.answer else self._better(plan)
         if plan.scale.decides or answer.verdict == MISSING:
             return answer
         return Answer(answer.measured, OPEN)
 
-    def _better(self, plan: Plan, others: Sequence[str]) -> Answer:
+    def _better(self, plan: Plan) -> Answer:
         experiment, parts, verdicts = EXPERIMENTS[self.table], [], []
-        for title in self.columns:
-            column, row = experiment.column(title), experiment.row(self.better)
-            compared = [_compare(plan, row, experiment.row(other), column) for other in others]
-            where = f"{title}: " if len(self.columns) > 1 else ""
+        row, columns = experiment.row(self.better), [*map(experiment.column, self.columns)]
+        if isinstance(self.than, str):
+            return _better_than_all(plan, row, definitions.EARLIER, columns[0])
+        for column in columns:
+            compared = [_compare(plan, row, experiment.row(than), column) for than in self.than]
+            where = f"{column.title}: " if len(columns) > 1 else ""
             parts.append(where + "; ".join(part.measured for part in compared))
             verdicts += [part.verdict for part in compared]
         return Answer("; ".join(parts), weakest(verdicts))

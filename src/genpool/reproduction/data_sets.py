@@ -21,11 +21,7 @@ TEXT_RULES = ("negation", "passive", "number")
 
 
 def mixed_nli(data: Path, folder: Path) -> None:
-    """Writes train, dev, in and cross from SNLI's training pairs and MultiNLI's dev sets.
-
-    The rows of dev matched are shuffled by a fixed seed: the last 1,000 are the in-domain test
-    set, the 1,000 before them the dev set, all others are trained on beside SNLI's pairs.
-    """
+    """Writes train, dev, in and cross from SNLI's training pairs and MultiNLI's dev sets."""
     snli = _pairs(data / "snli" / "train.tsv.xz")
     matched = _pairs(data / "mnli" / "dev_matched.tsv.xz")
     shuffled = [matched[row] for row in seeded_order(len(matched), seed=0)]

@@ -112,15 +112,12 @@ class Plan:
         return cells
 
     def best(self, *groups: list[Cell]) -> list[Cell] | None:
-        """Returns the group with the best mean dev accuracy; None while a cell is not trained.
-
-        Of equals, the first. A cell that failed is worse than any other.
-        """
+        """Returns the first group with the best mean dev accuracy; None while it is not known."""
         if False in {self.is_trained(cell) for cell in chain(*groups)}:  # every cell is asked for
             return None
 
         def dev(cell: Cell) -> float:
-            record = self.ledger.done(cell)
+            record = self.ledger.done(cell)  # None: it failed, and is worse than any other
             return float("-inf") if record is None else record.dev
 
         return max(groups, key=lambda cells: sum(map(dev, cells)))
@@ -144,8 +141,8 @@ class Plan:
 
     def record(self, row: Row, column: Column) -> Record | None:
         """Returns the finished record that a row shows in a column, or None while there is none."""
-        cell = self.cell_of(row, column.task)
-        return None if cell is None else self.ledger.done(cell)
+        record = self.entry(row, column)
+        return record if record is not None and record.status == DONE else None
 
     def entry(self, row: Row, column: Column) -> Record | None:
         """Returns the record that a row shows in a column, finished or failed."""

@@ -1,8 +1,5 @@
-"""The official files of the paper's two tasks of single texts: Yelp's reviews, PAN's authors.
-
-Yelp publishes yelp_academic_dataset_review.json, one JSON object per line with 1 to 5 stars; PAN a
-folder with one XML file an author, and their ages in truth.txt. Neither has a split, so a seed
-draws one of the paper's sizes. Importing this module registers the readers `yelp` and `age`.
+"""The readers `yelp` and `age` of the paper's two tasks of single texts: Yelp's reviews, PAN's
+authors. Neither data set has a split, so a seed draws one of the paper's sizes.
 """
 
 from __future__ import annotations
@@ -55,10 +52,8 @@ _NO_TEXT = "no text"
 
 
 def draw_parts(count: int, sizes: Sizes, seed: int) -> NDArray[np.uint8]:
-    """Returns the part of each row, an index into SPLITS or 3 for an unused row, shape (count,).
-
-    Test is drawn first and train last, so a smaller training set leaves dev and test unchanged.
-    """
+    """Returns the part of each row, an index into SPLITS or 3 for an unused row, shape (count,)."""
+    # Test is drawn first and train last: a smaller training set leaves dev and test unchanged.
     train, dev, test = sizes
     held_out = dev + test
     train = max(count - held_out, 0) if isinstance(train, str) else train
@@ -286,11 +281,8 @@ def strip_markup(text: str) -> str:
 
 
 def documents(path: Path) -> list[str]:
-    """Returns the texts of one author's file.
-
-    Entity declarations are refused, because a few of them can be made to expand without end or to
-    name other files; the corpora have none.
-    """
+    """Returns the texts of one author's file."""
+    # A few declarations of entities can expand without end, or name other files.
     with open_bytes(path) as stream:
         content = stream.read()
     if b"<!ENTITY" in content:

@@ -24,15 +24,7 @@ from genpool.evaluation.pictures import HeatmapPanel, heatmap_picture, new_figur
 from genpool.model import SentenceEncoder
 from genpool.reproduction import definitions
 from genpool.reproduction.claims import BEYOND, CLAIMS, MISSING, Claim, row_difference
-from genpool.reproduction.definitions import (
-    BEST,
-    EXPERIMENTS,
-    NONE,
-    PENALTIES,
-    Column,
-    Experiment,
-    Row,
-)
+from genpool.reproduction.definitions import EXPERIMENTS, NONE, PENALTIES, Column, Experiment, Row
 from genpool.reproduction.ledger import DONE, FAILED, Record, parse_overrides
 from genpool.reproduction.plan import Plan
 from genpool.reproduction.reproduction import Reproduction
@@ -207,7 +199,7 @@ def _title(row: Row, record: Record) -> str:
     penalty = str(record.cell.get("penalty", NONE))
     if penalty == NONE:
         return f"{row.title} (no penalty)"
-    chosen = penalty if row.penalty == BEST else f"weight {penalty.split()[1]}"
+    chosen = penalty if row.penalty == definitions.BEST else f"weight {penalty.split()[1]}"
     return f"{row.title} ({chosen}{', inactive' if record.inactive else ''})"
 
 

@@ -1,7 +1,5 @@
-"""The scenes of the generated corpus: who does what to whom, where and when, and their sentences.
-
-The words are tables in words.toml, beside this file. Scenes are drawn, changed in one part, and
-rendered as English; the rules that make pairs of them are in `genpool.reproduction.rules`.
+"""The scenes of the generated corpus, of the words in words.toml: who does what to whom, where and
+when. They are drawn, changed in one part, and rendered as English.
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ import sys
 import threading
 import tomllib
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from subprocess import PIPE, Popen
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +43,7 @@ ENVIRONMENT = {
 }
 
 
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """As many worker processes as jobs, seen from the reproduction; `log` gets what they print.
 
     A context, at whose end runs that are not finished are interrupted and save their state.
@@ -87,9 +87,6 @@ class Workers:
             )
         self._processes.append(process)
         return process
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         try:

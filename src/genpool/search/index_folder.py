@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from genpool.disk.arrays import growing_array, growing_rows
 from genpool.disk.atomic import atomic_folder, folder_identity, read_consistently
 from genpool.errors import FolderError, InputError, MissingExtraError
+from genpool.model.reference import ModelReference
 from genpool.search import index_card as names
-from genpool.search.index_card import INDEX, IndexCard, ModelReference
+from genpool.search.index_card import INDEX, IndexCard
 from genpool.search.nearest import UNIT_TOLERANCE, Vectors
 from genpool.search.search import FLOAT, SearchIndex
 from genpool.search.where import Scalar

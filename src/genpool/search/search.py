@@ -29,8 +29,9 @@ from genpool.disk.atomic import folder_identity, read_consistently
 from genpool.errors import FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import SentenceEncoder
+from genpool.model.reference import ModelReference
 from genpool.search import index_card as names
-from genpool.search.index_card import INDEX, IndexCard, ModelReference
+from genpool.search.index_card import INDEX, IndexCard
 from genpool.search.nearest import nearest_rows
 from genpool.search.where import Scalar, parse_condition
 from genpool.tensors.arrays import unit_rows

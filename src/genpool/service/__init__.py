@@ -9,11 +9,7 @@ Needs the extra `serve`: pip install 'genpool[serve]'
 from genpool.errors import require_extra as _require_extra
 
 with _require_extra("the HTTP service", "serve"):
-    import fastapi as _fastapi  # noqa: F401
-    import prometheus_client as _prometheus_client  # noqa: F401
-    import uvicorn as _uvicorn  # noqa: F401
-
-from genpool.service.app import create_app, serve
-from genpool.service.served_model import ServedModel, ServiceSettings
+    from genpool.service.app import create_app, serve
+    from genpool.service.served_model import ServedModel, ServiceSettings
 
 __all__ = ["ServedModel", "ServiceSettings", "create_app", "serve"]

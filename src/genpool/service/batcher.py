@@ -17,8 +17,7 @@ from genpool.service.http import ServiceError, overloaded
 #: clients that were just answered often ask again at once; the next batch waits this many windows
 #: for them, because a batch of all clients takes less time than two halves
 RETURN_WINDOWS = 5
-#: a request that waited longer is asked whether somebody still waits for it; asking takes as long
-#: as encoding a word
+#: a request that waited longer is asked whether somebody still waits, which takes a little time
 PATIENCE_SECONDS = 0.1
 
 Item = TypeVar("Item")

@@ -15,7 +15,7 @@ from prometheus_client import generate_latest
 from genpool.service import schemas
 from genpool.service.batcher import Batcher
 from genpool.service.http import Metrics, ServiceError, json_response
-from genpool.service.served_model import ExplainedExample, ServedModel, ServiceSettings
+from genpool.service.served_model import ServedModel, ServiceSettings
 from genpool.tensors.arrays import unit_rows
 
 #: queries of one request, which share a pass over the index
@@ -52,8 +52,8 @@ class Service:
     ) -> tuple[NDArray[np.float32], list[int]]:
         """Returns vectors of length 1 (texts, dim or output_dim), and the tokens of each text."""
         encoded = await self.vectors.submit(texts, request.is_disconnected)
-        vectors = np.stack([sentence.vector[:dim] for sentence in encoded])
-        return unit_rows(vectors), [sentence.tokens for sentence in encoded]
+        vectors, counts = zip(*encoded, strict=True)
+        return unit_rows(np.stack(vectors)[:, :dim]), list(counts)
 
     def check_texts(
         self,
@@ -109,8 +109,7 @@ def router_of(service: Service) -> APIRouter:
         if body.encoding_format == "base64":
             rows = [_base64(vector) for vector in vectors.astype("<f4")]
         data = [
-            {"object": "embedding", "index": place, "embedding": row}
-            for place, row in enumerate(rows)
+            {"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)
         ]
         usage = {"prompt_tokens": sum(counts), "total_tokens": sum(counts)}
         return json_response({"object": "list", "data": data, "model": model.name, "usage": usage})
@@ -177,12 +176,35 @@ def router_of(service: Service) -> APIRouter:
         limit = service.settings.max_explain_characters
         texts = service.check_texts(body.input, "input", limit)
         [explained] = await service.explanations.submit([texts], request.is_disconnected)
-        return _explained(model.name, explained, body.dimension_weights)
+        parts = {"model": model.name, **explained._asdict()}
+        if (label := explained.prediction) is not None:
+            tokens = [side.tokens for side in explained.classified]
+            parts["prediction"] = {**vars(label), "label": label.label, "tokens": tokens}
+        answer = schemas.ExplainResponse.model_validate(parts)
+        if body.dimension_weights:
+            for sentence, side in zip(answer.sentences, explained.sentences, strict=True):
+                sentence.dimension_weights = _quantized(side.weights)
+        return json_response(answer)
 
     @router.get("/v1/models", response_model=schemas.ModelsResponse)
     async def models() -> Response:
         """Returns the name, the sizes and the limits of the model."""
-        return json_response({"object": "list", "data": [_model_card(service)]})
+        encoder, classifier, index = model.encoder, model.classifier, model.index
+        kinds = {1: "text", 2: "pair"}
+        card = {
+            "id": model.name,
+            "dimensions": encoder.output_dim,
+            "heads": encoder.pooling.heads,
+            "head_dimensions": encoder.pooling.input_dim,
+            "pooling": encoder.settings.pooling.name,
+            "max_tokens": encoder.text.max_length,
+            "classifier": None if classifier is None else kinds[classifier.sentences_per_example],
+            "labels": [] if classifier is None else list(classifier.labels),
+            "index_rows": None if index is None else len(index),
+            "limits": service.settings,
+        }
+        cards = [schemas.ModelCard.model_validate(card)]
+        return json_response({"object": "list", "data": cards})
 
     @router.get("/metrics", response_class=Response)
     async def metrics() -> Response:
@@ -197,40 +219,9 @@ def _base64(values: NDArray[Any]) -> str:
     return b64encode(values.tobytes()).decode("ascii")
 
 
-def _explained(name: str, explained: ExplainedExample, with_dimensions: bool) -> Response:
-    parts = {"model": name, **explained._asdict()}
-    if (label := explained.prediction) is not None:
-        tokens = [side.tokens for side in explained.classified]
-        parts["prediction"] = {**vars(label), "label": label.label, "tokens": tokens}
-    answer = schemas.ExplainResponse.model_validate(parts)
-    if with_dimensions:
-        for sentence, side in zip(answer.sentences, explained.sentences, strict=True):
-            sentence.dimension_weights = _quantized(side.weights)
-    return json_response(answer)
-
-
 def _quantized(weights: NDArray[np.float32]) -> schemas.DimensionWeights:
     """Returns the weights as 8-bit values: half a million numbers are short enough then."""
     scale = float(weights.max(initial=0.0))
     values = np.rint(weights * (255 / scale if scale else 0)).astype(np.uint8)
     shape = list(weights.shape)
     return schemas.DimensionWeights(shape=shape, scale=scale, data=_base64(values))
-
-
-def _model_card(service: Service) -> schemas.ModelCard:
-    model = service.model
-    encoder, classifier, index = model.encoder, model.classifier, model.index
-    kinds = {1: "text", 2: "pair"}
-    card = {
-        "id": model.name,
-        "dimensions": encoder.output_dim,
-        "heads": encoder.pooling.heads,
-        "head_dimensions": encoder.pooling.input_dim,
-        "pooling": encoder.settings.pooling.name,
-        "max_tokens": encoder.text.max_length,
-        "classifier": None if classifier is None else kinds[classifier.sentences_per_example],
-        "labels": [] if classifier is None else list(classifier.labels),
-        "index_rows": None if index is None else len(index),
-        "limits": service.settings,
-    }
-    return schemas.ModelCard.model_validate(card)

@@ -1,7 +1,5 @@
-"""HTTP around the endpoints: errors as answers, the key, security headers, limits, and metrics.
-
-Every answer that is no success has one shape, OpenAI's, and a sentence that says what to do.
-"""
+"""HTTP around the endpoints: errors as answers of OpenAI's shape, with a sentence that says what to
+do; the key, security headers, limits, and metrics."""
 
 from __future__ import annotations
 
@@ -47,12 +45,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
-# --- answers
-
-
-def json_response(
-    content: object, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
+def json_response(content: object, status: int = 200, headers: Any = None) -> Response:
     """Returns JSON, written by compiled code; vectors are long lists of numbers."""
     return Response(to_json(content), status, headers, media_type="application/json")
 
@@ -114,9 +107,6 @@ def _invalid(errors: Sequence[Mapping[str, Any]]) -> ServiceError:
     return ServiceError(422, "invalid_request", f"{where}: {reasons}.", param)
 
 
-# --- around every request
-
-
 class Metrics:
     """The counters of one service, in a registry of its own."""
 
@@ -134,10 +124,8 @@ class Metrics:
 
 
 class Gate:
-    """ASGI middleware: measures every request, and adds the security headers to every answer.
-
-    The application is called for a request with the key, whose body is complete and small enough.
-    """
+    """ASGI middleware: calls the application for a request with the key whose body is complete and
+    small enough, measures every request, and adds the security headers to every answer."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
@@ -149,6 +137,10 @@ class Gate:
             return
         start, status = perf_counter(), "no answer"
         chunks: list[bytes] = []
+        body: list[Message] = []
+
+        async def replay() -> Message:
+            return body.pop() if body else await receive()
 
         async def respond(message: Message) -> None:
             nonlocal status
@@ -160,7 +152,8 @@ class Gate:
         try:
             self._require_key(scope)
             await self._read(scope, receive, chunks)
-            await self.app(scope, _replayed(b"".join(chunks), receive), respond)
+            body = [{"type": "http.request", "body": b"".join(chunks), "more_body": False}]
+            await self.app(scope, replay, respond)
         except ServiceError as error:
             await error.response()(scope, receive, respond)
         except ClientDisconnect:
@@ -208,13 +201,3 @@ class Gate:
                 "sentences in several requests."
             )
             raise ServiceError(413, "body_too_large", text)
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Returns a `receive` with the body as its first message."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replay

@@ -20,8 +20,8 @@ from genpool.model import Classifier, SentenceEncoder, load_model
 from genpool.search import Hit, SearchIndex
 from genpool.tensors.modules import torch_threads
 
-#: the vector of a query (dim,), and the number of hits that are wanted
-Query = tuple[NDArray[np.float32], int]
+#: a vector (dim,), and the number of tokens that it is of, or of hits that are wanted
+CountedVector = tuple[NDArray[np.float32], int]
 
 #: the name of the models inside the package
 EMBEDDED_NAME = "genpool-embedded"
@@ -35,23 +35,13 @@ SHARED_TOKENS = 64
 TABLE_WORDS = 10_000
 
 
-class EncodedSentence(NamedTuple):
-    """The vector of a sentence (output_dim,), and the number of its tokens that were read."""
-
-    vector: NDArray[np.float32]
-    tokens: int
-
-
 class ExplainedExample(NamedTuple):
-    """The explanations of one sentence or two, what they have in common, and the prediction.
-
-    The classifier may be another model than the encoder; `classified` has its tokens.
-    """
+    """The explanations of one sentence or two, what they have in common, and the prediction."""
 
     sentences: list[Explanation]
     pair: PairExplanation | None
     prediction: LabelExplanation | None
-    classified: list[Explanation]
+    classified: list[Explanation]  # by the classifier, which may be of another model
 
 
 @dataclass
@@ -113,7 +103,7 @@ class ServedModel:
             labels = load_classifier(classifier)
         return cls(encoder, labels, opened, Path(model).resolve().name)
 
-    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+    def encode(self, sentences: Sequence[str]) -> list[CountedVector]:
         """Returns the vectors and the numbers of tokens of sentences, in order."""
         words = self.encoder.text.words_batch(sentences)
         encode, longest = self.quick.encode_tokenized, max(map(len, words))
@@ -127,8 +117,7 @@ class ServedModel:
             several = sum(map(len, words)) >= SHARED_TOKENS
             with torch_threads(torch.get_num_threads() if several else 1):  # all on one tensor
                 vectors = encode(words)
-        rows = vectors.float().cpu().numpy()
-        return [EncodedSentence(*pair) for pair in zip(rows, map(len, words), strict=True)]
+        return list(zip(vectors.float().cpu().numpy(), map(len, words), strict=True))
 
     def classify(self, examples: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
         """Returns the probabilities (labels,) of each example, a list of its sentences."""
@@ -151,7 +140,7 @@ class ServedModel:
         prediction = classifier.explain_label(*classified)
         return ExplainedExample(sentences, pair, prediction, classified)
 
-    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+    def search(self, queries: Sequence[CountedVector]) -> list[list[Hit]]:
         """Returns the hits of queries, which share one pass over the index."""
         vectors = np.stack([vector for vector, _ in queries])  # (queries, dim)
         most = max(1, *(top for _, top in queries))

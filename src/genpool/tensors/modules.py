@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from typing import Any, Literal, TypeVar, get_args
 
 import torch
@@ -107,6 +106,9 @@ def torch_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+_second_thread = ThreadPoolExecutor(1, thread_name_prefix="genpool-direction")
+
+
 def run_both(work: Callable[[int], Result], device: torch.device) -> tuple[Result, Result]:
     """Returns work(0) and work(1), in parallel on a CPU with threads; no gradient is recorded.
 
@@ -122,13 +124,8 @@ def run_both(work: Callable[[int], Result], device: torch.device) -> tuple[Resul
 
     if device.type != "cpu" or threads == 1:
         return run(0), run(1)
-    second = _second_thread().submit(run, 1)
+    second = _second_thread.submit(run, 1)
     return run(0), second.result()
-
-
-@cache
-def _second_thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="genpool-direction")
 
 
 def map_threaded(

@@ -1,14 +1,12 @@
 r"""The Penn Treebank conventions for English, as one regular expression.
 
 `PATTERN` matches what is separated from its neighbours: punctuation, clitics (`n't`, `'s`), web
-addresses, emoji. The rest, split at spaces, are the words. A rule therefore looks only at a few
-characters around one position, and the time is linear in the length of the text.
+addresses, emoji. The rest, split at spaces, are the words. Of two rules that match at the same
+character, the earlier one wins.
 
-Three conditions keep it linear, for every new rule too (the syntax is Oniguruma's): a repetition
-that may be long is possessive (`++`, `*+`); it cannot start in the middle of what it repeats
-(`(?<!x)x++`); a look-behind is short.
-
-Where two rules match at the same character, the earlier one wins.
+Time is linear in the length of the text. Three conditions keep it so, for every new rule too (the
+syntax is Oniguruma's): a repetition that may be long is possessive (`++`, `*+`); it cannot start
+in the middle of what it repeats (`(?<!x)x++`); a look-behind is short.
 """
 
 from __future__ import annotations
@@ -47,7 +45,6 @@ NUMBERED = r"(?<=\b(?:No|Nos|[Vv]ol|[Ff]ig|[Cc]h|pp))[.][ ]?\p{N}"
 # An apostrophe that is part of the word, at its beginning ('em, '60s) or its end (ol', goin').
 CLIPPED_AT_START = rf"(?i:em|til|till|cause|cuz|bout|neath|nuff|n|\d\ds?)(?![{ALNUM}])"
 CLIPPED_AT_END = r"\b(?i:n|ol|lil)|\p{L}\p{L}in"
-
 
 # An address goes up to the next space, without the punctuation of the sentence.
 _OUTSIDE = r""".,;:!?'"()\[\]{}<>*\x{2019}\x{201D}\x{2026}"""

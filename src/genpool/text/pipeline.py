@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from genpool.errors import InputError
+from genpool.errors import InputError, counted
 from genpool.tensors.arrays import Annotation, Annotator, pad_annotations
 from genpool.text.tokenizer import StoredTokenizer, Token, WordTokenizer
 from genpool.text.vocabulary import (
@@ -98,8 +98,7 @@ class WordTable:
 
     def index_of(self, word: str) -> int:
         """Returns the index of a word in this table; a new word is added."""
-        index = self._indices.get(word)
-        if index is not None:
+        if (index := self._indices.get(word)) is not None:
             return index
         word_id = self.vocabulary.id(word)
         is_spelled = self._spells_known or word_id == UNKNOWN
@@ -129,17 +128,16 @@ class WordTable:
         index = np.zeros(mask.shape, dtype=np.int64)  # (batch, time)
         index[mask] = inverse
         characters = [self._character_ids[word] for word in distinct]
-        padded = None
+        arrays = {
+            "word_ids": np.array([self._word_ids[word] for word in distinct], np.int64),
+            "character_ids": np.concatenate([np.empty(0, np.int64), *characters]),
+            "character_counts": np.array([len(word) for word in characters], np.int64),
+            "index": index,
+            "mask": mask,
+        }
         if annotations is not None:
-            padded = torch.from_numpy(pad_annotations(annotations, mask.shape[1]))
-        return Batch(
-            word_ids=torch.tensor([self._word_ids[word] for word in distinct], dtype=torch.long),
-            character_ids=torch.from_numpy(np.concatenate([np.empty(0, np.int64), *characters])),
-            character_counts=torch.tensor([len(word) for word in characters], dtype=torch.long),
-            index=torch.from_numpy(index),
-            mask=torch.from_numpy(mask),
-            annotations=padded,
-        )
+            arrays["annotations"] = pad_annotations(annotations, mask.shape[1])
+        return Batch(**{name: torch.from_numpy(array) for name, array in arrays.items()})
 
     def _add(self, word: str, word_id: int, character_ids: list[int]) -> int:
         index = self._indices[word] = len(self._word_ids)
@@ -170,16 +168,16 @@ class TruncationReport:
         return TruncationReport(*(mine - theirs for mine, theirs in pairs))
 
     def __str__(self) -> str:
+        def truncated(count: int, noun: str) -> str:
+            return f"{counted(count, noun)} {'was' if count == 1 else 'were'} truncated"
+
         parts = []
         if self.sentences or not self.words:
-            noun = "sentence was" if self.sentences == 1 else "sentences were"
             rest = f" and {self.characters:,} characters" if self.characters else ""
-            parts.append(
-                f"{self.sentences:,} {noun} truncated by {self.tokens:,} tokens{rest} in total"
-            )
+            cut = f"by {self.tokens:,} tokens{rest} in total"
+            parts.append(f"{truncated(self.sentences, 'sentence')} {cut}")
         if self.words:
-            noun = "word was" if self.words == 1 else "words were"
-            parts.append(f"{self.words:,} {noun} truncated to {MAX_WORD_CHARACTERS} characters")
+            parts.append(f"{truncated(self.words, 'word')} to {MAX_WORD_CHARACTERS} characters")
         return "; ".join(parts)
 
 
@@ -190,11 +188,11 @@ class TextPipeline:
         tokenizer: splits a sentence into words.
         vocabulary: the known words.
         characters: the known characters, or the n-grams of words without an entry.
-        sentence_ends: add a begin and an end token to every sentence. They are real positions for
-            encoder and pooling. Default: False.
-        max_length: keep only the first tokens of a longer sentence (begin and end tokens are not
-            counted), of its first CHARACTERS_PER_TOKEN * max_length characters; `cut` counts what
-            was removed. Default: None, which keeps all.
+        sentence_ends: add a begin and an end token, real positions for encoder and pooling, to
+            every sentence. Default: False.
+        max_length: keep only the first tokens of a longer sentence (ends are not counted), of its
+            first CHARACTERS_PER_TOKEN * max_length characters; `cut` counts what was removed.
+            Default: None, which keeps all.
     """
 
     def __init__(
@@ -244,6 +242,13 @@ class TextPipeline:
         read = self._read_part(sentence)
         tokens = self.tokenizer.tokens(read)
         return tokens[: len(self._truncated([token.text for token in tokens], sentence, read))]
+
+    def with_ends(self, tokens: list[Token]) -> list[Token]:
+        """Returns the tokens of a sentence with begin and end, if any, which are at (-1, -1)."""
+        if not self.sentence_ends:
+            return tokens
+        names = self.vocabulary.words
+        return [Token(names[BEGIN], -1, -1), *tokens, Token(names[END], -1, -1)]
 
     def words(self, sentence: str, tokenized: bool = False) -> list[str]:
         """Returns the words of a sentence, truncated to the maximum length; a tokenized one is

@@ -81,15 +81,11 @@ class WordTokenizer:
     """Splits a sentence into words; characters and their case are not changed.
 
     Args:
-        rules: "penn" for the conventions of the Penn Treebank (`it's.` is `it`, `'s`, `.`), or
-            "parts" for the same with the parts of `well-known` and `his/her` as words, or
-            "whitespace" for the words of `str.split()`, which leaves tokenized text as it is.
-            Default: "penn".
+        rules: "penn" for the conventions of the Penn Treebank (`it's.` is `it`, `'s`, `.`), "parts"
+            for the same with the parts of `well-known` and `his/her` as words, or "whitespace" for
+            the words of `str.split()`. Default: "penn"; ConfigError for any other.
         folding: split words with other apostrophes, in full width, or with characters without
             width as their plain forms; the tokens are still as written. Default: False.
-
-    Raises:
-        ConfigError: there are no such rules.
 
     Example:
         >>> WordTokenizer().words("It's red.")
@@ -104,10 +100,8 @@ class WordTokenizer:
         self.pre_tokenizer = splits[0] if len(splits) == 1 else pre_tokenizers.Sequence(splits)
 
     def tokens(self, sentence: str) -> list[Token]:
-        """Returns the words of a sentence with their offsets.
-
-        Only spaces are in none of them, and with folding characters without width between words.
-        """
+        """Returns the words of a sentence with their offsets; only spaces are in none of them, and
+        with folding characters without width between words."""
         return [Token(sentence[start:end], start, end) for start, end in self._offsets(sentence)]
 
     def words(self, sentence: str) -> list[str]:
@@ -140,14 +134,11 @@ class WordTokenizer:
 
     def _offsets(self, sentence: str) -> list[tuple[int, int]]:
         try:
-            return self._split(sentence)
+            encoding = self._splitter.encode(sentence, add_special_tokens=False)
         except (TypeError, UnicodeEncodeError):
             # Half of a surrogate pair cannot be passed to the library; a replacement character can,
             # and keeps the offsets.
-            return self._split(_LONE_SURROGATE.sub("\ufffd", sentence))
-
-    def _split(self, sentence: str) -> list[tuple[int, int]]:
-        encoding = self._splitter.encode(sentence, add_special_tokens=False)
+            return self._offsets(_LONE_SURROGATE.sub("\ufffd", sentence))
         return self._separate(sentence, encoding.offsets)
 
     def _separate(self, sentence: str, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -173,25 +164,14 @@ class WordTokenizer:
 
 
 def canonical(word: str) -> str:
-    """Returns the form in which a word is looked up: curly and Penn quotes become straight ones.
-
-    Opening and closing double quotes (two backticks, two apostrophes, curly) become `"`; a single
-    curly quote, and Penn's single backtick, become an apostrophe.
-    """
+    """Returns the form in which a word is looked up: curly and Penn's quotes become straight."""
     straight = word if word.isascii() else word.translate(_CURLY_QUOTES)
     return _PENN_QUOTES.get(straight, straight)
 
 
 def folded(word: str) -> str:
-    """Returns the form of a word that all its ways of writing share.
-
-    Capitals become small letters, accents and characters without width are removed, quotes and
-    dashes become those of ASCII, and letters of compatibility (full-width, ligatures) plain ones.
-
-    Example:
-        >>> folded("Café"), folded("\uff57\uff4f\uff52\uff44"), folded("N\u2019T")
-        ('cafe', 'word', "n't")
-    """
+    """Returns the form of a word that all its ways of writing share: small letters, without accents
+    and characters without width, quotes and dashes of ASCII, no full-width letters or ligatures."""
     if not word.isascii():
         visible = _INVISIBLE_IN_WORD.sub("", word).translate(_STRAIGHT)
         parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", visible))

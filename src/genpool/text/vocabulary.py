@@ -73,12 +73,16 @@ class Vocabulary:
         """Returns the vocabulary of a stored mapping from words to ids; InputError if these are not
         exactly 0 ... n - 1: a word would get the vector of another one."""
         words = sorted(ids, key=ids.__getitem__)
-        for at, word in enumerate(words):
-            if ids[word] != at:
-                raise InputError(
-                    f"{word!r} has the id {ids[word]}; expected {at}: each of the {len(ids)} words "
-                    f"has one of 0 to {len(ids) - 1}. Was the file edited?"
-                )
+        expected, counts = range(len(ids)), Counter(ids.values())
+        wrong = [
+            f"{word!r} has {at}" for word, at in ids.items() if counts[at] > 1 or at not in expected
+        ]
+        if wrong:
+            raise InputError(
+                f"no word has the id {min(set(expected) - set(counts))}; {', '.join(wrong[:3])}. "
+                f"Expected the ids 0 to {len(ids) - 1}, one for each of the {len(ids)} words. Was "
+                "the file edited?"
+            )
         return cls(words, lower_case_fallback, folding)
 
     def __len__(self) -> int:

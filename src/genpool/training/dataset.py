@@ -85,11 +85,7 @@ class Split:
         return table.batch([self.sentence(number) for number in numbers], annotations)
 
     def with_table(self, table: WordTable, word_ids: WordIds, text: TextPipeline) -> Split:
-        """Returns the split with indices of a word table in place of word ids, and annotations.
-
-        New words are added to the table; the text pipeline of the model says whether sentences
-        have begin and end tokens, and annotates them.
-        """
+        """Returns the split with indices of a word table, which gets new words, and annotations."""
         indices = np.array([table.index_of(word) for word in word_ids], dtype=np.int32)
         tokens, starts = indices[self.tokens], self.starts
         if text.sentence_ends:
@@ -117,10 +113,7 @@ class Split:
 def read_split(
     examples: Iterable[Example], word_ids: WordIds, split_words: Callable[[str, bool], list[str]]
 ) -> Split:
-    """Returns a stream of examples as a split; new words are added to `word_ids`.
-
-    `split_words` gets a sentence and whether it is tokenized already.
-    """
+    """Returns a stream of examples as a split; new words are added to `word_ids`."""
     tokens, starts, scores = array("i"), array("q", [0]), array("d")
     ids: list[str] = []
     genres: list[str | None] = []
@@ -154,12 +147,9 @@ def word_counts(word_ids: WordIds, tokens: Ints) -> Counter[str]:
 
 
 def epoch_batches(lengths: Int64s, settings: TrainingSettings, epoch: int) -> list[Int64s]:
-    """Returns the batches of an epoch, which hold every row once.
+    """Returns the batches of an epoch, from 0; lengths are (rows, sides).
 
     The rows are sorted by length within buffers of `buffer_batches` batches and cut into batches.
-    With shuffle="rows" the rows are shuffled before that and the batches of all buffers after it;
-    with shuffle="batches" the rows keep their order, and the batches of each buffer are shuffled.
-    Seed and epoch, from 0, decide the order; lengths are (rows, sides).
     """
     random = np.random.default_rng((settings.seed, epoch))
     shuffles_rows = settings.shuffle == "rows"

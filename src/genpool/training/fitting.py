@@ -90,9 +90,8 @@ def train_model(
 ) -> Run:
     """Trains a model as `train` does and returns the finished run, which has the best weights.
 
-    The data may be a reader, too. `start` is the encoder to start from in place of that of the
-    settings; with `keep_partial`, Ctrl-C finishes with the best weights so far instead of raising
-    `Interrupted`.
+    `start` is an encoder in place of that of the settings; with `keep_partial`, Ctrl-C finishes
+    with the best weights so far.
     """
     accelerator = make_accelerator(settings.training.precision)
     main: bool = accelerator.is_main_process
@@ -166,10 +165,7 @@ def fit(
 
 
 def read_examples(kind: str, rows: Any, targets: Any, task: Task, what: str) -> list[Example]:
-    """Returns "texts" or "pairs" and their labels or scores as examples.
-
-    `what` says for messages which rows they are: "training" or "dev".
-    """
+    """Returns "texts" or "pairs" as examples; `what` they are for messages: "training", "dev"."""
     sentences: Sequence[tuple[str, str | None]]
     if kind == "pairs":
         sentences = read_pairs(rows, f"the {what} pairs")

@@ -1,9 +1,7 @@
 """The penalties that keep heads apart, and how far apart the heads of a model are.
 
-A penalty only acts on pairs of heads that are closer than its threshold, and an active penalty can
-still be too weak to matter. So both are measured at every evaluation of a model with several heads:
-squared norms of differences, the quantity that the hinges of the paper's Eq. 7-9 compare with the
-threshold, without dropout, on a fixed, seeded sample of rows.
+A penalty only acts on pairs of heads that are closer than its threshold, and an active one can be
+too weak to matter. Both are measured at every evaluation, on a seeded sample of rows.
 """
 
 from __future__ import annotations
@@ -44,11 +42,8 @@ MAX_PADDED_TOKENS = 4096
 def head_penalties(
     settings: PenaltySettings, encoder: SentenceEncoder, pooled: Pooled, sides: int
 ) -> list[Penalty]:
-    """Returns the penalties of a batch: one per side of a pair, as in the released program.
-
-    The parameter penalty does not depend on sentences, so there is one of it. The list is empty
-    where the model has nothing of the kind.
-    """
+    """Returns the penalties of a batch: one per side of a pair, as in the released program; one on
+    parameters; none where the model has nothing of the kind."""
     name, threshold, weight = settings.name, settings.threshold, settings.weight
     if name == "parameter":
         parameters = encoder.pooling.head_parameters()
@@ -231,12 +226,9 @@ def run_metrics(
 def penalty_gradient_share(
     model: Classifier, batch: Batch, targets: Tensor, extra_losses: Sequence[ExtraLoss]
 ) -> float | None:
-    """Returns how much of the gradient on the pooling's parameters is the penalty's.
+    """Returns the norm of the penalties' gradient on the pooling over that of the whole loss.
 
-    That is the norm of the penalty terms' gradient over the norm of the gradient of the whole loss
-    (mean cross-entropy and all extra terms), both on all parameters of the pooling, on one batch
-    with all first sentences before all second ones, without dropout. It exceeds 1 where the two
-    pull in opposite directions; 0 where the penalty is inactive; None where no extra loss is one.
+    It exceeds 1 where the two pull in opposite directions; None where no extra loss is a penalty.
     """
     parameters = [weight for weight in model.encoder.pooling.parameters() if weight.requires_grad]
     with evaluation_mode(), torch.enable_grad():

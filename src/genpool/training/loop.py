@@ -46,11 +46,7 @@ BEST_MODEL_SECONDS = 10.0
 
 
 class Run(ResumableRun[Classifier, RunState]):
-    """A classifier in training.
-
-    When the run is finished, `scored` has the splits with their predictions, and `is_partial` says
-    whether Ctrl-C ended it.
-    """
+    """A classifier in training; `is_partial` if Ctrl-C ended it."""
 
     def __init__(
         self,

@@ -3,10 +3,6 @@
 A score is learned as a distribution over evenly spaced points of its range (Tai et al. 2015): the
 target has all its weight on the two points around the score, and the predicted score is the mean of
 the predicted distribution. So a model of scores is a classifier whose labels are numbers.
-
-The loss is the cross-entropy and a list of extra terms. An extra loss is a callable
-`(model, output, losses, targets) -> terms`: the penalties on heads (`genpool.training.heads`), the
-supervised contrastive loss, the term of an encoder whose choices have no gradient.
 """
 
 from __future__ import annotations
@@ -42,13 +38,11 @@ MAX_WHOLE_RANGE = 10
 class LabelObjective:
     """One label per row; the best model has the highest accuracy on dev.
 
-    `metric` is the name in metrics.jsonl of the value that the best model has the highest of,
-    `title` the same for people; `labels` are those of the model, in the order of their ids.
+    `metric` names in metrics.jsonl what the best model has the highest of, `title` for people.
     """
 
     metric, title = "dev_accuracy", "accuracy"
-    #: whether a prediction is right or wrong
-    has_classes = True
+    has_classes = True  # a prediction is right or wrong
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = tuple(labels)
@@ -102,11 +96,9 @@ class LabelObjective:
 
 
 class ScoreObjective:
-    """One score per row, with the methods of `LabelObjective`; the best model has the highest
-    Spearman correlation on dev.
+    """One score per row, with the methods of `LabelObjective`.
 
-    The points are the scores that the labels of the model stand for, evenly spaced, ascending; the
-    label of a row is the nearest of them.
+    The labels of the model stand for evenly spaced points; the label of a row is the nearest one.
     """
 
     metric, title = "dev_spearman", "Spearman"
@@ -176,8 +168,7 @@ OBJECTIVES: dict[str, type[Objective]] = {"label": LabelObjective, "score": Scor
 class LossTerm:
     """One term that is added to the cross-entropy.
 
-    A mean over the examples of the batch is `per_example`, of which every process of a distributed
-    run computes its share; a term on parameters is the same in all processes.
+    A mean over the batch is `per_example`; a term on parameters is the same in all processes.
     """
 
     value: Tensor  # scalar, its weight included
@@ -232,10 +223,9 @@ class ContrastiveLoss:
 def supervised_contrastive(vectors: Tensor, labels: Tensor, temperature: float) -> Tensor:
     """Returns the mean loss over the rows that share their label with another row (a scalar).
 
-    Khosla et al. 2020, Eq. 2. For row i it is the mean over the other rows p of its label of
+    Khosla et al. 2020, Eq. 2: for row i the mean over the other rows p of its label of
     -log(exp(z_i z_p / T) / sum_{a != i} exp(z_i z_a / T)), z being the vectors (rows, dim) at
-    length 1, labels (rows,) their ids, and T the temperature: the lower, the more the nearest rows
-    of other labels count. 0 if no row shares its label with another.
+    length 1. 0 if no row shares its label with another.
     """
     units = functional.normalize(vectors.float(), dim=1)  # (rows, dim)
     itself = torch.eye(len(units), dtype=torch.bool, device=units.device)  # (rows, rows)

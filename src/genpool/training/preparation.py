@@ -99,15 +99,21 @@ def choose_splits(
     tests = list(settings.test) or [name for name in names if name not in (train, dev)]
     if RUN_ENTRY in tests:
         raise DataError(f"no split to score may be named {RUN_ENTRY!r}; rename it", reader.place)
+    if "dev" in tests:  # in results.json that is the name of what the model is selected on
+        chosen = f"data.dev is {dev!r}" if dev else f"data.dev_share is {dev_share}"
+        raise DataError(
+            f"{chosen}, and the data has a split named 'dev': choose one. Remove that setting to "
+            "select on the split 'dev', or name the splits to score without it: "
+            "--set data.test=['test']",
+            reader.place,
+        )
     for name in [dev, *tests] if dev else tests:
         reader.columns(name)
     return train, dev, tests, dev_share or 0.0
 
 
 def prepare(
-    settings: RunSettings,
-    data: str | Path | Reader | None,
-    start: SentenceEncoder | None = None,
+    settings: RunSettings, data: str | Path | Reader | None, start: SentenceEncoder | None = None
 ) -> Prepared:
     """Reads the data, builds the vocabulary, fills the word table and makes the model.
 

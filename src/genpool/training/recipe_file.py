@@ -16,7 +16,7 @@ from genpool.registry import Registry, load_plugins
 INTEGER_BITS = 64
 #: overrides are quoted in messages up to this many characters
 MAX_QUOTED_CHARACTERS = 80
-_TOO_DEEP = "a value is nested too deeply; expected a value, or a list of values."
+_TOO_DEEP = "is nested too deeply; expected a value, or a list of values."
 
 
 def read_recipe(
@@ -43,11 +43,9 @@ def read_recipe(
     if listed := list(dict.fromkeys([*listed, *plugins])):
         tables["plugins"] = listed
         load_plugins(listed)
-    problems = apply_overrides(tables, overrides, parts, values) + _remove_large(tables)
+    problems = apply_overrides(tables, overrides, parts, values) + _remove_unusable(tables)
     try:
         settings = from_dict(cls, tables, parts)
-    except RecursionError:
-        raise ConfigError([*problems, _TOO_DEEP], source) from None
     except ConfigError as error:
         unknown_parts = tuple(f"unknown {section} " for section in parts)
         hint = f" The plugin {', '.join(listed)} is imported and does not register it."
@@ -66,7 +64,7 @@ def read_toml(text: str, source: str | Path | None) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ConfigError(_TOO_DEEP, source) from None
+        raise ConfigError(f"a value {_TOO_DEEP}", source) from None
     except ValueError as error:  # TOMLDecodeError, or an integer of more digits than Python reads
         raise ConfigError(f"this is not TOML: {error}", source) from None
 
@@ -94,7 +92,7 @@ def apply_overrides(
         except ValueError:  # it is not TOML, but plain text
             settings.append((*keys, text))
         except RecursionError:
-            problems.append(f"{name}: {_TOO_DEEP}")
+            problems.append(f"{name} {_TOO_DEEP}")
     # Names first: options that are given beside a new name belong to it, in any order.
     for section, key, value in sorted(settings, key=lambda setting: setting[1] != "name"):
         if key == "name" and section in parts:
@@ -116,17 +114,31 @@ def _shared_options(section: Any, name: Any, classes: Registry[Any]) -> dict[str
     return {key: value for key, value in section.items() if key in known}
 
 
-def _remove_large(tables: dict[str, Any]) -> list[str]:
-    """Removes integers that no setting can have, so that the rest can be checked; returns why."""
+def _remove_unusable(tables: dict[str, Any]) -> list[str]:
+    """Removes values that no setting can have, so that the rest can be checked; returns why."""
     problems = []
-    for section, table in tables.items():
-        for key, value in list(table.items()) if isinstance(table, dict) else []:
-            entries = value if isinstance(value, list) else [value]
-            if any(isinstance(x, int) and x.bit_length() >= INTEGER_BITS for x in entries):
-                expected = f"expected a whole number of {INTEGER_BITS} bits (below 2**63)."
-                problems.append(f"{section}.{key} is too large; {expected}")
-                del table[key]
+    for section, table in list(tables.items()):
+        holder, prefix = (table, f"{section}.") if isinstance(table, dict) else (tables, "")
+        for key in list(table) if holder is table else [section]:
+            if problem := _unusable(prefix + key, holder[key]):
+                problems.append(problem)
+                del holder[key]
     return problems
+
+
+def _unusable(name: str, value: Any) -> str | None:
+    """Returns the problem of a value that cannot be shown, or of an integer that is too large."""
+    try:
+        shown = repr(value)
+    except RecursionError:
+        return f"{name} {_TOO_DEEP}"
+    except ValueError:  # Python does not print an integer of thousands of digits
+        shown = "too large"
+    else:
+        entries = value if isinstance(value, list) else [value]
+        if not any(isinstance(x, int) and x.bit_length() >= INTEGER_BITS for x in entries):
+            return None
+    return f"{name} is {shown}; expected a whole number of {INTEGER_BITS} bits (below 2**63)."
 
 
 def _quoted(text: str) -> str:

@@ -131,11 +131,7 @@ class RunFolder:
 
     @contextmanager
     def held(self, settings: Any, resume: bool, about: dict[str, Any]) -> Iterator[None]:
-        """Creates the folder if need be and holds its lock, so that no other run writes to it.
-
-        Raises TrainingError where another process holds it, or `check` refuses it: the folder may
-        have changed while the data was read.
-        """
+        """Creates the folder if need be and holds its lock; it may have changed since `check`."""
         if not self.is_saved:
             yield
             return
@@ -187,10 +183,7 @@ class RunFolder:
 def save_checkpoint(
     folder: Path, step: int, state: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> None:
-    """Writes the checkpoint of a step, then removes all but the newest ones.
-
-    It is a safetensors file with the state as metadata.
-    """
+    """Writes the checkpoint of a step, with the state as metadata, and removes old ones."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(dict(state))
     try:
@@ -207,10 +200,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor], list[str]] | None:
-    """Returns the state and the tensors of the newest intact checkpoint; None if there is none.
-
-    There is a warning for every newer one that could not be read.
-    """
+    """Returns the state and tensors of the newest intact checkpoint, and warnings about others."""
     warnings: list[str] = []
     for path in _newest_first(folder):
         try:

@@ -154,10 +154,9 @@ def parse_selections(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def folder_name(values: Mapping[str, str]) -> str:
-    """Returns a folder's name for a combination of values, different for every combination.
+    """Returns a folder's name for a combination, such as "penalty.weight=0.1,pooling.heads=5".
 
-    "penalty.weight=0.1,pooling.heads=5" for simple values. Where they hold characters that some
-    system does not allow, a hash of them is added.
+    Where values hold characters that some system does not allow, a hash of them is added.
     """
     safe = {key: _UNSAFE.sub("-", value.lower()) for key, value in values.items()}
     name = ",".join(f"{key}={value}" for key, value in safe.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -234,14 +234,7 @@ class RunSettings:
     @property
     def model(self) -> ModelSettings:
         """The settings of the model alone, which are saved with it."""
-        return ModelSettings(
-            self.text,
-            self.embedding,
-            self.encoder,
-            self.pooling,
-            self.projection,
-            self.classifier,
-        )
+        return ModelSettings(*(getattr(self, room.name) for room in fields(ModelSettings)))
 
 
 def read_settings(

@@ -1,9 +1,8 @@
 """The encoder that a run starts from: new weights, or those of a model.
 
-New weights have a vocabulary of the training text and word vectors from a file. A model gets the
-words of the new data. While it is trained, its encoder holds the vectors of the words that occur in
-the data and no others: no other word has a gradient, and a step takes a fraction of the time.
-`DataWords.complete` puts the trained vectors back among those of all words.
+While a model is trained, its encoder holds the vectors of the words in the data and no others: no
+other word has a gradient, and a step takes a fraction of the time. `DataWords.complete` puts the
+trained vectors back among those of all words.
 """
 
 from __future__ import annotations
@@ -178,9 +177,8 @@ def start_encoder(
 ) -> tuple[SentenceEncoder, DataWords]:
     """Returns the start model with the words of the data, and how to get all words back.
 
-    A new word starts from the vector that the model has given it so far: that of unknown words,
-    which its characters tell apart from the first step on, or that of its n-grams. `data_words` are
-    those of all splits, `counts` how often each occurs in the training rows.
+    A new word starts from the vector that the model has given it so far. `data_words` are those of
+    all splits, `counts` how often each occurs in the training rows.
     """
     old, pipeline, freeze = start.text.vocabulary, start.text, settings.start.freeze
     known = sorted({old.id(word) for word in data_words} - set(range(len(SPECIAL_WORDS))))

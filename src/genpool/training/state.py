@@ -50,12 +50,9 @@ class SavedState:
 class RunState(SavedState):
     """The state of a training run, and when to lower the learning rate and to stop.
 
-    "restore-halve" is the rule of the released program: when dev accuracy is below the best so far,
-    restore the best weights and halve the learning rate (Adam's moments are kept); stop at the last
-    halving. A tie counts as an improvement. "constant" keeps the rate and may stop by patience.
-    "linear" does the same with a rate that depends on the step (`rate_factors`), and takes scores
-    within a standard error of the best for a tie: on a small dev set the highest of many is a lucky
-    one, and later weights, at a lower rate, are better.
+    "restore-halve" is the rule of the released program: Adam's moments are kept, and a tie counts
+    as an improvement. "linear" takes scores within a standard error of the best for a tie: on a
+    small dev set the highest of many is a lucky one; later weights, at a lower rate, are better.
     """
 
     learning_rate: float
@@ -115,10 +112,7 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 
 def restore_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
     """Copies weights of `trained_weights` back into the model."""
-    parameters = dict(model.named_parameters())
-    with torch.no_grad():
-        for name, weight in weights.items():
-            parameters[name].copy_(weight)
+    model.load_state_dict(weights, strict=False)
 
 
 def parameter_groups(model: Classifier, settings: TrainingSettings) -> list[dict[str, Any]]:
@@ -148,8 +142,7 @@ Model = TypeVar("Model", bound=nn.Module)
 class ResumableRun(Generic[Model, State]):
     """What training and distillation share: a model, its optimizer, its state, and their folder.
 
-    `best` are the best weights so far, by name. One of several processes is `main` and writes
-    files and messages; `shown` says whether it shows progress.
+    One of several processes is `main` and writes files and messages.
     """
 
     def __init__(
@@ -305,11 +298,9 @@ def report_lost_process(accelerator: Any) -> Iterator[None]:
 
 
 def end_process_group() -> None:
-    """Ends this process, if it is one of several under torchrun; called when all is done.
+    """Ends this process, if it is one of several under torchrun, without finalizing Python.
 
-    The interpreter is not finalized. DistributedDataParallel keeps gloo's threads alive after the
-    process group is destroyed; one that still holds a tensor then aborts the process, now and then,
-    and torchrun reports a finished run as failed.
+    DistributedDataParallel keeps gloo's threads alive; one that holds a tensor aborts the process.
     """
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return

@@ -1,23 +1,26 @@
 """Bulk encoding: every row once, with the vector it has alone, whatever the form of the inputs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas
+import polars
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
 from genpool import SentenceEncoder
 from genpool.config import Part
+from genpool.disk.lock import held_folder
 from genpool.errors import DataError, FolderError, InputError
-from genpool.integrations.bulk import BulkOptions, encode_bulk
+from genpool.integrations.bulk import BulkOptions, encode_bulk, engines
 from genpool.integrations.bulk.engines import encode_locally
 from genpool.integrations.bulk.manifest import MANIFEST
+from genpool.integrations.bulk.shard import encode_shard
+from genpool.integrations.ray import encode_on_ray
 from tests.helpers.bulk_runs import manifest_shards, problems, sentence, shard_bytes, write_texts
 
 ROWS = [sentence(number) for number in range(37)]
@@ -137,20 +140,11 @@ def test_the_same_command_again_repeats_nothing(
     (out / "part-00001-00002.parquet").unlink()
     assert run("out").earlier_rows == 45
     assert shard_bytes(out) == before
-
-
-def test_a_shard_that_has_its_name_but_no_line_is_not_encoded_again(
-    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_texts(tmp_path / "in", files=1, rows=25)
-    out = tmp_path / "out"
-    run("out")
-    complete = manifest_shards(out)
-    lines = (out / MANIFEST).read_text().splitlines(keepends=True)
-    # Killed while it wrote the last line.
+    complete, lines = manifest_shards(out), (out / MANIFEST).read_text().splitlines(keepends=True)
+    # Killed while it wrote the last line: the shard has its name, and is not encoded again.
     (out / MANIFEST).write_text("".join(lines[:-1]) + lines[-1][:20])
     monkeypatch.setattr("genpool.integrations.bulk.engines.encode_shard", None)
-    assert run("out").rows == 25
+    assert run("out").rows == 50
     assert manifest_shards(out) == complete
 
 
@@ -193,9 +187,16 @@ def test_another_model_other_options_and_other_inputs_are_refused_in_words(
         run("out")
 
 
-def test_a_folder_with_something_else_is_refused(run, tmp_path: Path) -> None:
+def test_a_folder_of_somebody_else_is_refused(run, tmp_path: Path) -> None:
     write_texts(tmp_path / "in", files=1, rows=3)
     (tmp_path / "out").mkdir()
+    in_use = pytest.raises(FolderError, match="is in use: process")
+    with held_folder(tmp_path / "out", FolderError), in_use:
+        run("out")
+    for workers in (0, -1):
+        for engine in (encode_locally, encode_on_ray):
+            with pytest.raises(InputError, match=f"workers is {workers}"):
+                run("new", engine=partial(engine, workers=workers))
     (tmp_path / "out" / "thesis.tex").touch()
     with pytest.raises(FolderError, match=r"contains something else.*thesis\.tex"):
         run("out")
@@ -243,24 +244,9 @@ def test_columns_of_different_types_are_told(run, tmp_path: Path) -> None:
         run("out", **options)
 
 
-def test_a_second_process_is_refused_while_the_first_one_writes(run, tmp_path: Path) -> None:
-    from genpool.disk.lock import held_folder
-
-    write_texts(tmp_path / "in", files=1, rows=3)
-    (tmp_path / "out").mkdir()
-    with (
-        held_folder(tmp_path / "out", FolderError),
-        pytest.raises(FolderError, match="is in use: process"),
-    ):
-        run("out")
-
-
 def test_ctrl_c_says_how_far_it_was_and_the_next_run_continues(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from genpool.integrations.bulk import engines
-    from genpool.integrations.bulk.shard import encode_shard
-
     ids = write_texts(tmp_path / "in", files=1, rows=25)
     calls = 0
 
@@ -278,3 +264,54 @@ def test_ctrl_c_says_how_far_it_was_and_the_next_run_continues(
     monkeypatch.undo()
     run("calm")
     assert problems(tmp_path / "out", ids, shard_bytes(tmp_path / "calm")) == []
+
+
+# --- other programs read the shards directly
+
+
+def with_pandas(folder: Path) -> np.ndarray:
+    return np.stack(pandas.read_parquet(folder)["vector"].to_list())
+
+
+def with_polars(folder: Path) -> np.ndarray:
+    return np.array(polars.read_parquet(folder / "*.parquet")["vector"].to_list())
+
+
+def with_duckdb(folder: Path) -> np.ndarray:
+    duckdb = pytest.importorskip("duckdb")
+    files = f"read_parquet('{folder}/*.parquet', filename = true, file_row_number = true)"
+    rows = duckdb.sql(f"select vector from {files} order by filename, file_row_number").fetchall()
+    return np.array([row[0] for row in rows])
+
+
+def with_lancedb(folder: Path) -> np.ndarray:
+    database = pytest.importorskip("lancedb").connect(folder.parent / "lance")
+    rows = database.create_table("rows", parquet.read_table(folder)).to_arrow()
+    return np.array(rows["vector"].to_pylist(), np.float32)
+
+
+def with_faiss(folder: Path) -> np.ndarray:
+    """FAISS takes the values of the column as they are."""
+    faiss, column = pytest.importorskip("faiss"), parquet.read_table(folder)["vector"]
+    values = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    index = faiss.IndexFlatL2(column.type.list_size)
+    index.add(values.reshape(-1, index.d).astype(np.float32))
+    return np.asarray(index.reconstruct_n(0, index.ntotal))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("read", [with_pandas, with_polars, with_duckdb, with_lancedb, with_faiss])
+@pytest.mark.filterwarnings("ignore")  # of what LanceDB loads
+def test_other_programs_read_the_vectors(
+    run, sentence_encoder: SentenceEncoder, tmp_path: Path, kind: str, read
+) -> None:
+    write_input(tmp_path, "a.txt")
+    run("out", "a.txt", vectors=kind)
+    expected = sentence_encoder.encode(ROWS)
+    if kind == "int8":
+        expected = np.round(expected / (np.abs(expected).max(axis=1, keepdims=True) / 127))
+    vectors = read(tmp_path / "out")
+    assert vectors.shape == expected.shape
+    # Half a step of float16 or of an integer, where rounding could go either way.
+    largest = max(1.0, float(np.abs(expected).max()))
+    assert np.abs(vectors.astype(np.float64) - expected).max() <= 1e-3 * largest

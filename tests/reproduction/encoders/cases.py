@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from genpool.reproduction.encoders import (
     CAFEEncoder,
@@ -18,25 +18,15 @@ from genpool.reproduction.encoders import (
     SPINNEncoder,
     TreeCNNEncoder,
 )
-from genpool.reproduction.encoders.cafe import FactorizationMachine, Highway
-from genpool.reproduction.encoders.disan import DirectionalAttention
-from genpool.reproduction.encoders.resan import Selector
 from tests.encoder.cases import CASES, INPUT_DIM, Case, direction, to_numpy
 from tests.helpers.tree_shapes import Nested, halves, middle_heads
 
 from . import reference, tree_reference
-from .tree_reference import Layer, Node
+from .tree_reference import Layer
 
 
-def named(**parameters: nn.Parameter | Tensor) -> dict[str, np.ndarray]:
-    return {name: to_numpy(parameter) for name, parameter in parameters.items()}
-
-
-def attention_weights(module: DirectionalAttention) -> dict[str, np.ndarray]:
-    own, seen = module.gate_own, module.gate_seen
-    attention = named(W1=module.key.weight, W2=module.query.weight, b_logits=module.query.bias)
-    gate = named(W3=own.weight, W4=seen.weight, b_gate=own.bias)
-    return named(W=module.inputs.weight, b=module.inputs.bias) | attention | gate
+def weights_of(module: nn.Module) -> dict[str, np.ndarray]:
+    return {name: to_numpy(parameter) for name, parameter in module.named_parameters()}
 
 
 def _disan(encoder: DiSANEncoder, sentence: np.ndarray) -> np.ndarray:
@@ -50,38 +40,25 @@ def mapped(inputs: nn.Module, sentence: np.ndarray) -> np.ndarray:
 
 
 def _nse(encoder: NSEEncoder, sentence: np.ndarray) -> np.ndarray:
-    compose = to_numpy(encoder.compose.weight), to_numpy(encoder.compose.bias)
-    words = mapped(encoder.inputs, sentence)
+    words, compose = mapped(encoder.inputs, sentence), weights_of(encoder.compose)
     return reference.nse(words, direction(encoder.read), compose, direction(encoder.write))
 
 
 def _cafe(encoder: CAFEEncoder, sentence: np.ndarray) -> np.ndarray:
-    def highway(layer: Highway) -> dict[str, np.ndarray]:
-        gate, transform = layer.gate, layer.transform
-        return named(W_T=gate.weight, b_T=gate.bias, W_H=transform.weight, b_H=transform.bias)
-
-    def machine(module: FactorizationMachine) -> dict[str, np.ndarray]:
-        linear = module.linear
-        return named(w_0=linear.bias[0], w=linear.weight[0], v=module.factors)
-
+    machines = (encoder.joined, encoder.difference, encoder.product)
     return reference.cafe(
         mapped(encoder.inputs, sentence),
-        [highway(cast(Highway, layer)) for layer in encoder.highways],
-        (to_numpy(encoder.key.weight), to_numpy(encoder.key.bias)),
-        [machine(module) for module in (encoder.joined, encoder.difference, encoder.product)],
+        [weights_of(layer) for layer in encoder.highways],
+        weights_of(encoder.key),
+        [weights_of(machine) for machine in machines],
         direction(encoder.lstm),
     )
 
 
 def _resan(encoder: ReSANEncoder, sentence: np.ndarray) -> np.ndarray:
-    def chosen(selector: Selector) -> list[bool]:
-        hidden, output = selector.hidden, selector.output
-        weights = named(W=hidden.weight, b=hidden.bias, w=output.weight[0], b_w=output.bias[0])
-        return [odds >= 0 for odds in reference.log_odds(sentence, weights)]
-
-    return reinforced(
-        encoder, sentence, chosen(encoder.head_selector), chosen(encoder.dependent_selector)
-    )
+    selectors = (encoder.head_selector, encoder.dependent_selector)
+    odds = [reference.log_odds(sentence, weights_of(selector)) for selector in selectors]
+    return reinforced(encoder, sentence, *([value >= 0 for value in row] for row in odds))
 
 
 def reinforced(
@@ -94,7 +71,7 @@ def reinforced(
     return np.hstack(
         [
             reference.reinforced_attention(
-                sentence, attention_weights(part), part.reverse, heads, dependents
+                sentence, weights_of(part), part.reverse, heads, dependents
             )
             for part in (encoder.forwards, encoder.backwards)
         ]
@@ -149,12 +126,8 @@ def nti(encoder: NTIEncoder, sentence: np.ndarray) -> np.ndarray:
     )
 
 
-def gumbel_leaves(encoder: GumbelTreeEncoder, sentence: np.ndarray) -> list[Node]:
-    return tree_reference.lstm_nodes(sentence, direction(encoder.leaves))
-
-
 def gumbel_tree(encoder: GumbelTreeEncoder, sentence: np.ndarray) -> tuple[np.ndarray, Nested]:
-    leaves = gumbel_leaves(encoder, sentence)
+    leaves = tree_reference.lstm_nodes(sentence, direction(encoder.leaves))
     return tree_reference.gumbel_tree(leaves, layer(encoder.composition), to_numpy(encoder.query))
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
-from genpool.reproduction.encoders import NSEEncoder, disan, nse
+from genpool.reproduction.encoders import disan, nse
 from genpool.reproduction.encoders.cafe import FactorizationMachine, Highway, intra_attention
 from genpool.reproduction.encoders.disan import Pairs, attend_pairs, directed_pairs
 from genpool.tensors.modules import fast_paths
 from genpool.tensors.packing import Packing
-from tests.encoder.cases import CASES, INPUT_DIM, lively, made, sentences, to_numpy
+from tests.encoder.cases import INPUT_DIM, made
 
 # --- DiSAN on padded tensors ----------------------------------------------------------------------
 
@@ -134,9 +133,6 @@ def test_directed_pairs_are_those_of_a_loop_over_chosen_tokens(reverse: bool) ->
         assert set(zip(pairs.query.tolist(), pairs.source.tolist(), strict=True)) == expected
 
 
-# --- CAFE ----------------------------------------------------------------------------------------
-
-
 def test_a_factorization_machine_worked_by_hand() -> None:
     machine = FactorizationMachine(3, 2)
     with torch.no_grad():
@@ -166,23 +162,9 @@ def test_equal_keys_attend_to_the_mean_of_the_real_words() -> None:
     assert aligned[0, :2].tolist() == [[2.0, 4.0], [2.0, 4.0]]
 
 
-# --- NSE -----------------------------------------------------------------------------------------
-
-
 def test_attention_over_the_memory_worked_by_hand() -> None:
     memory = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]]]).log1p()
     empty = torch.tensor([[False, False, True]])
     weights = nse.attend(memory, empty, torch.tensor([[1.0, 0.0]]))
     # exp(log 2) to exp(0): 2 to 1; the third slot belongs to no word.
     torch.testing.assert_close(weights, torch.tensor([[2 / 3, 1 / 3, 0.0]]))
-
-
-def test_200_words_agree_with_the_equations() -> None:
-    encoder = lively(NSEEncoder(INPUT_DIM, 3)).double()
-    mask = torch.ones(2, 200, dtype=torch.bool)
-    mask[1, 90:] = False
-    inputs = sentences(mask, torch.float64)
-    states = encoder(inputs, mask).states
-    for row, length in ((0, 200), (1, 90)):
-        expected, _ = CASES["nse"].expected(encoder, to_numpy(inputs[row, :length]))
-        np.testing.assert_allclose(to_numpy(states[row, :length]), expected, rtol=0, atol=1e-10)

@@ -17,9 +17,8 @@ from genpool.reproduction.encoders import (
     TreeCNNEncoder,
     spinn,
 )
-from genpool.reproduction.encoders.gumbel_tree import best, straight_through
-from genpool.reproduction.encoders.shared import join_nodes
-from genpool.reproduction.encoders.spinn import write_and_read
+from genpool.reproduction.encoders.gumbel_tree import straight_through
+from genpool.reproduction.encoders.shared import join_nodes, lstm_leaves
 from genpool.reproduction.trees import RELATIONS
 from tests.encoder.cases import INPUT_DIM, lively, to_numpy
 from tests.helpers.tree_shapes import (
@@ -32,7 +31,7 @@ from tests.helpers.tree_shapes import (
     right_chain,
 )
 
-from . import cases, tree_reference
+from . import cases
 
 LONG = 200
 
@@ -62,9 +61,6 @@ def binary(trees: Sequence[Nested], lengths: Sequence[int], mask: Tensor) -> Ten
         for tree, length in zip(trees, lengths, strict=True)
     ]
     return padded(columns, mask)
-
-
-# --- SPINN ---------------------------------------------------------------------------------------
 
 
 def assert_states(
@@ -97,7 +93,6 @@ def test_spinn_agrees_with_the_stack_machine(tracking_dim: int, trees: list, ato
     assert_states(states, mask, expected, atol)
 
 
-@pytest.mark.reproduce
 def test_gradients_through_random_trees_agree_with_finite_differences() -> None:
     random = np.random.default_rng(1)
     lengths = [4, 1, 3]
@@ -139,9 +134,12 @@ def test_reductions_that_are_no_tree_are_refused(wrong: list[int]) -> None:
         encoder(torch.zeros(2, 3, INPUT_DIM), mask, annotations=trees)
 
 
-def test_trees_of_another_kind_and_negative_sizes_are_refused() -> None:
+def test_trees_of_another_kind_and_impossible_options_are_refused() -> None:
     with pytest.raises(InputError, match="tracking_dim is -1; expected 0 or more"):
         SPINNEncoder(4, tracking_dim=-1)
+    for value in (0.0, float("nan")):
+        with pytest.raises(InputError, match=f"temperature is {value}; expected a number above 0"):
+            GumbelTreeEncoder(4, temperature=value)
     inputs, mask = torch.zeros(1, 3, INPUT_DIM), torch.ones(1, 3, dtype=torch.bool)
     with pytest.raises(InputError, match=r"2 columns.* BinaryTrees are 1 columns"):
         SPINNEncoder(INPUT_DIM, 3)(inputs, mask, annotations=torch.zeros(1, 3, 2, dtype=torch.long))
@@ -149,9 +147,6 @@ def test_trees_of_another_kind_and_negative_sizes_are_refused() -> None:
         TreeCNNEncoder(INPUT_DIM, 3)(
             inputs, mask, annotations=torch.zeros(1, 3, 1, dtype=torch.long)
         )
-
-
-# --- Tree CNN ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -187,18 +182,12 @@ def test_heads_and_relations_that_do_not_exist_are_refused(tree, problem: str) -
         encoder(torch.zeros(2, 4, INPUT_DIM), mask, annotations=trees)
 
 
-# --- NTI -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tokens", [*range(1, 18), 31, 32, 33, LONG])
 def test_nti_agrees_with_recursion_for_every_length(tokens: int) -> None:
     encoder = lively(NTIEncoder(INPUT_DIM, 3)).double()
     inputs, mask = batch_of([tokens, 3])
     expected = cases.nti(encoder, to_numpy(inputs[0, mask[0]]))
     assert_states(encoder(inputs, mask).states, mask, [expected])
-
-
-# --- Gumbel TreeLSTM -----------------------------------------------------------------------------
 
 
 def test_gumbel_tree_chooses_the_trees_of_the_reference() -> None:
@@ -213,49 +202,52 @@ def test_gumbel_tree_chooses_the_trees_of_the_reference() -> None:
         assert (trees[row, ~mask[row]] == 0).all()
 
 
-def test_in_training_trees_are_drawn_and_the_query_learns() -> None:
-    encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).train()
-    inputs, mask = batch_of([9, 4, 7])
-    torch.manual_seed(0)
-    first = encoder(inputs.float(), mask).states
-    assert not torch.equal(first, encoder(inputs.float(), mask).states)
-    torch.manual_seed(0)
-    again = encoder(inputs.float(), mask).states
-    assert torch.equal(first, again)
-    again.square().sum().backward()
-    assert encoder.query.grad is not None and (encoder.query.grad != 0).all()
+def plain_states(encoder: GumbelTreeEncoder, words: Tensor) -> Tensor:
+    """States (tokens, hidden) of one sentence by the equations: every layer copies every node."""
+    nodes = list(lstm_leaves(encoder.leaves, words, (1,) * len(words)))
+    ends, states = list(range(len(nodes))), [Tensor()] * len(nodes)
+    while len(nodes) > 1:
+        left, right = torch.stack(nodes[:-1]), torch.stack(nodes[1:])
+        candidates = join_nodes(encoder.composition, left, right)
+        scores = (candidates[:, : encoder.output_dim] @ encoder.query).unsqueeze(0)
+        y = straight_through(scores, torch.ones_like(scores).bool(), encoder.temperature)[0]
+        place = int(y.argmax())
+        states[ends.pop(place)] = nodes[place]  # nothing larger will end there
+        nodes = [
+            y[j] * candidates[j] + y[j + 1 :].sum() * left[j] + y[:j].sum() * right[j]
+            for j in range(len(y))
+        ]
+    states[ends[0]] = nodes[0]
+    return torch.stack(states)[:, : encoder.output_dim]
 
 
-def test_drawn_states_are_those_of_trees_not_mixtures() -> None:
-    # The root of a drawn tree is among the roots of all trees, which are worked out by recursion.
+def test_gradients_in_training_are_those_of_straight_through_copies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of all states, not of the root alone: a later choice is told what its copies were for."""
+    monkeypatch.setattr(torch, "rand_like", lambda logits: torch.full_like(logits, 0.3))
     encoder = lively(GumbelTreeEncoder(INPUT_DIM, 4)).double().train()
-    inputs, mask = batch_of([4])
-    sentence = to_numpy(inputs[0, mask[0]])
-    leaves = cases.gumbel_leaves(encoder, sentence)
-    composition = cases.layer(encoder.composition)
-
-    def node(tree: Nested) -> tree_reference.Node:
-        if isinstance(tree, int):
-            return leaves[tree]
-        left, right = node(tree[0]), node(tree[1])
-        return tree_reference.tree_lstm_node(composition(left.h, right.h), left, right)
-
-    roots = np.array([node(tree).h for tree in every_tree(0, 4)])
-    drawn = set()
-    for seed in range(60):
-        torch.manual_seed(seed)
-        root = to_numpy(encoder(inputs, mask).states[0, mask[0]][-1])
-        distances = np.abs(roots - root).max(axis=1)
-        assert distances.min() < 1e-12
-        drawn.add(int(distances.argmin()))
-    assert len(drawn) == 5  # all of them
+    inputs, mask = batch_of([9, 1, 4, 2])
+    vectors = inputs.nan_to_num().requires_grad_()
+    plain = [plain_states(encoder, vectors[row, mask[row]]) for row in range(4)]
+    trees = (cases.gumbel_tree(encoder, to_numpy(vectors[row, mask[row]])) for row in range(4))
+    assert_states(encoder(vectors, mask).states, mask, (states for states, _ in trees))
+    results = []
+    for states in (encoder(vectors, mask).states[mask], torch.cat(plain)):
+        loss = (states * torch.arange(states.numel()).view_as(states).sin()).sum()
+        gradients = torch.autograd.grad(loss, [vectors, *encoder.parameters()])
+        results.append([states.detach(), *gradients])
+        assert all(gradient.any() for gradient in gradients)
+    torch.testing.assert_close(*results, rtol=0, atol=1e-10)
 
 
 def test_the_choice_is_drawn_from_the_softmax_of_the_scores() -> None:
     scores = torch.tensor([[0.5, -1.0, 2.0, 0.0]], dtype=torch.float64).expand(40_000, 4)
     valid = torch.tensor([True, True, True, False]).expand(40_000, 4)
     torch.manual_seed(3)
-    shares = straight_through(scores, valid, 1.0).mean(dim=0)
+    choices = straight_through(scores, valid, 1.0)
+    assert choices.unique().tolist() == [0, 1]  # never a mixture
+    shares = choices.mean(dim=0)
     expected = np.exp([0.5, -1.0, 2.0]) / np.exp([0.5, -1.0, 2.0]).sum()
     # Five standard deviations of a share.
     np.testing.assert_allclose(shares[:3], expected, rtol=0, atol=5 * 0.5 / 200)
@@ -275,50 +267,3 @@ def test_the_gradient_of_a_choice_is_that_of_the_noisy_softmax() -> None:
     soft = np.exp(noisy) / np.exp(noisy).sum()
     jacobian = (np.diag(soft[0]) - np.outer(soft[0], soft[0])) / 0.5
     np.testing.assert_allclose(to_numpy(gradient)[0], jacobian @ weights[0].numpy(), atol=1e-12)
-
-
-def test_what_is_not_valid_is_never_chosen() -> None:
-    logits = torch.tensor([[5.0, 1.0, 9.0], [1.0, 2.0, 3.0]])
-    valid = torch.tensor([[True, True, False], [False, False, False]])
-    assert best(logits, valid).tolist() == [[1, 0, 0], [0, 0, 0]]
-    assert straight_through(logits, valid, 1.0)[1].tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("value", [0.0, float("nan")])
-def test_wrong_temperatures_are_refused(value: float) -> None:
-    with pytest.raises(InputError, match=f"temperature is {value}; expected a number above 0"):
-        GumbelTreeEncoder(4, temperature=value)
-
-
-# --- Rows written once and read many times: against plain indexing --------------------------------
-
-
-def with_memory(first: Tensor, second: Tensor) -> Tensor:
-    memory = first.new_zeros(6, first.shape[1])
-    memory, early = write_and_read(memory, first, 1, torch.tensor([2, 1, 2, 0]))
-    _, late = write_and_read(memory, second * early[:2], 4, torch.tensor([5, 4, 1, 5, 2]))
-    return torch.cat([early.square(), late.sin()])
-
-
-def with_lists(first: Tensor, second: Tensor) -> Tensor:
-    rows = [torch.zeros_like(first[0]), *first.unbind()]
-    early = torch.stack([rows[2], rows[1], rows[2], rows[0]])
-    rows += (second * early[:2]).unbind()
-    late = torch.stack([rows[5], rows[4], rows[1], rows[5], rows[2]])
-    return torch.cat([early.square(), late.sin()])
-
-
-def inputs() -> tuple[Tensor, Tensor]:
-    random = torch.Generator().manual_seed(0)
-    first = torch.randn(3, 2, generator=random, dtype=torch.float64)
-    second = torch.randn(2, 2, generator=random, dtype=torch.float64)
-    return first.requires_grad_(), second.requires_grad_()
-
-
-def test_values_and_gradients_are_those_of_plain_indexing() -> None:
-    gradients = []
-    for function in (with_memory, with_lists):
-        first, second = inputs()
-        result = function(first, second)
-        gradients.append((result.detach(), *torch.autograd.grad(result.sum(), (first, second))))
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=0, atol=1e-14)

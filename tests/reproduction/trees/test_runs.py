@@ -15,7 +15,7 @@ from genpool.cli.explain import explain_sentences
 from genpool.data import Example
 from genpool.jobs.tables import predict_table
 from genpool.reproduction.encoders import GumbelTreeEncoder
-from genpool.reproduction.trees import BinaryTrees, annotator, parse_brackets
+from genpool.reproduction.trees import BinaryTrees, parse_brackets
 from genpool.tensors.modules import dropout_disabled
 from genpool.training import RunSettings, read_settings, train
 from genpool.training.dataset import WordIds, read_split
@@ -27,57 +27,17 @@ from tests.reproduction.encoders.cases import gumbel_tree
 
 pytestmark = pytest.mark.reproduce
 
-RECIPE = """
-[reader]
-name = "table"
-
-[embedding]
-word_dim = 6
-frozen = false
-characters = false
-
-[encoder]
-name = "spinn"
-hidden_dim = 5
-tracking_dim = 2
-
-[pooling]
-name = "last"
-
-[classifier]
-hidden_dim = 6
-
-[training]
-epochs = 2
-batch_size = 4
-learning_rate = 0.01
+SMALL = """
+embedding.word_dim=6 embedding.frozen=false embedding.characters=false classifier.hidden_dim=6
+pooling.name=last training.epochs=2 training.batch_size=4 training.learning_rate=0.01
 """
+SPINN = ("encoder.name=spinn", "encoder.hidden_dim=5", "encoder.tracking_dim=2")
 #: a sentence with its tree, one with a tree of another length, and one without
 ROWS = [
     ("good", "the best film of all", "( the ( best ( film ( of all ) ) ) )"),
     ("bad", "a waste of time", "( a waste )"),
     ("bad", "the worst film", ""),
 ]
-
-
-class LeftParser:
-    """Every word depends on the one before it; counts the sentences that it parses."""
-
-    parsed = 0
-
-    def __call__(self, sentences):
-        type(self).parsed += len(sentences)
-        return [
-            np.array([[place - 1, 1] for place in range(len(words))], np.int32).reshape(-1, 2)
-            for words in sentences
-        ]
-
-
-@pytest.fixture
-def parser(monkeypatch: pytest.MonkeyPatch) -> type[LeftParser]:
-    monkeypatch.setitem(annotator.PARSERS, "spacy", LeftParser)
-    monkeypatch.setattr(LeftParser, "parsed", 0)
-    return LeftParser
 
 
 @pytest.fixture
@@ -91,8 +51,8 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def settings(*overrides: str) -> RunSettings:
-    return read_settings(RECIPE, list(overrides))
+def settings(*overrides: str, encoder: tuple[str, ...] = SPINN) -> RunSettings:
+    return read_settings('reader.name = "table"', [*SMALL.split(), *encoder, *overrides])
 
 
 def test_batches_have_the_trees_of_the_data(data: Path) -> None:
@@ -146,7 +106,7 @@ def test_raw_sentences_are_parsed_as_in_training(data: Path, tmp_path: Path, par
     vector = model.encoder.encode(sentence)
     words = model.text.words(sentence)
     table = model.text.table()
-    tree = BinaryTrees.from_dependencies(LeftParser()([words])[0])
+    tree = BinaryTrees.from_dependencies(parser()([words])[0])
     with torch.no_grad():
         expected = model.encoder(table.batch([table.row(words, False)], [tree])).vector[0]
     np.testing.assert_allclose(vector, expected.numpy(), rtol=0, atol=1e-6)
@@ -161,9 +121,8 @@ def test_dependency_trees_are_read_by_the_tree_cnn(tmp_path: Path) -> None:
             "good\tbest film\t2:amod 0:root\n"
             "bad\tworst film ever\t2:amod 0:root 2:advmod\n"
         )
-    recipe = RECIPE.replace('name = "spinn"\nhidden_dim = 5\ntracking_dim = 2', 'name = "tree-cnn"')
-    options = read_settings(recipe, ["encoder.maps=5", "pooling.name=max"])
-    prepared = prepare(options, folder)
+    tree_cnn = ("encoder.name=tree-cnn", "encoder.maps=5")
+    prepared = prepare(settings("pooling.name=max", encoder=tree_cnn), folder)
     batch = prepared.train.batch([0, 1], prepared.table)
     assert batch.annotations is not None
     assert batch.annotations[:, :, 0].tolist() == [[1, -1, 0], [1, -1, 1]]
@@ -185,37 +144,21 @@ def test_chosen_rows_keep_their_own_parses(make_encoder) -> None:
 
 # --- Commands ------------------------------------------------------------------------------------
 
-SENTENCES = ["a red dog runs", "the man sleeps.", ""]
 
-
-@pytest.fixture
-def sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "sentences.txt"
-    path.write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def reader_of_trees(make_encoder, tmp_path: Path) -> SentenceEncoder:
-    model = lively(make_encoder("last", "spinn"))
-    model.save_pretrained(tmp_path / "spinn")
-    return model
-
-
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2])  # trees of worker processes are counted too
 def test_encode_says_how_many_trees_are_balanced(
-    genpool: Command, reader_of_trees: SentenceEncoder, sentences: Path, workers: int
+    genpool: Command, make_encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Those of worker processes too."""
-    said = genpool("encode", "spinn", sentences, "-o", "v.npy", "--workers", workers)
+    monkeypatch.chdir(tmp_path)
+    sentences = ["a red dog runs", "the man sleeps.", ""]
+    Path("sentences.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
+    model = lively(make_encoder("last", "spinn"))
+    model.save_pretrained("spinn")
+    said = genpool("encode", "spinn", "sentences.txt", "-o", "v.npy", "--workers", workers)
     assert said.code == 0, said.err
     assert "syntax trees: 3 sentences: 3 balanced" in said.err.splitlines()
-    vectors, expected = np.load("v.npy"), reader_of_trees.encode(SENTENCES)
-    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.load("v.npy"), model.encode(sentences), rtol=0, atol=1e-6)
 
-
-# --- Explanations --------------------------------------------------------------------------------
 
 SENTENCE = "The red dog, not 2 men, runs."
 

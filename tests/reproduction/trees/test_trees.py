@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -33,13 +37,15 @@ def column(values: list[int]) -> np.ndarray:
     return np.array(values, dtype=np.int32).reshape(-1, 1)
 
 
+def check_heads(text: str) -> None:
+    heads = [int(head) for head in text.split()]
+    DependencyTrees.check(np.stack([heads, np.zeros(len(heads))], axis=1).astype(np.int32))
+
+
 def nested_brackets(tree, words: list[str]) -> str:
     if isinstance(tree, int):
         return words[tree]
     return f"( {nested_brackets(tree[0], words)} {nested_brackets(tree[1], words)} )"
-
-
-# --- Binary trees --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -63,19 +69,6 @@ def test_brackets_are_read_as_reductions(text, words, expected) -> None:
     assert tree.tolist() == [[count] for count in expected]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("( A man", "1 brackets are not closed"),
-        ("A man )", "closed that was not opened"),
-        ("( A ( ) )", "nothing in it"),
-    ],
-)
-def test_brackets_that_do_not_match_are_refused(text: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        parse_brackets(text)
-
-
 def test_every_tree_of_seven_words_is_the_same_after_brackets_and_back() -> None:
     words, seen = list("abcdefg"), set()
     for tree in every_tree(0, 7):
@@ -88,13 +81,14 @@ def test_every_tree_of_seven_words_is_the_same_after_brackets_and_back() -> None
     assert len(seen) == 132  # Catalan's number: no two trees have the same integers
 
 
-@pytest.mark.parametrize("tokens", [0, 1, 2, 3, 7, 8, 100])
-def test_a_balanced_tree_is_halves_of_halves(tokens: int) -> None:
-    tree = BinaryTrees.balanced(tokens)
+@pytest.mark.parametrize("tokens", [0, 1, 2, 3, 7, 8, 20, 100])
+def test_balanced_trees_are_halves_of_halves_and_have_the_middle_as_their_root(tokens: int) -> None:
+    tree, heads = BinaryTrees.balanced(tokens), DependencyTrees.balanced(tokens)
     BinaryTrees.check(tree)
-    expected = reductions(halves(0, tokens), tokens) if tokens else []
-    assert tree[:, 0].tolist() == expected
-    assert not tree.flags.writeable
+    DependencyTrees.check(heads)
+    assert tree[:, 0].tolist() == (reductions(halves(0, tokens), tokens) if tokens else [])
+    assert heads[:, 0].tolist() == middle_heads(tokens)
+    assert not tree.flags.writeable and not heads.flags.writeable
 
 
 def without_tokens_from(tree, limit: int):
@@ -122,55 +116,24 @@ def test_begin_and_end_tokens_are_joined_around_the_sentence() -> None:
     assert brackets == "( <s> ( ( ( A man ) sleeps ) </s> ) )"
     empty = BinaryTrees.with_ends(BinaryTrees.balanced(0))
     assert to_brackets(["<s>", "</s>"], empty) == "( <s> </s> )"
+    # Of a dependency tree, they depend on the root.
+    heads = DependencyTrees.with_ends(DependencyTrees.parse("2:det 3:nsubj 0:root"))
+    assert heads[:, 0].tolist() == [3, 2, 3, -1, 3]
+    none = DependencyTrees.with_ends(DependencyTrees.balanced(0))
+    DependencyTrees.check(none)
+    assert none[:, 0].tolist() == [-1, 0]
 
 
-# --- Dependency trees ----------------------------------------------------------------------------
-
-
-def test_heads_and_relations_are_read() -> None:
+def test_heads_and_relations_are_read_with_the_names_of_other_schemes() -> None:
     tree = DependencyTrees.parse("2:det 3:nsubj 0:root")
     DependencyTrees.check(tree)
     assert tree.tolist() == [[1, relation_id("det")], [2, relation_id("nsubj")], [-1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [("2:det x:nsubj", "'x:nsubj' is no head"), ("1:det 4:x", "head 4 is beyond the 2 tokens")],
-)
-def test_text_that_is_no_dependency_tree_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        DependencyTrees.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("heads", "problem"),
-    [
-        ([-1, -1], "2 roots"),
-        ([1, 0], "0 roots"),
-        ([-1, 2, 1], "a cycle"),
-        ([-1, 5], "not all among"),
-    ],
-)
-def test_integers_that_are_no_dependency_tree_are_found(heads: list[int], problem: str) -> None:
-    tree = np.stack([heads, np.zeros(len(heads))], axis=1).astype(np.int32)
-    with pytest.raises(InputError, match=problem):
-        DependencyTrees.check(tree)
-
-
-def test_relations_of_other_schemes_have_the_same_ids() -> None:
     assert RELATIONS[0] == "dep" and len(set(RELATIONS)) == len(RELATIONS)
     assert relation_id("nn") == relation_id("compound") == RELATIONS.index("compound")
     assert relation_id("nsubj:pass") == relation_id("nsubjpass")
     assert relation_id("OBJ") == relation_id("dobj")
     assert relation_id("nmod:tmod") == relation_id("nmod")
     assert relation_id("unheard") == relation_id("") == 0
-
-
-@pytest.mark.parametrize("tokens", [0, 1, 2, 7, 20])
-def test_a_balanced_dependency_tree_has_the_middle_as_its_root(tokens: int) -> None:
-    tree = DependencyTrees.balanced(tokens)
-    DependencyTrees.check(tree)
-    assert tree[:, 0].tolist() == middle_heads(tokens)
 
 
 def test_a_truncated_dependency_tree_keeps_the_nearest_head() -> None:
@@ -183,17 +146,6 @@ def test_a_truncated_dependency_tree_keeps_the_nearest_head() -> None:
     assert cut[:, 0].tolist() == [-1, 0]
 
 
-def test_begin_and_end_tokens_depend_on_the_root() -> None:
-    tree = DependencyTrees.with_ends(DependencyTrees.parse("2:det 3:nsubj 0:root"))
-    assert tree[:, 0].tolist() == [3, 2, 3, -1, 3]
-    empty = DependencyTrees.with_ends(DependencyTrees.balanced(0))
-    DependencyTrees.check(empty)
-    assert empty[:, 0].tolist() == [-1, 0]
-
-
-# --- From dependencies to a binary tree ----------------------------------------------------------
-
-
 def test_a_word_is_joined_with_its_right_dependents_first() -> None:
     # A(2) young(3) man(4) quickly(5)->eats; eats(0) red apples .
     words = ["A", "young", "man", "quickly", "eats", "red", "apples", "."]
@@ -204,7 +156,9 @@ def test_a_word_is_joined_with_its_right_dependents_first() -> None:
     assert to_brackets(words, tree) == expected
 
 
-def test_crossing_arcs_become_a_tree_too() -> None:
+def test_crossing_arcs_and_further_roots_become_a_tree_too() -> None:
+    assert single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
+    assert DependencyTrees.projective([2, 2, -1, 4, 2]) == [2, 2, -1, 4, 2]
     random = np.random.default_rng(3)
     for _ in range(100):
         tokens = int(random.integers(1, 12))
@@ -213,9 +167,6 @@ def test_crossing_arcs_become_a_tree_too() -> None:
         lifted = DependencyTrees.projective(tree[:, 0].tolist())
         arcs = [(min(t, h), max(t, h)) for t, h in enumerate(lifted) if h >= 0]
         assert not any(a < c < b < d for a, b in arcs for c, d in arcs)
-
-
-# --- In a batch ----------------------------------------------------------------------------------
 
 
 def test_a_packing_without_trees_has_balanced_ones() -> None:
@@ -230,48 +181,18 @@ def test_a_packing_without_trees_has_balanced_ones() -> None:
 
 # --- From constituency parses to dependencies, worked out by hand ---------------------------------
 
-#: a parse, and for every word its head and relation
-PARSES = [
-    (
-        "(ROOT (S (NP (DT A) (NN man)) (VP (VBZ sleeps)) (. .)))",
-        "A>man:det man>sleeps:nsubj sleeps>:dep .>sleeps:punct",
-    ),
-    (
-        "(ROOT (S (NP (NP (DT A) (JJ young) (NN girl)) (PP (IN in) (NP (NN front))))"
-        " (VP (VBZ is) (RB not) (VP (VBG eating) (NP (PRP$ her) (NN lunch))))))",
-        "A>girl:det young>girl:amod girl>eating:nsubj in>girl:prep front>in:pobj is>eating:aux "
-        "not>eating:neg eating>:dep her>lunch:poss lunch>eating:dobj",
-    ),
-    (
-        "(ROOT (S (NP (CD Two) (NN soccer) (NNS players)) (VP (VBP are) (VP (VBN watched)"
-        " (PP (IN by) (NP (NP (DT the) (NN coach) (POS 's)) (NNS kids)))))))",
-        "Two>players:nummod soccer>players:compound players>watched:nsubj are>watched:auxpass "
-        "watched>:dep by>watched:prep the>coach:det coach>kids:poss 's>coach:case kids>by:pobj",
-    ),
-    (
-        "(ROOT (NP (NP (NNS Men)) (CC and) (NP (NNS women)) (SBAR (WHNP (WP who)) (S (VP (MD can)"
-        " (VP (VB run) (ADVP (RB fast))))))))",
-        "Men>:dep and>Men:cc women>Men:conj who>run:dep can>run:aux run>Men:relcl fast>run:advmod",
-    ),
-    (
-        "(ROOT (S (NP (PRP He)) (VP (VBZ wants) (S (VP (TO to) (VP (VB be) (NP (DT a) (NN cook)))))"
-        " (SBAR (IN because) (S (NP (PRP he)) (VP (VBZ eats)))))))",
-        "He>wants:nsubj wants>:dep to>be:aux be>wants:xcomp a>cook:det cook>be:attr "
-        "because>eats:mark he>eats:nsubj eats>wants:advcl",
-    ),
-    ("(ROOT (FRAG (NP (NN Dog))))", "Dog>:dep"),
-]
+PARSES = tomllib.loads(Path(__file__).with_name("parses.toml").read_text())["parses"]
 
 
-@pytest.mark.parametrize(("parse", "expected"), PARSES)
-def test_heads_and_relations_are_those_worked_out_by_hand(parse: str, expected: str) -> None:
-    words, tree = constituency_dependencies(parse)
+@pytest.mark.parametrize("case", PARSES)
+def test_heads_and_relations_are_those_worked_out_by_hand(case: dict[str, str]) -> None:
+    words, tree = constituency_dependencies(case["parse"])
     DependencyTrees.check(tree)
     actual = [
         f"{word}>{words[head] if head >= 0 else ''}:{RELATIONS[relation]}"
         for word, (head, relation) in zip(words, tree.tolist(), strict=True)
     ]
-    assert actual == expected.split()
+    assert actual == case["expected"].split()
 
 
 def test_phrases_of_any_label_and_depth_have_one_root() -> None:
@@ -281,12 +202,22 @@ def test_phrases_of_any_label_and_depth_have_one_root() -> None:
     DependencyTrees.check(tree)
 
 
-@pytest.mark.parametrize("parse", ["", "(ROOT", "(ROOT (NN dog)))", "(ROOT (NP ))", "( )"])
-def test_what_is_no_parse_is_refused(parse: str) -> None:
-    with pytest.raises(InputError, match="brackets of the parse do not match"):
-        constituency_dependencies(parse)
-
-
-def test_further_roots_depend_on_the_first_and_arcs_that_do_not_cross_stay() -> None:
-    assert single_root([1, -1, -1, 2, -1]) == [1, -1, 1, 2, 1]
-    assert DependencyTrees.projective([2, 2, -1, 4, 2]) == [2, 2, -1, 4, 2]
+@pytest.mark.parametrize(
+    ("read", "text", "problem"),
+    [
+        (parse_brackets, "( A man", "1 brackets are not closed"),
+        (parse_brackets, "A man )", "closed that was not opened"),
+        (parse_brackets, "( A ( ) )", "nothing in it"),
+        (DependencyTrees.parse, "2:det x:nsubj", "'x:nsubj' is no head"),
+        (DependencyTrees.parse, "1:det 4:x", "head 4 is beyond the 2 tokens"),
+        (check_heads, "-1 -1", "2 roots"),
+        (check_heads, "1 0", "0 roots"),
+        (check_heads, "-1 2 1", "a cycle"),
+        (check_heads, "-1 5", "not all among"),
+        *((constituency_dependencies, text, "brackets of the parse do not match") for text in
+        ("", "(ROOT", "(ROOT (NN dog)))", "(ROOT (NP ))", "( )")),
+    ],
+)  # fmt: skip
+def test_what_is_no_tree_is_refused(read: Callable[[str], object], text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        read(text)

@@ -1,23 +1,17 @@
 """A service with the embedded models and an index, and a real browser that looks at its page."""
 
-from __future__ import annotations
-
-import json
-import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
+import httpx2
 import pytest
+
+from tests.service.conftest import running_service
 
 ROOT = Path(__file__).parents[3]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -30,35 +24,12 @@ SENTENCES = [
     "Two children are building a castle of sand.",
     "An animal is moving quickly.",
 ]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 #: the labels of elements, for `evaluate_all`
 LABELS = "nodes => nodes.map(node => node.getAttribute('aria-label'))"
 
 Explain = Callable[..., dict[str, Any]]
 OpenPage = Callable[..., Any]
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
-def is_ready(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/healthz") as answer:
-            return bool(answer.status == 200)
-    except URLError:
-        return False
 
 
 def wait_for_words(page: Any, *texts: str) -> None:
@@ -68,25 +39,6 @@ def wait_for_words(page: Any, *texts: str) -> None:
         exact = re.compile(f"^{re.escape(text)}$")
         row.locator(f".word:nth-child({place + 1})", has_text=exact).wait_for()
     row.locator(f".word:nth-child({len(texts) + 1})").wait_for(state="detached")
-
-
-@contextmanager
-def running_service(*options: str) -> Iterator[str]:
-    """Runs `genpool serve` with these options; the address is ready when the block starts."""
-    port = free_port()
-    command = [sys.executable, "-m", "genpool", "serve", "--port", str(port), *options]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    address = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            while not is_ready(address):
-                assert process.poll() is None, f"the service ended with {process.returncode}"
-                time.sleep(0.2)
-            yield address
-        finally:
-            process.terminate()
 
 
 @pytest.fixture(scope="session")
@@ -106,17 +58,14 @@ def service(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     (folder / "sentences.txt").write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
     encode = ["encode", str(folder / "sentences.txt"), "-o", str(folder / "index")]
     subprocess.run([sys.executable, "-m", "genpool", *encode], check=True, capture_output=True)
-    with running_service("--index", str(folder / "index")) as address:
+    with running_service("--index", str(folder / "index")) as (_, address):
         yield address
 
 
 def ask(address: str, **body: Any) -> dict[str, Any]:
     """What a service answers, asked without the page."""
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request) as answer:
-        content: dict[str, Any] = json.load(answer)
-        return content
+    content: dict[str, Any] = httpx2.post(address, json=body, timeout=None).json()
+    return content
 
 
 @pytest.fixture(scope="session")
@@ -139,7 +88,9 @@ def browser(chromium: str) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        opened = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield opened
         opened.close()
 

@@ -1,7 +1,5 @@
 """The page with one sentence: words under heads, the word in every head, overlap, dimensions."""
 
-from __future__ import annotations
-
 import base64
 from itertools import pairwise
 from typing import Any
@@ -81,7 +79,7 @@ def test_words_can_be_coloured_by_weight(open_page: OpenPage, explain: Explain) 
         assert shades[int(np.argmax(shares))] == "rgb(18, 74, 153)"  # the top word is the darkest
 
 
-def test_one_head_is_chosen_or_two_are_compared(open_page: OpenPage, explain: Explain) -> None:
+def test_heads_are_chosen_and_compared(open_page: OpenPage, explain: Explain) -> None:
     page = open_page(LINK)
     page.click("#heads >> text=Head 2")
     assert row_names(page) == ["Head 2"]
@@ -95,6 +93,15 @@ def test_one_head_is_chosen_or_two_are_compared(open_page: OpenPage, explain: Ex
     page.click("#heads >> text=Head 1")  # the first of the two makes room
     assert row_names(page) == ["Head 4", "Head 1", "Difference"]
     page.click("#heads >> text=All heads")
+    assert row_names(page)[0] == "Sentence"
+    overlap = explain(DOG)["sentences"][0]["head_overlap"]
+    for one, other in [(0, 1), (2, 3), (3, 0)]:
+        shown = page.inner_text(f'#overlap [data-pair="{one},{other}"]')
+        assert shown == f"{overlap[one][other]:.2f}"
+    page.click('#overlap [data-pair="0,2"]')
+    assert row_names(page) == ["Head 1", "Head 3", "Difference"]
+    assert page.evaluate("document.activeElement.dataset.pair") == "0,2"
+    page.keyboard.press("Enter")
     assert row_names(page)[0] == "Sentence"
 
 
@@ -123,21 +130,6 @@ def test_a_word_shows_its_share_in_every_head(
         assert turn == degrees(explained["head_influence"][head][1])
         expected = 100 * explained["head_weights"][head][1]
         assert float(share.rstrip("%").strip()) == pytest.approx(expected, abs=0.5)
-
-
-def test_the_matrix_shows_overlaps_and_compares_heads(
-    open_page: OpenPage, explain: Explain
-) -> None:
-    page = open_page(LINK)
-    overlap = explain(DOG)["sentences"][0]["head_overlap"]
-    for first, second in [(0, 1), (2, 3), (3, 0)]:
-        text = page.inner_text(f'#overlap [data-pair="{first},{second}"]')
-        assert text == f"{overlap[first][second]:.2f}"
-    page.click('#overlap [data-pair="0,2"]')
-    assert row_names(page) == ["Head 1", "Head 3", "Difference"]
-    assert page.evaluate("document.activeElement.dataset.pair") == "0,2"
-    page.keyboard.press("Enter")
-    assert row_names(page)[0] == "Sentence"
 
 
 CIVIDIS_ENDS = ([0, 34, 78], [254, 232, 56])
@@ -283,14 +275,11 @@ def test_an_address_that_makes_no_sense_still_shows_a_page(open_page: OpenPage, 
     assert page.is_hidden("#problem")
 
 
-def test_a_sentence_without_words_is_no_error(open_page: OpenPage) -> None:
+def test_no_words_a_cut_text_with_ends_and_scalar_weights_are_shown(open_page: OpenPage) -> None:
     empty = answer_of([], np.zeros((2, 0, 5), np.uint8))
     page = open_page(prepare=lambda page: answer_with(page, empty))
     assert page.inner_text("#words") == "This sentence has no words."
     assert page.is_hidden("#overlap-card") and page.is_hidden("#dimensions-card")
-
-
-def test_of_a_cut_text_with_ends_and_scalar_weights_all_is_shown(open_page: OpenPage) -> None:
     answer = answer_of(["<s>", "a", "</s>"], np.full((2, 3, 1), 128, np.uint8))
     [sentence] = answer["sentences"]
     sentence["truncated"] = True

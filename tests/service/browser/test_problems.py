@@ -1,13 +1,12 @@
 """Errors of the service, shown by the page with the way out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from tests.service.browser.conftest import OpenPage, running_service, wait_for_words
+from tests.service.browser.conftest import OpenPage, wait_for_words
+from tests.service.conftest import running_service
 
 #: what the browser itself writes into the console for an answer that is an error
 REFUSED = "Failed to load resource"
@@ -83,7 +82,7 @@ def test_an_old_answer_never_replaces_a_newer_one(open_page: OpenPage) -> None:
 
 @pytest.fixture(scope="module")
 def locked_service() -> Iterator[str]:
-    with running_service("--api-key", "open sesame") as address:
+    with running_service("--api-key", "open sesame") as (_, address):
         yield address
 
 

@@ -1,7 +1,5 @@
 """The page with two sentences, and with a search: similarity, label, words, results."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -29,6 +27,11 @@ def direction(change: float) -> str:
 
 
 def test_two_sentences_can_be_typed_and_compared(open_page: OpenPage, explain: Explain) -> None:
+    page = open_page("#mode=two&first=A+dog+runs.", ready=None)
+    page.wait_for_selector("#model", state="visible")
+    assert page.is_hidden("#details") and page.is_hidden("#problem")  # it waits for the second
+    page.fill("#second", "A cat sleeps.")
+    page.wait_for_selector("#pair", state="visible")
     page = open_page()
     assert page.is_hidden("#second")
     page.check("input[value=two]", force=True)
@@ -74,14 +77,6 @@ def test_words_that_carry_the_similarity_or_the_label_are_marked(
     page.check("input[name=side][value='1']", force=True)
     assert page.locator(row).all_inner_texts() == ["A", "musician", "performs", "."]
     assert page.locator(".picture-words").first.inner_text().split()[::2][1] == "musician"
-
-
-def test_a_pair_waits_for_its_second_sentence(open_page: OpenPage) -> None:
-    page = open_page("#mode=two&first=A+dog+runs.", ready=None)
-    page.wait_for_selector("#model", state="visible")
-    assert page.is_hidden("#details") and page.is_hidden("#problem")
-    page.fill("#second", "A cat sleeps.")
-    page.wait_for_selector("#pair", state="visible")
 
 
 def test_a_search_lists_the_closest_sentences(open_page: OpenPage, service: str) -> None:

@@ -1,7 +1,6 @@
 """What runs shards: an engine yields their outcomes in any order; here, processes of this machine.
 
-Each process has one thread. One that dies takes only its shard with it: another one is started in
-its place and does that shard again.
+Each process has one thread. If it dies, another one does its shard again.
 """
 
 from __future__ import annotations
@@ -21,16 +20,15 @@ from genpool.inference.workers import following_parent, model_folder
 from genpool.integrations.bulk.inputs import Shard
 from genpool.integrations.bulk.shard import Outcome, ShardSettings, encode_shard
 from genpool.model import SentenceEncoder
-from genpool.tensors.modules import torch_threads
+from genpool.tensors.modules import require_positive, torch_threads
 
 #: encodes shards with a model; GenpoolError if one cannot be encoded or written
 Engine = Callable[[SentenceEncoder, ShardSettings, list[Shard]], Iterator[Outcome]]
 #: times that a worker may die over the same shard
 MAX_DEATHS = 5
 
-#: the model of a worker process, and the settings of its run
+#: the model of a worker process
 _encoder: SentenceEncoder
-_settings: ShardSettings
 
 
 def too_many_deaths(shard: Shard) -> GenpoolError:
@@ -47,6 +45,7 @@ def encode_locally(
     encoder: SentenceEncoder, settings: ShardSettings, shards: list[Shard], workers: int = 1
 ) -> Iterator[Outcome]:
     """Encodes shards with processes of this machine; with one worker, in this process itself."""
+    require_positive(workers=workers)
     if workers == 1:
         with torch_threads(1):  # as in all workers: the same bytes
             yield from (encode_shard(encoder, shard, settings) for shard in shards)
@@ -57,12 +56,12 @@ def encode_locally(
     with model_folder() as folder:
         encoder.save_pretrained(folder)
         receiver, sender = context.Pipe(duplex=False)
-        arguments = str(folder), encoder.plugins, settings, receiver
+        arguments = str(folder), encoder.plugins, receiver
 
         def submit(worker: int, shard: Shard) -> None:
             if worker not in pools:
                 pools[worker] = ProcessPoolExecutor(1, context, _start_worker, arguments)
-            running[pools[worker].submit(_encode, shard)] = worker, shard
+            running[pools[worker].submit(_encode, shard, settings)] = worker, shard
 
         waiting = iter(shards)
         try:
@@ -98,14 +97,12 @@ def use_one_thread() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
-def _start_worker(
-    folder: str, plugins: list[str], settings: ShardSettings, receiver: Connection
-) -> None:
-    global _encoder, _settings
+def _start_worker(folder: str, plugins: list[str], receiver: Connection) -> None:
+    global _encoder
     use_one_thread()
     with following_parent(receiver, folder):
-        _encoder, _settings = SentenceEncoder.from_pretrained(folder, plugins=plugins), settings
+        _encoder = SentenceEncoder.from_pretrained(folder, plugins=plugins)
 
 
-def _encode(shard: Shard) -> Outcome:
-    return encode_shard(_encoder, shard, _settings)
+def _encode(shard: Shard, settings: ShardSettings) -> Outcome:
+    return encode_shard(_encoder, shard, settings)

@@ -15,6 +15,7 @@ from genpool.data.table_files import LINE_COLUMN, RowFile, Start, open_seekable
 from genpool.data.text_files import require_existing, table_format
 from genpool.disk.files import is_file, is_folder, uncompressed_name
 from genpool.errors import DataError, InputError, require_extra
+from genpool.tensors.modules import require_positive
 
 with require_extra("genpool.integrations.bulk", "parquet"):
     from pyarrow import parquet
@@ -51,9 +52,7 @@ class BulkOptions:
         require_choice("vectors", self.vectors, VECTOR_TYPES)
         require_choice("bad_rows", self.bad_rows, BAD_ROWS)
         require_choice("bad_files", self.bad_files, BAD_ROWS)
-        for name in ("shard_rows", "batch_size"):
-            if (value := getattr(self, name)) < 1:
-                raise InputError(f"{name} is {value}; expected 1 or more.")
+        require_positive(shard_rows=self.shard_rows, batch_size=self.batch_size)
         own = (ID, VECTOR, *((SCALE,) if self.vectors == "int8" else ()))
         taken = [name for name in self.columns if name in own]
         if taken or len(set(self.columns)) < len(self.columns):
@@ -106,10 +105,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def find_inputs(sources: Iterable[str | Path], output: Path) -> list[InputFile]:
-    """Returns the files of all sources, sorted by name: files, folders and globs.
-
-    A file of a folder has the path inside the folder, with the folder's name before it.
-    """
+    """Returns the files of all sources (files, folders and globs), sorted by name."""
     files: dict[str, Path] = {}
     for source in sources:
         for name, path in _files_of(str(source), output):

@@ -22,8 +22,8 @@ from genpool.integrations.bulk.engines import Engine, encode_locally
 from genpool.integrations.bulk.inputs import TEXT_TYPE, BulkOptions, InputFile, Shard
 from genpool.integrations.bulk.manifest import MANIFEST, BulkSummary, Manifest
 from genpool.integrations.bulk.shard import ShardSettings, find_finished
+from genpool.model.reference import fingerprint, model_of
 from genpool.progress import progress
-from genpool.search.index_card import fingerprint, model_of
 
 _TEMPORARY = re.compile(rf"\.(part-\d+-\d+\.parquet|{re.escape(MANIFEST)})\..*\.{FILE_SUFFIX}")
 

@@ -1,7 +1,6 @@
 """One shard, from a slice of an input file to a finished Parquet file.
 
-Its bytes depend on the model, the options and the rows, not on the process that encodes it: every
-engine calls `encode_shard`, which uses nothing of an earlier shard.
+Its bytes depend on the model, the options and the rows, not on the process that encodes it.
 """
 
 from __future__ import annotations
@@ -80,14 +79,11 @@ class UnreadableInput(DataError):
 
 
 def encode_shard(encoder: SentenceEncoder, shard: Shard, settings: ShardSettings) -> Outcome:
-    """Encodes a shard, with one thread, because several could produce other last digits.
-
-    A file that cannot be read is a result, not an error.
-    """
+    """Encodes a shard, with one thread, because several could produce other last digits."""
     path = settings.output / shard.name
     try:
         return shard, _encode(encoder, shard, settings, path)
-    except UnreadableInput as error:
+    except UnreadableInput as error:  # a result: other files can be read
         return shard, str(error)
     except DataError as error:
         if error.path != path:  # a row that cannot be used

@@ -16,19 +16,9 @@ from torch.nn import functional
 
 from genpool.disk.folder_format import write_text
 from genpool.errors import InputError
-from genpool.integrations.onnx.graph import (
-    OUTPUT,
-    Export,
-    Trial,
-    write_checked_graph,
-)
-from genpool.integrations.onnx.onnx_encoder import (
-    CHARACTER_IDS,
-    EXPORT,
-    KIND,
-    checksums,
-    padded_inputs,
-)
+from genpool.integrations.onnx import graph, onnx_encoder
+from genpool.integrations.onnx.graph import OUTPUT, Export, Trial
+from genpool.integrations.onnx.onnx_encoder import CHARACTER_IDS, EXPORT, padded_inputs
 from genpool.integrations.onnx.traced import TracedSentenceEncoder, traced_pooling
 from genpool.integrations.transformers import core_pooling
 from genpool.model import SentenceEncoder
@@ -95,7 +85,7 @@ def export(
         "letters": PAGE["letters"]["characters" if text.characters.spells_known else "ngrams"],
     }
     config = {
-        "kind": KIND,
+        "kind": onnx_encoder.KIND,
         "int8": int8,
         "output_dim": model.output_dim,
         "characters": text.characters.characters,
@@ -106,11 +96,10 @@ def export(
         "ngram_buckets": settings.embedding.ngram_buckets,
         "ngram_sizes": list(settings.embedding.ngram_sizes),
     }
-
-    def save_tokenizer(fresh: Path) -> None:
-        write_text(fresh / TOKENIZER, text.to_tokenizers().to_str(pretty=True))
-
-    return _write(folder, traced, trials, page, config, save_tokenizer)
+    rules = text.to_tokenizers().to_str(pretty=True)
+    return _write(
+        folder, traced, trials, page, config, lambda fresh: write_text(fresh / TOKENIZER, rules)
+    )
 
 
 def _write(
@@ -121,11 +110,15 @@ def _write(
     config: dict[str, Any],
     save_tokenizer: Callable[[Path], object] | None,
 ) -> Export:
-    """Writes an export; the graph is traced with the inputs of the first trial."""
+    """Writes an export; the first trial, whose inputs are traced, is 2 or more in every size."""
     inputs, int8 = trials[0].inputs, config["int8"]
     rows = "\n".join(PAGE["inputs"][name] for name in inputs).format(**page)
     with EXPORT.replace(folder, "the export") as fresh:
-        difference = write_checked_graph(module, fresh, int8, trials)
+        path = fresh / graph.ONNX_FILE
+        graph.write_graph(module, inputs, path)
+        if int8:
+            graph.quantize_graph(path)
+        difference = graph.check_graph(graph.OnnxSession(path), trials, int8)
         if save_tokenizer is not None:
             save_tokenizer(fresh)
         checked = f"the largest difference was {difference:.1e}"
@@ -135,7 +128,7 @@ def _write(
         write_text(fresh / CARD, PAGE["page"].format(**described))
         # Other libraries show the model type of a kind unknown to them.
         model_type = f"ONNX graph of a {config['kind']}, exported by genpool"
-        EXPORT.write(fresh, {"model_type": model_type, **config}, checksums(fresh))
+        EXPORT.write(fresh, {"model_type": model_type, **config}, onnx_encoder.checksums(fresh))
     return Export(Path(folder), difference)
 
 
@@ -167,9 +160,6 @@ def _sentence_trials(model: SentenceEncoder, reads_characters: bool) -> Iterator
         }
         yield Trial(f"{name}, with padding", padded, expected)
         yield Trial(name, inputs, expected)
-
-
-# --- transformers
 
 
 class TracedTransformer(nn.Module):

@@ -11,7 +11,7 @@ import io
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +41,6 @@ MIN_COSINE = 0.99
 QUANTIZED_OPERATORS = ["MatMul", "Gemm", "LSTM"]
 #: inputs that hold weights and their zero points, by quantized operator
 WEIGHT_INPUTS = {"MatMulInteger": (1, 3), "DynamicQuantizeLSTM": (1, 2, 9, 11)}
-#: what turns the signed range -128 ... 127 into 0 ... 255
-UNSIGNED_SHIFT = 128
-#: the level that onnxruntime calls fatal; every failure is raised, too
-_LOG_FATAL = 4
 
 #: tensors by the names of the graph's inputs
 Inputs = Mapping[str, Tensor]
@@ -96,7 +92,7 @@ class OnnxSession:
         self.path = path
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
-        options.log_severity_level = _LOG_FATAL
+        options.log_severity_level = 4  # fatal; every failure is raised, too
         try:
             session = onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
@@ -114,23 +110,6 @@ class OnnxSession:
         except Exception as error:  # as above
             raise FolderError(f"{self.path} cannot be run: {error}") from None
         return vectors
-
-
-# --- writing
-
-
-def write_checked_graph(
-    module: nn.Module, folder: Path, int8: bool, trials: Sequence[Trial]
-) -> float:
-    """Writes the graph into a folder and returns its largest difference from PyTorch.
-
-    It is traced with the inputs of the first trial, two or more in every dimension.
-    """
-    path = folder / ONNX_FILE
-    write_graph(module, trials[0].inputs, path)
-    if int8:
-        quantize_graph(path)
-    return check_graph(OnnxSession(path), trials, int8)
 
 
 def write_graph(module: nn.Module, inputs: Inputs, path: Path) -> None:
@@ -180,14 +159,8 @@ def quiet() -> Iterator[None]:
         logging.root.handlers[:] = handlers
 
 
-# --- checking
-
-
 def check_graph(session: OnnxSession, trials: Iterable[Trial], int8: bool = False) -> float:
-    """Returns the largest difference between a graph and PyTorch.
-
-    With int8 only the direction of the vectors is compared; the difference is then 1 - cosine.
-    """
+    """Returns the largest difference between a graph and PyTorch; with int8 of 1 - cosine."""
     measure, measured, limit = _difference, "largest difference", MAX_DIFFERENCE
     if int8:
         measure, measured, limit = _one_minus_cosine, "1 - cosine", 1 - MIN_COSINE
@@ -196,9 +169,8 @@ def check_graph(session: OnnxSession, trials: Iterable[Trial], int8: bool = Fals
         try:
             vectors = session(trial.inputs)
         except FolderError as error:
-            raise ExportError(
-                f"the graph fails for {trial.name}, and was not kept: {error}"
-            ) from None
+            problem = f"the graph fails for {trial.name}, and was not kept: {error}"
+            raise ExportError(problem) from None
         if vectors.shape != trial.expected.shape:
             raise ExportError(
                 f"the graph returns vectors of shape {vectors.shape} for {trial.name}, PyTorch "
@@ -226,9 +198,6 @@ def _one_minus_cosine(vectors: NDArray[np.float64], expected: NDArray[np.float64
     cosines[~(vectors.any(axis=1) | expected.any(axis=1))] = 1
     # `max` with `initial` would drop a NaN.
     return float((1 - cosines).max(initial=0)) if np.isfinite(cosines).all() else float("nan")
-
-
-# --- 8 bits
 
 
 def quantize_graph(path: Path) -> None:
@@ -269,5 +238,5 @@ def make_weights_unsigned(model: onnx.ModelProto) -> None:
     for name in names & set(initializers):
         signed: Any = numpy_helper.to_array(initializers[name])
         if signed.dtype == np.int8:
-            unsigned = (signed.astype(np.int16) + UNSIGNED_SHIFT).astype(np.uint8)
+            unsigned = (signed.astype(np.int16) + 128).astype(np.uint8)  # 0 ... 255
             initializers[name].CopyFrom(numpy_helper.from_array(unsigned, name))

@@ -1,8 +1,5 @@
-"""The exported folder, and the encoder that runs its graph by onnxruntime.
-
-Only JSON and the graph are read, and a graph is data: opening the folder runs no code. README.md in
-the folder (page.toml here) describes the inputs of the graph.
-"""
+"""The exported folder, whose README.md (page.toml here) describes the inputs of its graph, and the
+encoder that runs it by onnxruntime. A graph is data: opening the folder runs no code."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ class OnnxEncoder(SentenceVectors):
     def __init__(self, text: TextPipeline, session: OnnxSession, output_dim: int) -> None:
         self.text, self.session = text, session
         self.reads_characters = CHARACTER_IDS in session.input_names
-        self._output_dim = output_dim
+        self.output_dim = output_dim
 
     @classmethod
     def from_pretrained(cls, path: str | Path) -> Self:
@@ -112,11 +109,6 @@ class OnnxEncoder(SentenceVectors):
                 f"{folder / CONFIG} cannot be used: {type(error).__name__}: {error}"
             ) from error
         return cls(text, OnnxSession(folder / ONNX_FILE), output_dim)
-
-    @property
-    def output_dim(self) -> int:
-        """The dimension of a sentence vector."""
-        return self._output_dim
 
     def encode_tokenized(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Returns the vectors (sentences, output_dim) of tokenized sentences, as one batch."""

@@ -1,8 +1,7 @@
-"""A sentence encoder as one module that PyTorch's exporter can trace.
+"""A sentence encoder as one module that PyTorch's exporter can trace, on padded tensors.
 
-The mathematics is that of the model, on padded tensors instead of packed rows. The exporter would
-turn an LSTM or a GRU into a loop over tokens: they are written to the graph as ONNX's operators,
-which return zeros outside an export.
+The exporter would turn an LSTM or a GRU into a loop over tokens: they are written to the graph as
+ONNX's operators, which return zeros outside an export.
 """
 
 from __future__ import annotations
@@ -18,13 +17,7 @@ from genpool.embedding import CharacterCNN
 from genpool.embedding.characters import filter_reach
 from genpool.encoder import ENCODERS, Encoder, GRUEncoder, LSTMEncoder
 from genpool.encoder.base import StatesAndGates
-from genpool.encoder.lstm import (
-    BiLSTMLayer,
-    BiLSTMStack,
-    DirectionPair,
-    LSTMDirection,
-    input_gates,
-)
+from genpool.encoder.lstm import BiLSTMStack, DirectionPair, LSTMDirection, input_gates
 from genpool.errors import InputError
 from genpool.model import SentenceEncoder
 from genpool.pooling import GeneralizedPooling, Pooled, Pooling
@@ -134,9 +127,6 @@ def padded_ngram_vectors(ngram_ids: Tensor, table: RowTable) -> Tensor:
     return vectors.sum(dim=1) / mask.sum(dim=1).clamp(min=1).sqrt()
 
 
-# --- encoders
-
-
 def require_traceable(encoder: Encoder) -> None:
     """Raises InputError for an encoder that has no form for a graph."""
 
@@ -172,13 +162,12 @@ def encode_padded(
 
 def _bilstm(encoder: BiLSTMStack, vectors: Tensor, lengths: Tensor, gates: bool) -> StatesAndGates:
     """Any stack of BiLSTM layers; the encoder itself computes the input of each layer."""
-    batch, time, _ = vectors.shape
-    rows = vectors.flatten(0, 1)  # (batch * time, embedding)
+    size, rows = vectors.shape[:2], vectors.flatten(0, 1)  # (batch * time, embedding)
     below: list[DirectionPair] = []
-    for layer in cast("list[BiLSTMLayer]", encoder.layers):
+    for layer in cast(Any, encoder.layers):
         directions = (layer.forwards, layer.backwards)
         flat = encoder.layer_rows(rows, below) if below else (rows, rows)
-        inputs = [side.view(batch, time, side.shape[1]) for side in flat]
+        inputs = [side.view(*size, side.shape[1]) for side in flat]
         halves = [onnx_lstm(*parts, lengths) for parts in zip(directions, inputs, strict=True)]
         below.append((halves[0].flatten(0, 1), halves[1].flatten(0, 1)))
     states = torch.cat(halves, dim=2)  # (batch, time, 2 hidden)
@@ -259,14 +248,8 @@ def _operator(
     return states.squeeze(1).transpose(0, 1)
 
 
-# --- poolings
-
-
 class TracedGeneralizedPooling(nn.Module):
-    """Generalized pooling, one head after the other: two multiplications by a matrix each.
-
-    onnxruntime cannot quantize the product with all heads, a tensor of three dimensions.
-    """
+    """Generalized pooling, head by head: onnxruntime cannot quantize a product with all of them."""
 
     def __init__(self, pooling: GeneralizedPooling) -> None:
         super().__init__()

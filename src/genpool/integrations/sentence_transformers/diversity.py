@@ -85,16 +85,14 @@ class DiversityLoss(nn.Module):
                 hooks.callback(module.register_forward_hook(record).remove)
             result = self.loss(sentence_features, labels)
         if feature is None:
-            of_modules = (module.pooling.head_parameters() for module in modules)
-            parameters = [w1 for w1 in of_modules if w1 is not None]
-            if len(parameters) < len(modules):
-                raise InputError(
-                    "a pooling of the model has no parameters per head; expected generalized "
-                    'pooling. The penalty "embedding" is for every pooling.'
-                )
-            added = [
-                penalties.parameter_penalty(w1, self.threshold, self.weight) for w1 in parameters
-            ]
+            added = []
+            for pooling in (module.pooling for module in modules):
+                if (w1 := pooling.head_parameters()) is None:
+                    raise InputError(
+                        f"{type(pooling).__name__} has no parameters per head; expected "
+                        'generalized pooling. The penalty "embedding" is for every pooling.'
+                    )
+                added.append(penalties.parameter_penalty(w1, self.threshold, self.weight))
         else:
             self._check(values)
             measure = getattr(penalties, f"{self.penalty}_penalty")

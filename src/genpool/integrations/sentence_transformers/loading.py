@@ -17,6 +17,7 @@ from sentence_transformers.util import import_from_string
 from torch import nn
 from typing_extensions import TypeVar
 
+from genpool.disk.folder_format import ST_MODULES as MODULES
 from genpool.errors import FolderError, GenpoolError, InputError
 from genpool.integrations.sentence_transformers.modules import (
     MODEL_CONFIG,
@@ -27,7 +28,7 @@ from genpool.integrations.sentence_transformers.modules import (
 from genpool.model import SentenceEncoder
 from genpool.saving import storage
 
-MODULES, ROUTER = "modules.json", "router_config.json"
+ROUTER = "router_config.json"
 #: prefix of the modules that sentence-transformers itself contains
 LIBRARY_PREFIX = "sentence_transformers."
 #: settings that can lead to code from elsewhere, and the values of them that cannot
@@ -49,9 +50,6 @@ GENPOOL_MODULES: dict[str, type[Module]] = {
     f"{cls.__module__}.{cls.__name__}": cls
     for cls in (PoolingModule, HeadVectors, SentenceEncoderModule)
 }
-
-#: options that are passed on to transformers
-OPTION_GROUPS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 
 Model = TypeVar("Model", bound=BaseModel, default=SentenceTransformer)
 
@@ -83,7 +81,8 @@ def load(
         >>> model = load("my-model")
         >>> model.encode(["A man sleeps."])
     """
-    groups = [options, *(options.get(name) or {} for name in OPTION_GROUPS)]
+    passed_on = ("model_kwargs", "processor_kwargs", "config_kwargs")
+    groups = [options, *(options.get(name) or {} for name in passed_on)]
     if any("trust_remote_code" in group for group in groups):
         raise InputError(
             "load takes no trust_remote_code: it loads only folders that need no trust. "
@@ -175,12 +174,10 @@ def _named_modules(source: Path) -> list[tuple[str, str]]:
     """Returns folder and type of every module that modules.json or a router names."""
     content, _ = _read_json(source)
     try:
-        is_router = source.name == ROUTER
-        named = (
-            list(content["types"].items())
-            if is_router
-            else [(entry["path"], entry["type"]) for entry in content]
-        )
+        if source.name == ROUTER:
+            named = list(content["types"].items())
+        else:
+            named = [(entry["path"], entry["type"]) for entry in content]
     except (KeyError, TypeError, AttributeError):
         named = []
     if not named or not all(isinstance(text, str) for pair in named for text in pair):

@@ -1,8 +1,5 @@
-"""Poolings and sentence encoders of genpool as modules of sentence-transformers.
-
-The modules of sentence-transformers pass on one dictionary of features; "head_vectors" and
-"head_weights" are added by genpool. Only JSON and safetensors are written and read.
-"""
+"""Poolings and sentence encoders of genpool as modules of sentence-transformers, which pass on one
+dictionary of features. Only JSON and safetensors are written and read."""
 
 from __future__ import annotations
 
@@ -280,7 +277,8 @@ class SentenceEncoderModule(InputModule):
         location = _location(kwargs)
         folder = cls.load_dir_path(model_name_or_path, **location)
         if folder is None:
-            raise FolderError(f"{model_name_or_path} has no folder of the encoder.")
+            subfolder = location.get("subfolder", "")
+            raise FolderError(f"{model_name_or_path} has no folder {subfolder!r}.")
         options = cls.load_config(model_name_or_path, **location)
         return cls(SentenceEncoder.from_pretrained(folder), **options)
 

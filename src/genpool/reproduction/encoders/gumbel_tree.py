@@ -145,12 +145,14 @@ class GumbelTreeEncoder(PackedEncoder):
             sources = torch.stack([candidates, left, right], dim=1)  # (pairs, 3, 2 hidden)
             nodes = (weights.unsqueeze(2) * sources).sum(dim=1)  # (pairs, 2 hidden)
             place, first = choice.detach().argmax(dim=1), pair_counts.cumsum(0) - pair_counts
-            made.append(nodes.index_select(0, first + place))  # (active, 2 hidden)
+            # Nothing larger ends where the left one of the two does: its last copy is final.
+            made += [part.index_select(0, first + place) for part in (left, nodes)]
             row, ends = torch.arange(active, device=device), ends[:active]
             right_end = ends[row, place + 1]  # (active,)
             tree[row, right_end] += 1
-            largest[row, right_end] = count + row
-            count += active
+            largest[row, ends[row, place]] = count + row
+            largest[row, right_end] = count + active + row
+            count += 2 * active
             is_behind = torch.arange(most, device=device) >= place.unsqueeze(1)
             ends = torch.where(is_behind, ends[:, 1:], ends[:, :-1])  # (active, most)
         states = torch.cat(made).index_select(0, largest[rank, packing.step])

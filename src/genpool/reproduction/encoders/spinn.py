@@ -5,14 +5,13 @@ Autograd's own indexing would pay for the complete memory at every step of the b
 step pays for its rows alone. The memory is passed from call to call, and its gradient flows back
 through the same chain in place:
 
-    memory, read = write_and_read(memory, rows, start, index)      # never the old `memory` again
+    memory, read = WriteAndRead.apply(memory, rows, start, index)  # never the old `memory` again
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -94,6 +93,7 @@ class SPINNEncoder(PackedEncoder):
         tokens = self.words(rows).to(self.words.weight.dtype)  # (rows, 2 hidden): h and c
         hidden, sentences = self.output_dim, plan.steps[0].active
         memory = tokens.new_zeros(plan.nodes, 2 * hidden)
+        write_and_read: Any = WriteAndRead.apply
         made, first_node = tokens, 1  # the rows that are written before the next ones are read
         e = m = tokens.new_zeros(sentences, self.tracking_dim)  # (sentences, tracking)
         from_buffer = self._buffer_gates(tokens[:, :hidden], plan)
@@ -110,7 +110,8 @@ class SPINNEncoder(PackedEncoder):
                 parts = [part.index_select(0, step.reducing) for part in parts]
                 made = join_nodes(self.composition, *parts).to(memory.dtype)  # (n, 2 hidden)
         _, tops = write_and_read(memory, made, first_node, plan.tops)  # (rows, 2 hidden)
-        return tops[:, :hidden]
+        states: Tensor = tops[:, :hidden]
+        return states
 
     def make_annotator(self) -> BinaryTrees:
         return BinaryTrees(self.parser)
@@ -132,8 +133,7 @@ class SPINNEncoder(PackedEncoder):
 # The order of work: integers only, known before any vector is.
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One transition of all sentences that have one; long sentences come first, as in `Packing`."""
 
     active: int  # the number of sentences
@@ -142,8 +142,7 @@ class Step:
     first_node: int  # the number of the first node that is made; the others follow
 
 
-@dataclass(frozen=True)
-class ShiftReducePlan:
+class ShiftReducePlan(NamedTuple):
     """All transitions of a batch. Node 0 is empty, then come the tokens, as rows, then the rest."""
 
     steps: list[Step]
@@ -198,22 +197,12 @@ def shift_reduce_plan(reductions: Tensor, packing: Packing) -> ShiftReducePlan:
     return ShiftReducePlan(steps, in_buffer, of_rows, nodes)
 
 
-# The memory of rows.
-
-
-def write_and_read(
-    memory: Tensor, rows: Tensor, start: int, index: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Writes rows (n, dim) at start, start + 1, ..., where nothing was read before.
+class WriteAndRead(torch.autograd.Function):
+    """Writes rows (n, dim) at start, start + 1, ... of the memory, where nothing was read before.
 
     Returns the memory, to be used from now on, and its rows (m, dim) at index (m,).
     """
-    result: tuple[Tensor, Tensor]
-    result = _WriteAndRead.apply(memory, rows, start, index)  # type: ignore[no-untyped-call]
-    return result
 
-
-class _WriteAndRead(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, memory: Tensor, rows: Tensor, start: int, index: Tensor

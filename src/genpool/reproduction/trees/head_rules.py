@@ -1,8 +1,4 @@
-"""Dependency trees from constituency parses, by the usual rules for the head of a phrase.
-
-The official files of SNLI and MultiNLI have constituency parses of the Stanford parser:
-
-    (ROOT (S (NP (DT A) (NN man)) (VP (VBZ sleeps)) (. .)))
+"""Dependency trees from constituency parses: (ROOT (S (NP (DT A) (NN man)) (VP (VBZ sleeps)))).
 
 Heads follow the rules of Collins (1999), except that the head of a verb phrase is its main verb, as
 in Stanford's typed dependencies. Relations are named by the labels of phrase and dependent, which

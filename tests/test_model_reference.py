@@ -12,7 +12,7 @@ from genpool import PairClassifier, SentenceEncoder
 from genpool.config import TextSettings
 from genpool.errors import InputError
 from genpool.inference.sentence_vectors import SentenceVectors
-from genpool.search.index_card import fingerprint
+from genpool.model.reference import fingerprint
 from tests.helpers.small_models import MakeEncoder
 
 

@@ -1,8 +1,10 @@
-"""The faster dropout is dropout, rescaled where it is asked to, and off for a single thread."""
+"""Dropout, fast or as PyTorch's, rescaled where it is asked to; the switch of the fast paths."""
 
 from __future__ import annotations
 
-import threading
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -15,7 +17,9 @@ from genpool.tensors.modules import (
     DropoutScaling,
     dropout_disabled,
     dropout_factors,
+    fast,
     fast_paths,
+    run_both,
 )
 
 
@@ -67,14 +71,14 @@ def test_the_plain_path_is_pytorchs() -> None:
         assert torch.equal(Dropout(0.3)(values), expected)
 
 
-@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_without_rescaling_in_training_kept_values_stay_as_they_are(
-    fast: bool, share: float
+    enabled: bool, share: float
 ) -> None:
     torch.manual_seed(0)
     values = torch.rand(20_000).add(1).requires_grad_()
-    with fast_paths(fast):
+    with fast_paths(enabled):
         dropped = Dropout(share, scaling="test")(values)
     zeros = dropped == 0
     assert torch.equal(dropped[~zeros], values[~zeros])
@@ -108,21 +112,34 @@ def test_a_layer_in_training_mode_can_be_switched_off(
     assert (layer(values) == 0).any()
 
 
-def test_one_thread_trains_while_another_evaluates_the_same_layer() -> None:
-    layer, values = Dropout(0.5), torch.ones(1000)
-    inside, checked = threading.Event(), threading.Event()
-    evaluated: list[bool] = []
+def test_the_switch_is_undone_after_an_error():
+    assert fast()
+    with pytest.raises(ZeroDivisionError), fast_paths(False):
+        assert not fast()
+        raise ZeroDivisionError
+    assert fast()
 
-    def evaluate() -> None:
-        with dropout_disabled():
-            inside.set()
-            checked.wait(60)
-            evaluated.append(torch.equal(layer(values), values))
 
-    thread = threading.Thread(target=evaluate)
-    thread.start()
-    inside.wait(60)
-    trained = layer(values)  # while the other thread is inside its block
-    checked.set()
-    thread.join()
-    assert (trained == 0).any() and evaluated == [True]
+def test_the_environment_turns_fast_paths_off():
+    command = "from genpool.tensors.modules import fast; print(fast())"
+    printed = subprocess.run(
+        [sys.executable, "-c", command],
+        env={**os.environ, "GENPOOL_FAST": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed.strip() == "False"
+
+
+def test_two_pieces_of_work_leave_the_threads_as_they_were():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        both = run_both(lambda side: (side, torch.is_grad_enabled()), torch.device("cpu"))
+        assert both == ((0, False), (1, False))
+        with pytest.raises(ZeroDivisionError):
+            run_both(lambda side: 1 // (1 - side), torch.device("cpu"))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
