@@ -36,7 +36,6 @@ LAYERS = [
     {"jobs"},
     {"training"},
     {"distillation"},
-    {"probing"},
     {"integrations"},
     {"reproduction"},
     {"service"},
@@ -47,7 +46,6 @@ LAYERS = [
 UPWARD = {
     ("inference", "model"): "types: the quick form and the workers are made of a SentenceEncoder",
     ("model", "training"): "`fit`, which trains a classifier",
-    ("search", "integrations"): "the lists of a large index, which FAISS makes and reads",
 }
 HEIGHT = {unit: height for height, units in enumerate(LAYERS) for unit in units}
 

@@ -18,7 +18,7 @@ from genpool.cli import app
 from genpool.pooling import POOLINGS, GeneralizedPooling, Pooled, penalties
 
 _FOLDERS = """data distillation embedding encoder evaluation inference integrations.onnx
-    integrations.sentence_transformers pooling probing search service text training"""
+    integrations.probing integrations.sentence_transformers pooling search service text training"""
 PACKAGES = ["genpool", *(f"genpool.{folder}" for folder in _FOLDERS.split())]
 
 

@@ -31,8 +31,8 @@ from benchmarks.results_pages.own_rows_data import (
     read_task,
 )
 from genpool.evaluation.accuracy import Comparison, compare_correct
-from genpool.probing import AttentiveProbe
-from genpool.probing.token_states import TokenEncoder, open_token_encoder
+from genpool.integrations.probing import AttentiveProbe
+from genpool.integrations.probing.token_states import TokenEncoder, open_token_encoder
 
 POOLINGS = ("mean", "generalized")
 DEFAULT_CELLS = page_path("probes").with_suffix(".jsonl")

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genpool.integrations import faiss as lists
 from genpool.search import ModelReference, SearchIndex, build_lists, index_writer
+from genpool.search import approximate as lists
 from genpool.tensors.arrays import unit_rows
 
 TOP = 10

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.pages import markdown_table, page_path
 from benchmarks.results_pages.search_engines import TOP
-from genpool.integrations.faiss import PROBES
+from genpool.search.approximate import PROBES
 from genpool.search.index_folder import MIN_ROWS
 
 HEADING = "## Engines for many rows"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from genpool.evaluation import read_predictions
-from genpool.probing import AttentiveProbe
+from genpool.integrations.probing import AttentiveProbe
 from tests.helpers.training_runs import write_table
-from tests.probing.conftest import make_texts
+from tests.integrations.probing.conftest import make_texts
 
 
 @pytest.fixture

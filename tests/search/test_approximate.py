@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from genpool.errors import FolderError, InputError, MissingExtraError
-from genpool.integrations import faiss
-from genpool.search import SearchIndex, build_lists, delete_rows, index_folder
+from genpool.search import SearchIndex, approximate, build_lists, delete_rows, index_folder
 from genpool.search.index_card import LIST_FILES
 from tests.helpers.small_indexes import by_loops, random_vectors, write_index
 
@@ -48,7 +47,7 @@ def test_only_the_lists_that_are_read_are_searched(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, queries = SearchIndex.open(folder), random_vectors(40, DIM, seed=5)
-    monkeypatch.setattr(faiss, "PROBES", 1)
+    monkeypatch.setattr(approximate, "PROBES", 1)
     few = [[hit.row for hit in hits] for hits in index.search(queries, top=10)]
     every = [[hit.row for hit in hits] for hits in index.search(queries, top=10, exact=True)]
     assert few != every  # so `exact` does something
@@ -65,7 +64,7 @@ def test_a_condition_is_answered_exactly(tmp_path: Path, monkeypatch: pytest.Mon
     vectors = clusters(300)
     values = [(row,) for row in range(300)]
     build_lists(write_index(tmp_path / "index", vectors, columns=["n"], values=values))
-    monkeypatch.setattr(faiss, "PROBES", 1)
+    monkeypatch.setattr(approximate, "PROBES", 1)
     query = random_vectors(DIM, seed=5)
     [hits] = SearchIndex.open(tmp_path / "index").search(query, top=9, where="n < 40")
     assert [hit.row for hit in hits] == [row for row, _ in by_loops(vectors[:40], query, 9)]
@@ -94,7 +93,7 @@ def test_large_indexes_get_lists_when_they_are_written(
     monkeypatch.setattr(index_folder, "MIN_ROWS", 100)
     assert SearchIndex.open(write_index(tmp_path / "a", clusters(99))).card.lists == 0
     assert SearchIndex.open(write_index(tmp_path / "b", clusters(100))).card.lists == 10
-    monkeypatch.setattr(faiss, "has_faiss", lambda: False)
+    monkeypatch.setattr(approximate, "has_faiss", lambda: False)
     plain = SearchIndex.open(write_index(tmp_path / "c", clusters(100)))
     assert plain.card.lists == 0
     with pytest.raises(MissingExtraError, match=r"genpool\[faiss\]"):
@@ -109,7 +108,7 @@ def test_without_faiss_the_search_is_exact_and_an_open_index_goes_on_with_its_ow
 ) -> None:
     index, query = SearchIndex.open(folder), random_vectors(DIM, seed=5)
     before, expected = index.search(query), index.search(query, exact=True)
-    monkeypatch.setattr(faiss, "has_faiss", lambda: False)
+    monkeypatch.setattr(approximate, "has_faiss", lambda: False)
     assert SearchIndex.open(folder).search(query) == expected
     monkeypatch.undo()
     write_index(folder, clusters(3))

@@ -67,7 +67,7 @@ def probe(
     rows = options.open_data(
         data, reader, use is None, bad_rows, settings, first=first, label=label, encoding=encoding
     )
-    from genpool.probing.comparison import predict_with_probe, probe_table
+    from genpool.integrations.probing.comparison import predict_with_probe, probe_table
 
     try:
         if use is not None and output is not None:

@@ -101,8 +101,8 @@ class SentenceTransformerEncoder(SentenceVectors):
 
     def explain(self, sentence: str) -> Explanation:
         """Returns the weights of each head of genpool's pooling, per token and dimension."""
+        from genpool.integrations.probing.token_states import word_pieces
         from genpool.integrations.sentence_transformers.modules import states_and_mask
-        from genpool.probing.token_states import word_pieces
 
         before, pooling, later = self._around_pooling()
         features: dict[str, Any] = {

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from genpool.errors import InputError, require_extra
 from genpool.inference.sentence_vectors import SentenceVectors, resolve_truncate_dim
 from genpool.integrations.load_encoder import FolderBytes
+from genpool.integrations.probing import AttentiveProbe
 from genpool.model import SentenceEncoder, TextClassifier
-from genpool.probing import AttentiveProbe
 from genpool.saving.saved_model import SavedModel
 from genpool.text.validation import read_labels, read_texts
 

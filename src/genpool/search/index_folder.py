@@ -17,6 +17,7 @@ from genpool.disk.arrays import growing_array, growing_rows
 from genpool.disk.atomic import atomic_folder, folder_identity, read_consistently
 from genpool.errors import FolderError, InputError, MissingExtraError
 from genpool.model.reference import ModelReference
+from genpool.search import approximate
 from genpool.search import index_card as names
 from genpool.search.index_card import INDEX, IndexCard
 from genpool.search.nearest import UNIT_TOLERANCE, Vectors
@@ -121,7 +122,6 @@ def _folder_writer(
     or `MIN_ROWS`, it has lists. `identity` is the `folder_identity` of the index whose rows are
     kept: if it is another one at the end, another process has written it, and nothing is replaced.
     """
-    from genpool.integrations import faiss
 
     def check(target: Path) -> None:
         _require_index(target)
@@ -155,8 +155,8 @@ def _folder_writer(
                 _copy_rows(SearchIndex.open(output), kept, add)
             yield add
         lists = 0
-        if rows and (card.lists or rows >= MIN_ROWS) and faiss.has_faiss():
-            lists = faiss.write_lists(fresh, np.load(fresh / names.VECTORS, mmap_mode="r"))
+        if rows and (card.lists or rows >= MIN_ROWS) and approximate.has_faiss():
+            lists = approximate.write_lists(fresh, np.load(fresh / names.VECTORS, mmap_mode="r"))
         INDEX.write(fresh, asdict(replace(card, rows=rows, normalized=normalized, lists=lists)))
 
 
@@ -292,9 +292,7 @@ def build_lists(folder: str | Path) -> int:
         >>> build_lists("index")
         1000
     """
-    from genpool.integrations.faiss import has_faiss
-
-    if not has_faiss():
+    if not approximate.has_faiss():
         raise MissingExtraError("an approximate search", "faiss")
     index = SearchIndex.open(folder)
     card, identity = index.card, index.identity

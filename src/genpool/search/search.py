@@ -8,7 +8,7 @@
     columns.jsonl         with columns: their values, a JSON array per row; any block of lines is
                           parsed in one call, a million rows in a second
     column_offsets.npy    the start of each of these lines, as above
-    lists.bin, ...        with lists: an approximate search (see genpool.integrations.faiss)
+    lists.bin, ...        with lists: an approximate search (see genpool.search.approximate)
 
 Vectors and sentences are mapped, not read; none of the files can contain a pickle.
 """
@@ -30,6 +30,7 @@ from genpool.errors import FolderError, InputError
 from genpool.inference.sentence_vectors import SentenceVectors
 from genpool.model import SentenceEncoder
 from genpool.model.reference import ModelReference
+from genpool.search import approximate
 from genpool.search import index_card as names
 from genpool.search.index_card import INDEX, IndexCard
 from genpool.search.nearest import nearest_rows
@@ -103,9 +104,7 @@ class SearchIndex:
         self._values = map_rows(*names.VALUE_FILES) if card.columns else None
         self._candidates = None
         if card.lists:
-            from genpool.integrations.faiss import map_lists
-
-            self._candidates = map_lists(folder, card)
+            self._candidates = approximate.map_lists(folder, card)
 
     @classmethod
     def open(cls, folder: str | Path, encoder: SentenceVectors | None = None) -> Self:

@@ -8,9 +8,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
-from genpool.pooling import POOLINGS
-from genpool.probing import AttentiveProbe, fitting
-from genpool.probing.fitting import (
+from genpool.integrations.probing import AttentiveProbe, fitting
+from genpool.integrations.probing.fitting import (
     ENOUGH_ROWS,
     EXTENTS,
     FOLDS,
@@ -24,7 +23,8 @@ from genpool.probing.fitting import (
     start_classifier,
     steps_for,
 )
-from genpool.probing.token_states import TokenStates
+from genpool.integrations.probing.token_states import TokenStates
+from genpool.pooling import POOLINGS
 from genpool.training.state import trained_weights
 
 DIM = 6

@@ -20,14 +20,14 @@ from torch.nn import functional
 from genpool.errors import InputError, require_extra, unknown_name
 from genpool.evaluation.probes import GRID, MAX_ITERATIONS, choose_c, second_count
 from genpool.evaluation.vectors import LabelledVectors
+from genpool.integrations.probing.token_states import TokenStates
 from genpool.pooling import POOLINGS, Pooled, Pooling
-from genpool.probing.token_states import TokenStates
 from genpool.progress import Done, progress
 from genpool.tensors.packing import Packing
 from genpool.training.state import trained_weights
 
 if TYPE_CHECKING:
-    from genpool.probing.estimator import AttentiveProbe
+    from genpool.integrations.probing.estimator import AttentiveProbe
 
 #: a dimension that never changes is not divided by its deviation of zero
 SMALLEST_DEVIATION = 1e-6

@@ -17,8 +17,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
-from genpool.probing import AttentiveProbe
-from genpool.probing.token_states import GenpoolTokenEncoder
+from genpool.integrations.probing import AttentiveProbe
+from genpool.integrations.probing.token_states import GenpoolTokenEncoder
 from tests.helpers.small_models import MakeEncoder
 
 Rows = tuple[list[str], list[str]]

@@ -10,8 +10,8 @@ from scipy.stats import binomtest
 
 from genpool import SentenceEncoder
 from genpool.errors import InputError
-from genpool.probing import AttentiveProbe, PoolingComparison, compare_poolings
-from genpool.probing.comparison import MIN_COUNT, head_words
+from genpool.integrations.probing import AttentiveProbe, PoolingComparison, compare_poolings
+from genpool.integrations.probing.comparison import MIN_COUNT, head_words
 
 Rows = tuple[list[str], list[str]]
 Compared = tuple[PoolingComparison, dict[str, AttentiveProbe]]

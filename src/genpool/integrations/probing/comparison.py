@@ -24,8 +24,8 @@ from genpool.errors import DataError, InputError
 from genpool.evaluation.accuracy import AccuracyReport, Comparison, accuracy_report, compare_correct
 from genpool.evaluation.predictions import Predictions, write_predictions
 from genpool.inference.explanation import pooling_weights
-from genpool.probing.estimator import AttentiveProbe
-from genpool.probing.token_states import TokenStates, open_state_cache
+from genpool.integrations.probing.estimator import AttentiveProbe
+from genpool.integrations.probing.token_states import TokenStates, open_state_cache
 from genpool.text.validation import read_labels, read_texts
 
 #: what `--pooling all` compares, the one first that the others are tested against

@@ -11,9 +11,9 @@ import torch
 
 from genpool import SentenceEncoder
 from genpool.errors import FolderError, InputError
-from genpool.probing import token_states
-from genpool.probing.comparison import default_cache
-from genpool.probing.token_states import (
+from genpool.integrations.probing import token_states
+from genpool.integrations.probing.comparison import default_cache
+from genpool.integrations.probing.token_states import (
     MAX_STATE,
     TokenStates,
     TransformerTokenEncoder,

@@ -18,9 +18,9 @@ from genpool.disk.atomic import read_consistently
 from genpool.disk.folder_format import FolderFormat, file_checksum, write_text
 from genpool.errors import FolderError, GenpoolError, InputError, require_extra
 from genpool.inference.explanation import Explanation, explain_states
+from genpool.integrations.probing import fitting, token_states
+from genpool.integrations.probing.token_states import TokenEncoder, TokenStates
 from genpool.model import SentenceEncoder
-from genpool.probing import fitting, token_states
-from genpool.probing.token_states import TokenEncoder, TokenStates
 from genpool.progress import progress
 from genpool.saving.storage import CARD, CONFIG, WEIGHTS
 from genpool.saving.weights_file import WeightsFile, first_not_finite
