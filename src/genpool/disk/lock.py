@@ -56,7 +56,7 @@ def held_folder(folder: Path, error: type[GenpoolError]) -> Iterator[None]:
             held.enter_context(FileLock(folder / LOCK, timeout=0).acquire())
             # Before the release: after it, the file may be that of the next holder.
             held.callback(_remove, folder / HOLDER)
-            (folder / HOLDER).write_text(json.dumps(holder), encoding="utf-8")
+            (folder / HOLDER).write_text(json.dumps(holder), encoding="utf-8", newline="\n")
         yield
 
 
