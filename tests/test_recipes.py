@@ -182,8 +182,10 @@ def test_the_released_program_differs_from_the_paper_in_these_settings_alone() -
         name: value for name, value in released.items() if name not in paper or paper[name] != value
     } == RELEASED
     assert paper.keys() <= released.keys()
-    head = recipe_text("snli").split("\n\n[")[0]
+    head = recipe_text("snli").split("\n\n[")[0].replace("\n# ", " ")
     assert "The paper leaves open:" in head and "snli-released" in head
+    for point in ("dropout", "schedule", "epochs", "initial weights", "order of the batches"):
+        assert point in head
     assert released["penalty.name"] == "parameter"
     assert released["penalty.weight"] == 1e-2
     assert released["vectors.std"] == GAUSSIAN_STD == 0.01

@@ -276,7 +276,9 @@ def test_sizes_that_do_not_agree_are_refused_with_both(folder, keys, value, expe
     change_json(folder / "config.json", keys, value)
     message = refusal(folder)
     assert f"{folder / 'model.safetensors'} does not agree with config.json" in message
-    assert expected in message and message.count("the settings say") <= 5
+    assert expected in message
+    if expected.startswith("(17"):  # five of them are shown
+        assert message.count("the settings say") == 5
     assert "Were files of two models mixed?" in message
 
 
