@@ -11,6 +11,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -45,7 +46,11 @@ def _remembering(init: Callable[..., None]) -> Callable[..., None]:
     def remember(self: Any, *args: Any, **arguments: Any) -> None:
         # Only the outermost constructor: those of base classes have other arguments.
         if "options" not in self.__dict__:
-            bound = signature.bind(self, *args, **arguments)
+            try:
+                bound = signature.bind(self, *args, **arguments)
+            except TypeError:
+                init(self, *args, **arguments)  # raises the usual message
+                return
             bound.apply_defaults()
             object.__setattr__(self, "options", dict(list(bound.arguments.items())[2:]))
         init(self, *args, **arguments)
@@ -118,10 +123,10 @@ class Registry(dict[str, type[T]], Generic[T]):
         for init in (
             vars(cls)["__init__"] for cls in self[name].__mro__ if "__init__" in vars(cls)
         ):
-            hints, parameters = (
-                get_type_hints(init),
-                list(inspect.signature(init).parameters.values()),
-            )
+            parameters = list(inspect.signature(init).parameters.values())
+            hints: dict[str, Any] = {}
+            with suppress(NameError):  # a name that the module imports for type checkers only
+                hints = get_type_hints(init)
             for parameter in parameters[2:]:  # without self, and input_dim or path
                 if parameter.kind is not parameter.VAR_KEYWORD:
                     types.setdefault(parameter.name, hints.get(parameter.name, Any))

@@ -46,12 +46,12 @@ def exclusive(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held_folder(folder: Path, error: type[GenpoolError]) -> Iterator[None]:
+def held_folder(folder: Path, error: type[GenpoolError], option: str = "--out") -> Iterator[None]:
     """Creates a folder if need be and holds its lock; `folder_errors` says what is raised."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     holder = {"process": os.getpid(), "host": platform.node(), "since": since}
     with ExitStack() as held:
-        with folder_errors(folder, error):
+        with folder_errors(folder, error, option):
             folder.mkdir(parents=True, exist_ok=True)
             held.enter_context(FileLock(folder / LOCK, timeout=0).acquire())
             # Before the release: after it, the file may be that of the next holder.
@@ -68,8 +68,11 @@ def require_unheld(folder: Path) -> None:
 
 
 @contextmanager
-def folder_errors(folder: Path, error: type[GenpoolError]) -> Iterator[None]:
-    """Raises `error` for a folder that another process holds, or that cannot be used."""
+def folder_errors(folder: Path, error: type[GenpoolError], option: str = "--out") -> Iterator[None]:
+    """Raises `error` for a folder that another process holds, or that cannot be used.
+
+    `option` is that of the command line by which another folder is given.
+    """
     try:
         yield
     except Timeout:
@@ -80,7 +83,7 @@ def folder_errors(folder: Path, error: type[GenpoolError]) -> Iterator[None]:
             name = "another process"
         raise error(
             f"{folder} is in use: {name} is writing there. Wait until it has ended, or give "
-            "another folder: --out"
+            f"another folder: {option}"
         ) from None
     except OSError as problem:  # such as a name that is too long, or a folder that is read-only
         is_file = isinstance(problem, FileExistsError)
@@ -89,7 +92,7 @@ def folder_errors(folder: Path, error: type[GenpoolError]) -> Iterator[None]:
             if is_file
             else f"cannot be used: {problem.strerror or problem}"
         )
-        raise error(f"{folder} {reason}. Give another folder: --out") from problem
+        raise error(f"{folder} {reason}. Give another folder: {option}") from problem
 
 
 def remove_lock(folder: Path) -> None:

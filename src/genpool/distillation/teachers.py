@@ -121,9 +121,9 @@ class OnnxTeacher:
 
 def _quantized(graph: Path, cache: Path) -> Path:
     """Returns the file of a graph with weights of 8 bits, which is written unless it is there."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
     if not (target := cache / "int8.onnx").is_file():
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
         cache.mkdir(parents=True, exist_ok=True)
         with atomic_file(target) as temporary:
             quantize_dynamic(graph, temporary, weight_type=QuantType.QInt8, per_channel=True)

@@ -162,6 +162,7 @@ def fit_and_predict(
     return Fit(c, converged, [str(label) for label in model.predict(vectors)])
 
 
+@_fits()
 def choose_c(
     train: LabelledVectors, dev: LabelledVectors | None, values: list[float], seed: int
 ) -> float:

@@ -120,6 +120,11 @@ class Explanation:
         rows = [1 - np.abs(weights - head).sum(axis=1).mean(axis=1) / 2 for head in weights]
         return np.array(rows)
 
+    @property
+    def head_distances(self) -> Floats:
+        """(heads, heads): 1 - `head_overlap`, from 0 to 1."""
+        return 1 - self.head_overlap
+
     def __str__(self) -> str:
         return explanation_views.sentence_table(self)
 

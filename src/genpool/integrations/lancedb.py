@@ -62,8 +62,16 @@ def table_writer(
 ) -> Iterator[Write]:
     """Yields a function that writes rows; at the end they are one new version of a table.
 
-    The output FOLDER/NAME.lance is the table NAME of the database FOLDER; `columns` are kept of the
-    input `table`, and `model` is the folder of the model, which encodes queries that are text.
+    Args:
+        output: FOLDER/NAME.lance, the table NAME of the database FOLDER.
+        dim: the dimension of the vectors.
+        columns: the columns that are kept. Default: none.
+        table: the table that they are of. Default: None.
+        model: the folder of the model, for queries as text. Default: None, the embedded one.
+        append: add to the table, instead of replacing its rows. Default: False.
+
+    Raises:
+        DataError: LanceDB cannot write the table.
     """
     target = Path(output)
     target.parent.mkdir(parents=True, exist_ok=True)

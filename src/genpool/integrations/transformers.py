@@ -1,4 +1,23 @@
-"""Poolings of genpool on models of the `transformers` library."""
+"""Poolings of genpool on models of the `transformers` library.
+
+>>> from transformers import AutoModel, AutoTokenizer
+>>> from genpool.integrations.transformers import parameter_groups, pool
+>>> from genpool.pooling import GeneralizedPooling
+>>> class Classifier(torch.nn.Module):
+...     def __init__(self, folder, labels):
+...         super().__init__()
+...         self.transformer = AutoModel.from_pretrained(folder)
+...         dim = self.transformer.config.hidden_size
+...         self.pooling = GeneralizedPooling(dim, heads=2, start="mean")
+...         self.output = torch.nn.Linear(self.pooling.output_dim, labels)
+...
+...     def forward(self, inputs):
+...         states = self.transformer(**inputs)
+...         return self.output(pool(states, inputs["attention_mask"], self.pooling).vector)
+>>> model = Classifier("path/to/model", labels=2)
+>>> optimizer = torch.optim.AdamW(parameter_groups(model, also=["output"]))
+>>> logits = model(tokenizer(["A man sleeps."], padding=True, return_tensors="pt"))
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,12 @@ class Classifier(SavedModel):
     def forward(self, batch: Batch, weights: bool = False) -> Classified:
         """Returns logits and pooled sentences of a batch, with gradients, for training.
 
-        The sentences of pairs are first all first ones, then all second ones.
+        Args:
+            batch: sentences; of pairs, first all first sentences, then all second ones.
+            weights: also return the pooling's weights. Default: False.
+
+        Returns:
+            `Classified`: logits (examples, labels), and the `Pooled` sentences.
         """
         pooled = self.encoder(batch, weights)
         return Classified(self.mlp(self.features(pooled.vector)), pooled)

@@ -102,9 +102,16 @@ class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[override]
     def from_settings(
         cls, text: TextPipeline, settings: ModelSettings | None = None, labels: Any = ()
     ) -> Self:
-        """Returns the model that settings describe, with initial weights; by default the paper's.
+        """Returns the model that settings describe, with initial weights.
 
-        `text` decides what their section `text` says; `labels` are for the classifiers.
+        Args:
+            text: the text pipeline, which decides what the section `text` of the settings says.
+            settings: sizes and options of every part. Default: None, those of the paper.
+            labels: not used; the classifiers have the same method.
+
+        Raises:
+            ConfigError: an unknown encoder, pooling or option.
+            InputError: a size that is not possible, or parts that do not fit together.
 
         Example:
             >>> settings = ModelSettings(pooling=Part("generalized", {"heads": 5}))
@@ -169,7 +176,14 @@ class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[override]
     def forward(self, batch: Batch, weights: bool = False) -> Pooled:
         """Returns the pooled sentences of a batch, with gradients, for training.
 
-        Their weights, if asked for, need a padded tensor (batch, heads, time, dim or 1).
+        Args:
+            batch: sentences, from `text.batch`, on the device of the model.
+            weights: also return the pooling's weights, which needs a padded tensor of all heads.
+                Default: False.
+
+        Returns:
+            `Pooled`: vector (batch, output_dim), heads (batch, heads, dim), and weights
+            (batch, heads, time, dim or 1) or None.
         """
         packing = Packing.from_mask(batch.mask, batch.annotations)
         states, gates = self._states(batch, packing)
@@ -210,7 +224,15 @@ class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[override]
 
     @contextmanager
     def streaming_form(self, workers: int = 1, int8: bool = False) -> Iterator[SentenceVectors]:
-        """Yields the quick form of this model, or a pool of worker processes that each have one."""
+        """Yields the quick form of this model, or a pool of worker processes that each have one.
+
+        Args:
+            workers: processes that encode at the same time. Default: 1, this process alone.
+            int8: round the weights to 8 bits. Default: False.
+
+        Raises:
+            InputError: int8 is not possible for this model.
+        """
         quick = QuickEncoder(self, int8=int8)  # complains here, not in a process of its own
         if workers == 1:
             yield quick
@@ -234,9 +256,8 @@ class SentenceEncoder(SavedModel, SentenceVectors):  # type: ignore[override]
             >>> explanation = model.explain("A man sleeps.")
             >>> explanation.head_influence.shape   # (heads, tokens)
         """
-        cut_before = self.text.cut.sentences
         tokens = self.text.tokens(require_text(sentence))
-        truncated = self.text.cut.sentences > cut_before
+        truncated = self.text.is_truncated(sentence)
         batch = self.text.batch([[token.text for token in tokens]]).to(self.device)
         tokens = self.text.with_ends(tokens)
         packing = Packing.from_mask(batch.mask, batch.annotations)

@@ -188,7 +188,10 @@ class AttentionPooling(Pooling):
     keeps_weight_ratios = True
 
     def weights(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Returns A, (batch, heads, time, input_dim or 1), of states that are 0 at padding."""
+        """Returns the attention weights A, (batch, heads, time, input_dim or 1).
+
+        states (batch, time, input_dim), zeros at padding; mask (batch, time), True at real tokens.
+        """
         raise NotImplementedError
 
     def forward(self, states: Tensor, mask: Tensor) -> Pooled:

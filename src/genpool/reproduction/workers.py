@@ -57,6 +57,7 @@ class Workers(AbstractContextManager["Workers"]):
 
     def submit(self, job: dict[str, Any]) -> Future[dict[str, Any]]:
         """Returns the answer of `run_cell`, later; at most `jobs` may be open."""
+        self._idle = [process for process in self._idle if process.poll() is None]
         process = self._idle.pop() if self._idle else self._start()
         return self._threads.submit(self._train, process, job)
 

@@ -228,7 +228,8 @@ class SavedModel(nn.Module):
         except (KeyError, TypeError, AttributeError) as error:
             raise FolderError(f"{source} is damaged: {type(error).__name__} at {error}") from error
         except (ConfigError, InputError, RuntimeError) as error:  # Runtime: a tensor is too large
-            plugins = map(str, folder.config["plugins"]) if "unknown " in str(error) else ()
+            is_name = any(f"unknown {kind} " in str(error) for kind in ("encoder", "pooling"))
+            plugins = map(str, folder.config["plugins"]) if is_name else ()
             hint = plugin_hint(list(plugins))
             raise FolderError(f"{folder.path} cannot be used: {error}{hint}") from error
         model.load_state_dict(folder.load_weights(model.state_dict()), assign=True)

@@ -266,6 +266,13 @@ class TextPipeline:
             split += [self._truncated(*row) for row in together]
         return split
 
+    def is_truncated(self, sentence: str) -> bool:
+        """Returns whether a sentence has more tokens than the maximum length."""
+        if self.max_length is None:
+            return False
+        read = self._read_part(sentence)
+        return len(read) < len(sentence) or len(self.tokenizer.words(read)) > self.max_length
+
     def _read_part(self, sentence: str) -> str:
         """Returns what is split into tokens: all of a sentence, unless it is far too long."""
         if self.max_length is None:

@@ -29,7 +29,14 @@ from torch import Tensor
 
 from genpool.config import to_dict
 from genpool.disk.atomic import atomic_file, write_text_file
-from genpool.disk.lock import folder_errors, held_folder, remove_lock, require_unheld
+from genpool.disk.lock import (
+    HOLDER,
+    LOCK,
+    folder_errors,
+    held_folder,
+    remove_lock,
+    require_unheld,
+)
 from genpool.errors import DataError, TrainingError, require_extra
 
 #: differing settings that an error names
@@ -63,7 +70,7 @@ class RunFolder:
     """Paths and files of one run; without a path, of a run that leaves no files."""
 
     def __init__(self, path: str | Path | None) -> None:
-        self.is_saved, self.path = path is not None, Path(path or "unsaved")
+        self.is_saved, self.path = path is not None, Path("unsaved" if path is None else path)
         self.config = self.path / "config.toml"
         self.about = self.path / "run.json"
         self.metrics = self.path / "metrics.jsonl"
@@ -87,9 +94,11 @@ class RunFolder:
         if self.path.is_file():
             raise TrainingError(f"{self.path} is a file. Give a folder: --out")
         if not self.config.is_file():
-            # A run that was killed before it wrote config.toml leaves hidden files.
+            # What a run that was killed before it wrote config.toml leaves.
             names = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else []
-            if not all(name.startswith(".") for name in names):
+            if not all(
+                name in (LOCK, HOLDER, self.about.name) or name.endswith(".tmp") for name in names
+            ):
                 raise TrainingError(
                     f"{self.path} holds something that is not a run. Give another folder: --out"
                 )

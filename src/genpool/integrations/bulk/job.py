@@ -53,7 +53,7 @@ def encode_bulk(
     job: dict[str, Any] = {"model": fingerprint(model), **asdict(options), "dim": dim}
     job["inputs"] = [file.name for file in files]
     del job["bad_files"]  # may differ between two runs: it does not change a finished shard
-    with held_folder(folder, FolderError):
+    with held_folder(folder, FolderError, "-o"):
         manifest = Manifest.open(folder, job)
         _remove_temporary(folder)
         run = _Run(options, manifest)

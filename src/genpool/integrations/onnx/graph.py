@@ -209,7 +209,7 @@ def quantize_graph(path: Path) -> None:
     is_large, graph = data.exists(), onnx.load(path)
     # Some matrices are transposed on the way, and recorded shapes would contradict them.
     del graph.graph.value_info[:]
-    with tempfile.TemporaryDirectory() as scratch, quiet():
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch, quiet():
         signed = Path(scratch) / ONNX_FILE
         quantize_dynamic(
             graph,

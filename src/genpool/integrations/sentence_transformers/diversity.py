@@ -72,7 +72,20 @@ class DiversityLoss(nn.Module):
         self._pooling_modules()
 
     def forward(self, sentence_features: Iterable[Features], labels: Tensor | None = None) -> Any:
-        """Returns the loss with the penalty added, or its dictionary of terms with "diversity"."""
+        """Returns the loss with the penalty added.
+
+        Args:
+            sentence_features: one dictionary of features for each column of the data.
+            labels: passed on to the loss. Default: None.
+
+        Returns:
+            A scalar tensor; where the loss returns a dictionary of terms, that dictionary with the
+            penalty as "diversity".
+
+        Raises:
+            InputError: the pooling does not write what the penalty compares, or the loss computes
+                embeddings without gradients.
+        """
         modules, feature = self._pooling_modules(), PENALTY_FEATURES[self.penalty]
         values: list[Tensor] = []
 
